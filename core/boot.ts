@@ -1,0 +1,223 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import { Container } from './container.js'
+import { AuditSink } from './contracts/audit-sink.js'
+import { Authenticator } from './contracts/authenticator.js'
+import { Challenge } from './contracts/challenge.js'
+import { Guard } from './contracts/guard.js'
+import { Health, type HealthState } from './contracts/health.js'
+import { Listener } from './contracts/listener.js'
+import { PublicPath } from './contracts/public-path.js'
+import { Telemetry } from './contracts/telemetry.js'
+import { ConfigError } from './errors.js'
+import type { Addresses } from './gateway.js'
+import type { Answers } from './http/answers.js'
+import { behind, createInternal, createMain } from './http/app.js'
+import { Gate } from './http/gate.js'
+import { InFlight } from './http/in-flight.js'
+import { Observation } from './http/observe.js'
+import { PublicPaths } from './http/public-paths.js'
+import { Lifecycle, STEP_LIMITS, type StepLimits } from './lifecycle.js'
+import type { List } from './list.js'
+import { type Catalogue, Loader } from './load.js'
+import { createMeter } from './meter.js'
+import { isPlannedScope, type Locate, type PlannedEntry, type PlannedScope, Planner } from './plan.js'
+import { type House, Wing } from './wing.js'
+
+export interface BootContext {
+  readonly catalogue: Catalogue
+  /** Names of packages and relative paths are looked for from here. */
+  readonly folder: string
+  readonly log: Logger
+  /** Names the place of a setting; by default its path in the canonical list. */
+  readonly locate?: Locate
+  readonly limits?: Partial<StepLimits>
+  /** Milliseconds that a guard or an authenticator may take for one request. */
+  readonly gateDeadline?: number
+  /** Ends a boot that is under way. */
+  readonly signal?: AbortSignal
+}
+
+const GATE_DEADLINE = 15_000
+
+/** Loads a list and finds everything that is wrong with it, without setting anything up. */
+export async function planList(list: List, context: BootContext): Promise<PlannedScope> {
+  const planner = new Planner(new Loader(context.catalogue, context.folder), context.locate ?? pathText)
+  const plan = await planner.plan(list)
+  // With an entry missing, complaints about what it would have provided are noise.
+  if (planner.problems.length === 0) planner.checkCapabilities(plan)
+  if (planner.problems.length > 0) throw new ConfigError(planner.problems)
+  return plan
+}
+
+export const pathText: Locate = (path) =>
+  path
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
+    .join('')
+    .replace(/^\./, '')
+
+/** Boots a list up to the point where its doors could open. What fails half way is torn down before this throws. */
+export async function boot(list: List, context: BootContext): Promise<Booted> {
+  const plan = await planList(list, context)
+  const booted = new Booted(context)
+  try {
+    await booted.build(plan)
+  } catch (error) {
+    await booted.stop()
+    throw error
+  }
+  return booted
+}
+
+/** A list that was set up: it answers requests, and can be stopped. */
+export class Booted {
+  readonly app: FastifyInstance
+  readonly internal: FastifyInstance
+  readonly inFlight = new InFlight()
+  private readonly container = Container.create()
+  private readonly lifecycle: Lifecycle
+  private readonly observation: Observation
+  private readonly gate: Gate
+  private readonly answers: Answers
+  private readonly publicRoutes: readonly string[]
+  private readonly house: House
+  private state: 'starting' | 'ready' | 'stopping' = 'starting'
+
+  constructor(private readonly context: BootContext) {
+    const { log, folder, limits, signal } = context
+    this.lifecycle = new Lifecycle(log, { ...STEP_LIMITS, ...limits }, signal ?? new AbortController().signal)
+    const meter = createMeter(this.whenComplete(() => this.container.many(Telemetry)))
+    this.observation = new Observation(
+      meter,
+      log,
+      this.whenComplete(() => this.container.many(AuditSink)),
+    )
+    const { app, gate, answers, publicRoutes } = createMain(log, this.observation.refused)
+    this.app = app
+    this.gate = gate
+    this.answers = answers
+    this.publicRoutes = publicRoutes
+    this.internal = createInternal(log)
+    const dispatch = app.inject.bind(app)
+    this.house = {
+      log,
+      folder,
+      meter,
+      lifecycle: this.lifecycle,
+      internal: this.internal,
+      commons: this.container,
+      dispatch,
+      complete: false,
+    }
+    this.container.provide(Health, { name: 'gateway', check: () => this.health() } satisfies Health)
+  }
+
+  async build(plan: PlannedScope): Promise<void> {
+    // The first turn of Fastify's own queue, so that hooks of plugins come after the gate's.
+    await this.app.after()
+    if (observes(plan)) this.observation.install(this.app)
+    const wings: Wing[] = []
+    await this.furnish(plan, new Wing(this.house, '', this.container, this.app, this.gate), wings)
+    this.house.complete = true
+    await Promise.all([this.app.ready(), this.internal.ready()])
+    for (const wing of wings) this.openGate(wing)
+    await this.lifecycle.run('start')
+    this.context.log.info({ routes: this.publicRoutes }, 'these routes need no credentials')
+  }
+
+  private async furnish(plan: PlannedScope, wing: Wing, wings: Wing[]): Promise<void> {
+    wings.push(wing)
+    for (const item of plan.items) {
+      if (isPlannedScope(item)) await this.addWing(item, wing, wings)
+      else await this.setUp(item, wing)
+    }
+  }
+
+  private async addWing(plan: PlannedScope, outer: Wing, wings: Wing[]): Promise<void> {
+    const gate = new Gate()
+    const prefix = plan.path.slice(outer.path.length)
+    const furnished = outer.http.register(
+      async (http) => {
+        await http.register(behind, { gate, answers: this.answers })
+        await this.furnish(plan, new Wing(this.house, plan.path, outer.container.child(), http, gate), wings)
+      },
+      { prefix },
+    )
+    await furnished
+  }
+
+  private async setUp(entry: PlannedEntry, wing: Wing): Promise<void> {
+    const { plugin, options, required } = entry
+    const gateway = wing.gatewayFor(entry)
+    const id = wing.path === '' ? entry.id : `${wing.path} ${entry.id}`
+    // The kernel passes what the plugin's own schema returned, which is what `setup` is typed for.
+    await this.lifecycle.step('setup', { id, required, run: () => plugin.setup(gateway, options as never) })
+  }
+
+  private openGate({ container, gate, path }: Wing): void {
+    gate.open({
+      guards: container.many(Guard),
+      authenticators: container.many(Authenticator),
+      publicPaths: new PublicPaths(container.many(PublicPath).map((open) => path + open)),
+      challenge: container.one(Challenge),
+      deadline: this.context.gateDeadline ?? GATE_DEADLINE,
+    })
+  }
+
+  get listeners(): readonly Listener[] {
+    return this.container.many(Listener)
+  }
+
+  /** The doors are open. */
+  async ready(addresses: Addresses): Promise<void> {
+    await this.lifecycle.run('ready', addresses)
+    this.state = 'ready'
+  }
+
+  /** From here on readiness says no, so that a load balancer sends new requests elsewhere. */
+  leave(): void {
+    this.state = 'stopping'
+  }
+
+  readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
+    this.inFlight.enter(response)
+    this.app.routing(request, response)
+  }
+
+  readonly handleInternal = (request: IncomingMessage, response: ServerResponse): void => {
+    this.internal.routing(request, response)
+  }
+
+  /** Runs every stop step, in reverse order. Nothing is in flight any more. */
+  async stop(): Promise<void> {
+    this.leave()
+    await this.lifecycle.stop()
+    await Promise.all([this.app.close(), this.internal.close()])
+    this.container.clear()
+  }
+
+  private health(): HealthState {
+    return this.state === 'ready' ? { status: 'ok' } : { status: 'down', reason: this.state }
+  }
+
+  // What is read once and kept; before everybody is set up there is nothing to read.
+  private whenComplete<T>(read: () => readonly T[]): () => readonly T[] {
+    let found: readonly T[] | undefined
+    return () => {
+      if (!this.house.complete) return []
+      found ??= read()
+      return found
+    }
+  }
+}
+
+/** Whether anybody in the list, in any scope, watches requests. */
+function observes({ items }: PlannedScope): boolean {
+  const watched = [Telemetry.token, AuditSink.token]
+  return items.some((item) =>
+    isPlannedScope(item)
+      ? observes(item)
+      : (item.plugin.provides ?? []).some(({ token }) => watched.includes(token)),
+  )
+}

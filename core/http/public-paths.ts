@@ -1,0 +1,51 @@
+import type { FastifyRequest } from 'fastify'
+
+/** Paths that need no credentials, judged on the route that matched and the parameters its handler will see. */
+export class PublicPaths {
+  private readonly paths: readonly (readonly string[])[]
+
+  constructor(paths: readonly string[]) {
+    this.paths = paths.map(segmentsOf)
+  }
+
+  get any(): boolean {
+    return this.paths.length > 0
+  }
+
+  cover(request: FastifyRequest): boolean {
+    const concrete = request.is404 ? askedFor(request) : matched(request)
+    if (concrete === undefined) return false
+    return this.paths.some((path) => path.every((segment, index) => concrete[index] === segment))
+  }
+}
+
+const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '')
+
+/** No handler runs for an unknown path, so the words of the URL may be taken as they are. */
+const askedFor = ({ url }: FastifyRequest): string[] => segmentsOf(url.split('?', 1)[0] ?? '')
+
+/**
+ * The route's own path with its parameters put in. A value that holds a slash stays one segment, as it is
+ * one parameter to the handler.
+ */
+function matched(request: FastifyRequest): string[] | undefined {
+  const { url } = request.routeOptions
+  if (url === undefined) return undefined
+  const params = request.params as Readonly<Record<string, string>>
+  const concrete: string[] = []
+  for (const segment of segmentsOf(url)) {
+    if (segment === '*') return plainRest(concrete, params['*'])
+    const value = segment.startsWith(':') ? params[segment.slice(1)] : segment
+    // A template of several parameters in one segment, or with a pattern: nobody can say what it stands for.
+    if (value === undefined) return undefined
+    concrete.push(value)
+  }
+  return concrete
+}
+
+// A wildcard's handler may read its rest in its own way, so only a rest that can be read in one way counts.
+const plainRest = (before: readonly string[], rest: string | undefined): string[] | undefined => {
+  const segments = (rest ?? '').split('/')
+  const plain = segments.every((segment) => /^[\w~-][\w.~-]*$/.test(segment))
+  return plain ? [...before, ...segments] : undefined
+}

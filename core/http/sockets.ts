@@ -1,0 +1,106 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Listener } from '../contracts/listener.js'
+import { ConfigError } from '../errors.js'
+
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+// Room for a bearer token of 16 KiB beside everything else.
+const MAX_HEADER_SIZE = 32 * 1024
+const HEADERS_TIMEOUT = 20_000
+const KEEP_ALIVE_TIMEOUT = 72_000
+
+/** One open port. What answers behind it can be exchanged while it stays open. */
+export class Door {
+  private readonly server: Server
+  private handler: Handler = notYet
+
+  constructor(listener: Listener) {
+    const answer = (request: IncomingMessage, response: ServerResponse): void =>
+      this.handler(request, response)
+    this.server = createServer({
+      maxHeaderSize: MAX_HEADER_SIZE,
+      headersTimeout: listener.headersTimeout ?? HEADERS_TIMEOUT,
+      keepAliveTimeout: listener.keepAliveTimeout ?? KEEP_ALIVE_TIMEOUT,
+      connectionsCheckingInterval: 5_000,
+      // A long upload is no fault. A body that never ends is bounded where it is read.
+      requestTimeout: 0,
+    })
+    this.server.on('request', answer)
+    // Nobody is told to go on before the gate has let the request in: see `Entrance`.
+    this.server.on('checkContinue', answer)
+    this.server.on('clientError', refuseGarbage)
+  }
+
+  async open({ address }: Listener): Promise<void> {
+    const { host, port } = hostAndPort(address)
+    await new Promise<void>((resolve, reject) => {
+      const fail = (error: NodeJS.ErrnoException): void => reject(cannotListen(address, error))
+      this.server.once('error', fail)
+      this.server.listen({ host, port }, () => {
+        this.server.off('error', fail)
+        resolve()
+      })
+    })
+  }
+
+  /** From the next request on, this list answers. */
+  adopt({ maxConnections }: Listener, handler: Handler): void {
+    this.handler = handler
+    this.server.maxConnections = maxConnections ?? Number.POSITIVE_INFINITY
+  }
+
+  get url(): string {
+    const { address, family, port } = this.server.address() as AddressInfo
+    return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+  }
+
+  /** Takes no new connections. Idle ones end now, busy ones with their answer. */
+  shut(): void {
+    this.server.close()
+    this.server.closeIdleConnections()
+  }
+
+  /** Ends what is still open. */
+  destroy(): void {
+    this.server.closeAllConnections()
+  }
+}
+
+// Between opening a door and giving it to a list lie the list's last steps.
+const notYet: Handler = (_request, response) => {
+  response.writeHead(503, { 'retry-after': '1', connection: 'close' }).end()
+}
+
+export function hostAndPort(address: string): { host: string; port: number } {
+  const colon = address.lastIndexOf(':')
+  return { host: address.slice(0, colon).replace(/^\[(.*)\]$/, '$1'), port: Number(address.slice(colon + 1)) }
+}
+
+function cannotListen(address: string, { code }: NodeJS.ErrnoException): ConfigError {
+  const message =
+    code === 'EADDRINUSE'
+      ? 'the port is taken: stop what listens there, or choose another'
+      : code === 'EACCES'
+        ? 'this user may not listen there: choose a port above 1023'
+        : `cannot listen there (${code ?? 'unknown reason'})`
+  return new ConfigError([{ place: `address ${address}`, message }])
+}
+
+const STATUS_OF: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+}
+
+/** Bytes that are no HTTP never reach a list, so they are answered here. */
+function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const status = STATUS_OF[error.code ?? ''] ?? '400 Bad Request'
+  const body = '{"error":"invalid_request","error_description":"this is not HTTP that can be answered"}'
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}

@@ -1,0 +1,99 @@
+import type { Logger } from 'pino'
+import { within } from './deadline.js'
+import { ConfigError, GatewayError } from './errors.js'
+import type { Addresses } from './gateway.js'
+
+/** Milliseconds that one step of one plugin may take. */
+export interface StepLimits {
+  readonly setup: number
+  readonly start: number
+  readonly ready: number
+  readonly stop: number
+}
+
+export const STEP_LIMITS: StepLimits = { setup: 10_000, start: 30_000, ready: 30_000, stop: 10_000 }
+
+interface Step {
+  readonly id: string
+  readonly run: (addresses: Addresses) => void | Promise<void>
+  readonly required: boolean
+}
+
+/** The steps of one boot: what runs before the doors open, when they are open, and at the end. */
+export class Lifecycle {
+  private readonly steps: Record<'start' | 'ready' | 'stop', Step[]> = { start: [], ready: [], stop: [] }
+
+  constructor(
+    private readonly log: Logger,
+    private readonly limits: StepLimits,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  add(phase: 'start' | 'ready' | 'stop', step: Step): void {
+    this.steps[phase].push(step)
+  }
+
+  /** Runs one step under its deadline. What goes wrong names the plugin and the step. */
+  async step(phase: keyof StepLimits, { id, run, required }: Step, addresses: Addresses = {}): Promise<void> {
+    try {
+      await this.interruptible(
+        within(this.limits[phase], runNow(run, addresses), () => new Error(this.late(phase))),
+      )
+    } catch (error) {
+      if (this.signal.aborted) throw this.signal.reason
+      const failure = failed(id, phase, error)
+      if (required) throw failure
+      this.log.warn({ plugin: id, err: failure }, 'an observer failed; the gateway goes on without it')
+    }
+  }
+
+  async run(phase: 'start' | 'ready', addresses?: Addresses): Promise<void> {
+    for (const step of this.steps[phase]) await this.step(phase, step, addresses)
+  }
+
+  /** Runs every stop step, last first. One that fails is logged: it must not keep the others from running. */
+  async stop(): Promise<void> {
+    for (const { id, run } of this.steps.stop.splice(0).reverse()) {
+      try {
+        await within(this.limits.stop, runNow(run, {}), () => new Error(this.late('stop')))
+      } catch (error) {
+        this.log.error({ plugin: id, err: failed(id, 'stop', error) }, 'a plugin did not stop cleanly')
+      }
+    }
+  }
+
+  private late(phase: keyof StepLimits): string {
+    return `it did not return within ${this.limits[phase] / 1000} s`
+  }
+
+  private async interruptible(work: Promise<void>): Promise<void> {
+    this.signal.throwIfAborted()
+    let interrupt = (): void => {}
+    const interrupted = new Promise<never>((_, reject) => {
+      interrupt = () => reject(this.signal.reason)
+    })
+    this.signal.addEventListener('abort', interrupt, { once: true })
+    try {
+      await Promise.race([work, interrupted])
+    } finally {
+      this.signal.removeEventListener('abort', interrupt)
+    }
+  }
+}
+
+/** A promise also for what throws at once. */
+async function runNow(run: Step['run'], addresses: Addresses): Promise<void> {
+  await run(addresses)
+}
+
+function failed(id: string, phase: string, error: unknown): GatewayError {
+  if (error instanceof ConfigError) {
+    const problems = error.problems.map((problem) => ({
+      ...problem,
+      place: `plugin "${id}": ${problem.place}`,
+    }))
+    return new ConfigError(problems, { cause: error })
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  return new GatewayError('PLUGIN_FAILED', `plugin "${id}" failed in ${phase}: ${message}`, { cause: error })
+}

@@ -1,0 +1,156 @@
+import type { Capability } from './capability.js'
+import type { Entry, List, Scope, SettingPath } from './list.js'
+import { isScope } from './list.js'
+import type { Loader } from './load.js'
+import { validateOptions } from './options.js'
+import type { Plugin } from './plugin.js'
+import type { Problem } from './problem.js'
+
+/** Turns a path in the operator's settings into the place a message names: a flag, or file, line and path. */
+export type Locate = (path: SettingPath) => string
+
+/** An entry that was loaded and whose options are valid. */
+export interface PlannedEntry {
+  readonly id: string
+  readonly plugin: Plugin
+  readonly options: unknown
+  readonly required: boolean
+}
+
+export interface PlannedScope {
+  readonly path: string
+  readonly items: readonly (PlannedEntry | PlannedScope)[]
+}
+
+export const isPlannedScope = (item: PlannedEntry | PlannedScope): item is PlannedScope => 'items' in item
+
+/** What is wrong with a list is collected here while it is read, so that all of it can be told at once. */
+export class Planner {
+  readonly problems: Problem[] = []
+
+  constructor(
+    private readonly loader: Loader,
+    private readonly locate: Locate,
+  ) {}
+
+  async plan(list: List): Promise<PlannedScope> {
+    return this.scope(list, '', ['plugins'])
+  }
+
+  private async scope(list: List, path: string, at: SettingPath): Promise<PlannedScope> {
+    const planned = await Promise.all(
+      list.map((item, index) =>
+        isScope(item) ? this.inner(item, path, [...at, index]) : this.entry(item, [...at, index]),
+      ),
+    )
+    this.refuseRepeats(list, planned, at)
+    return { path, items: planned.filter((item) => item !== undefined) }
+  }
+
+  private inner({ scope, plugins }: Scope, outer: string, at: SettingPath): Promise<PlannedScope> {
+    if (!/^(\/[\w.~-]+)+$/.test(scope)) {
+      this.complain([...at, 'scope'], 'expected a path such as "/github": one leading slash, none at the end')
+    }
+    return this.scope(plugins, outer + scope, [...at, 'plugins'])
+  }
+
+  private async entry(entry: Entry, at: SettingPath): Promise<PlannedEntry | undefined> {
+    const loaded = await this.loader.load(entry.use)
+    if ('problem' in loaded) {
+      this.problems.push({ place: this.locate([...at, 'use']), ...loaded.problem })
+      return undefined
+    }
+    const { plugin } = loaded
+    const id = entry.id ?? plugin.name
+    const required = entry.required ?? true
+    if (!required && !onlyObserves(plugin)) {
+      this.complain([...at, 'required'], `"${id}" may not be left out: only audit, metrics and tracing may`)
+    }
+    return { id, plugin, required, options: await this.options(entry, plugin, id, at) }
+  }
+
+  private async options(entry: Entry, plugin: Plugin, id: string, at: SettingPath): Promise<unknown> {
+    const validated = await validateOptions(plugin.options, entry.with)
+    if ('value' in validated) return validated.value
+    for (const { path, message, suggestion } of validated.problems) {
+      const place = `${this.locate(whereWritten(entry, path, at))} (${id})`
+      this.problems.push({ place, message, ...(suggestion !== undefined && { suggestion }) })
+    }
+    return undefined
+  }
+
+  private refuseRepeats(
+    list: List,
+    planned: readonly (PlannedEntry | PlannedScope | undefined)[],
+    at: SettingPath,
+  ): void {
+    const seen = new Map<string, number>()
+    for (const [index, item] of planned.entries()) {
+      const original = list[index]
+      if (item === undefined || original === undefined) continue
+      const name = isPlannedScope(item) ? item.path : item.id
+      const first = seen.get(name)
+      if (first === undefined) {
+        seen.set(name, index)
+        continue
+      }
+      const place = [...at, index, isScope(original) ? 'scope' : original.id === undefined ? 'use' : 'id']
+      const before = this.locate([...at, first])
+      this.complain(
+        place,
+        `"${name}" is in the list already, at ${before}: give this one an \`id\` of its own`,
+      )
+    }
+  }
+
+  private complain(at: SettingPath, message: string): void {
+    this.problems.push({ place: this.locate(at), message })
+  }
+
+  /** Every requirement has a provider in its scope or outside it, and no `one` has two in the same scope. */
+  checkCapabilities(scope: PlannedScope, outside: readonly Capability[] = []): void {
+    const entries = scope.items.filter((item): item is PlannedEntry => !isPlannedScope(item))
+    const provided = entries.flatMap(({ plugin }) => plugin.provides ?? [])
+    const inReach = new Set([...outside, ...provided].map(({ token }) => token))
+    const providers = new Map<symbol, string>()
+
+    for (const { id, plugin } of entries) {
+      for (const { name, token } of plugin.requires ?? []) {
+        if (!inReach.has(token))
+          this.faultOf(scope, id, `it needs ${article(name)}, and nothing in the list provides one`)
+      }
+      for (const { kind, name, token } of plugin.provides ?? []) {
+        const other = providers.get(token)
+        if (kind === 'one' && other !== undefined) {
+          this.faultOf(scope, id, `it provides ${article(name)}, and so does "${other}": there can be one`)
+        }
+        providers.set(token, id)
+      }
+    }
+    for (const item of scope.items) {
+      if (isPlannedScope(item)) this.checkCapabilities(item, [...outside, ...provided])
+    }
+  }
+
+  private faultOf(scope: PlannedScope, id: string, message: string): void {
+    this.problems.push({
+      place: scope.path === '' ? `plugin "${id}"` : `plugin "${id}" in ${scope.path}`,
+      message,
+    })
+  }
+}
+
+const article = (name: string): string => `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
+
+const onlyObserves = ({ provides }: Plugin): boolean =>
+  provides !== undefined &&
+  provides.length > 0 &&
+  provides.every((capability) => capability.kind === 'many' && capability.observer)
+
+function whereWritten({ origin }: Entry, path: SettingPath, at: SettingPath): SettingPath {
+  const [option = '', ...rest] = path
+  const named = origin?.[String(option)]
+  if (named !== undefined) return [...named, ...rest]
+  const all = origin?.['']
+  return all === undefined ? [...at, 'with', ...path] : [...all, ...path]
+}

@@ -1,0 +1,44 @@
+/** One thing that is wrong with what the operator wrote. The offending value is never part of it: it may be a secret. */
+export interface Problem {
+  /** Where: a flag, or file, line and JSON path, as far as they are known. */
+  readonly place: string
+  /** What is wrong there, and what was expected. */
+  readonly message: string
+  /** The nearest known name, when the one that was written is unknown. */
+  readonly suggestion?: string
+}
+
+/** A problem as the one line that a person reads. */
+export function problemLine({ place, message, suggestion }: Problem): string {
+  const hint = suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`
+  return `${place}: ${message}${hint}`
+}
+
+/** The known name nearest to `written`, when it is near enough that a slip of the hand explains it. */
+export function nearest(written: string, known: Iterable<string>): string | undefined {
+  let best: string | undefined
+  let bestDistance = Math.max(2, Math.floor(written.length / 3)) + 1
+  for (const name of known) {
+    const distance = editDistance(written.toLowerCase(), name.toLowerCase())
+    if (distance < bestDistance) {
+      best = name
+      bestDistance = distance
+    }
+  }
+  return best
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= b.length; column++) {
+      const replaced = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1)
+      const removed = (previous[column] ?? 0) + 1
+      const added = (current[column - 1] ?? 0) + 1
+      current.push(Math.min(replaced, removed, added))
+    }
+    previous = current
+  }
+  return previous[b.length] ?? 0
+}

@@ -1,0 +1,140 @@
+import { type BootContext, type Booted, boot } from './boot.js'
+import type { Listener } from './contracts/listener.js'
+import type { Addresses } from './gateway.js'
+import { Door } from './http/sockets.js'
+import type { List } from './list.js'
+
+/** Milliseconds that requests in flight get to finish when a list is stopped or exchanged. */
+const DRAIN_LIMIT = 10_000
+
+export interface ServeContext extends BootContext {
+  readonly drainLimit?: number
+}
+
+/** Boots a list, opens its doors, and keeps them open over exchanges of the list. */
+export async function serve(list: List, context: ServeContext): Promise<Running> {
+  const booted = await boot(list, context)
+  const running = new Running(booted, context)
+  try {
+    await running.open()
+  } catch (error) {
+    await running.stop(0)
+    throw error
+  }
+  return running
+}
+
+const keyOf = ({ port, address }: Listener): string => `${port} ${address}`
+
+export class Running {
+  private doors = new Map<string, Door>()
+  private busy: Promise<void> = Promise.resolve()
+  private stopped = false
+
+  constructor(
+    private booted: Booted,
+    private readonly context: ServeContext,
+  ) {}
+
+  get addresses(): Addresses {
+    const found: { main?: string; internal?: string } = {}
+    for (const [key, door] of this.doors) found[key.startsWith('main ') ? 'main' : 'internal'] ??= door.url
+    return found
+  }
+
+  async open(): Promise<void> {
+    this.doors = await this.openDoors(this.booted)
+    this.giveDoors(this.booted)
+    await this.booted.ready(this.addresses)
+  }
+
+  /**
+   * Boots another list beside this one and puts it under the same sockets. Until it is up the old list
+   * answers; when it fails the old list goes on, and the error says why.
+   */
+  swap(list: List, context: BootContext = this.context): Promise<void> {
+    return this.inTurn(() => this.exchange(list, context))
+  }
+
+  /** Takes no new requests, lets the ones in flight finish, then stops every plugin. */
+  stop(drainLimit = this.context.drainLimit ?? DRAIN_LIMIT): Promise<void> {
+    this.booted.leave()
+    return this.inTurn(() => this.close(drainLimit))
+  }
+
+  private async exchange(list: List, context: BootContext): Promise<void> {
+    if (this.stopped) return
+    const old = this.booted
+    const before = this.doors
+    const next = await boot(list, context)
+    try {
+      this.doors = await this.openDoors(next)
+      await next.ready(this.addresses)
+    } catch (error) {
+      const opened = [...this.doors.values()].filter((door) => ![...before.values()].includes(door))
+      this.doors = before
+      closeAll(opened)
+      await next.stop()
+      throw error
+    }
+
+    this.booted = next
+    this.giveDoors(next)
+    const gone = [...before].filter(([key]) => !this.doors.has(key)).map(([, door]) => door)
+    for (const door of gone) door.shut()
+    old.leave()
+    await old.inFlight.drain(this.context.drainLimit ?? DRAIN_LIMIT)
+    closeAll(gone)
+    await old.stop()
+  }
+
+  private async close(drainLimit: number): Promise<void> {
+    if (this.stopped) return
+    this.stopped = true
+    for (const door of this.doors.values()) door.shut()
+    await this.booted.inFlight.drain(drainLimit)
+    for (const door of this.doors.values()) door.destroy()
+    await this.booted.stop()
+  }
+
+  /** The doors a list wishes for: those that stand, and the others newly opened. All or none. */
+  private async openDoors({ listeners }: Booted): Promise<Map<string, Door>> {
+    const doors = new Map<string, Door>()
+    const opened: Door[] = []
+    try {
+      for (const listener of listeners) {
+        const standing = this.doors.get(keyOf(listener))
+        const door = standing ?? new Door(listener)
+        if (standing === undefined) {
+          await door.open(listener)
+          opened.push(door)
+        }
+        doors.set(keyOf(listener), door)
+      }
+      return doors
+    } catch (error) {
+      closeAll(opened)
+      throw error
+    }
+  }
+
+  private giveDoors({ listeners, handle, handleInternal }: Booted): void {
+    for (const listener of listeners) {
+      this.doors.get(keyOf(listener))?.adopt(listener, listener.port === 'main' ? handle : handleInternal)
+    }
+  }
+
+  /** One exchange or stop at a time, in the order they were asked for. */
+  private inTurn(work: () => Promise<void>): Promise<void> {
+    const turn = this.busy.then(work)
+    this.busy = turn.catch(() => {})
+    return turn
+  }
+}
+
+function closeAll(doors: readonly Door[]): void {
+  for (const door of doors) {
+    door.shut()
+    door.destroy()
+  }
+}

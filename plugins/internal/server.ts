@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { definePlugin, Health, type HealthState, Listener } from 'sallyport'
+import { z } from 'zod'
+
+export default definePlugin({
+  name: 'internal/server',
+  api: 1,
+  summary: 'Opens the internal port with `/health`, `/readiness` and `/version`.',
+  provides: [Listener],
+  requires: [Health],
+  options: z.strictObject({
+    address: z
+      .string()
+      .regex(/^.+:\d+$/, 'expected HOST:PORT')
+      .default('127.0.0.1:8081')
+      .describe('`HOST:PORT` of the internal server'),
+  }),
+
+  setup(gateway, { address }) {
+    gateway.provide(Listener, { port: 'internal', address })
+    const parts = gateway.use(Health)
+    const version = versionFacts()
+
+    gateway.internal.get('/health', () => ({ status: 'healthy' }))
+    gateway.internal.get('/version', () => version)
+    gateway.internal.get('/readiness', (_request, reply) => {
+      const states = parts().map(({ name, check }) => [name, check()] as const)
+      const checks = Object.fromEntries(states.filter(([, { status }]) => status !== 'ok'))
+      if (!states.some(isDown)) return { status: 'ready', ...(Object.keys(checks).length > 0 && { checks }) }
+      reply.code(503)
+      return { error: 'service not ready', checks }
+    })
+  },
+})
+
+const isDown = ([, { status }]: readonly [string, HealthState]): boolean => status === 'down'
+
+function versionFacts(): Readonly<Record<string, string>> {
+  const manifest = createRequire(import.meta.url).resolve('sallyport/package.json')
+  const { version }: { version: string } = JSON.parse(readFileSync(manifest, 'utf8'))
+  return {
+    version,
+    commit: process.env['SALLYPORT_COMMIT'] ?? 'unknown',
+    build_date: process.env['SALLYPORT_BUILD_DATE'] ?? 'unknown',
+    runtime_version: process.version,
+    platform: `${process.platform}/${process.arch}`,
+  }
+}

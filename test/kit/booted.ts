@@ -1,0 +1,55 @@
+import { Writable } from 'node:stream'
+import type { TestContext } from 'node:test'
+import { pino } from 'pino'
+import {
+  type BootContext,
+  type Booted,
+  boot,
+  type List,
+  type Running,
+  type ServeContext,
+  serve,
+} from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+
+/** A log whose lines can be read by the test. */
+export function recordedLog() {
+  const lines: Record<string, unknown>[] = []
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      for (const line of String(chunk).split('\n').filter(Boolean)) lines.push(JSON.parse(line))
+      done()
+    },
+  })
+  return { log: pino({ level: 'trace' }, stream), lines }
+}
+
+const contextFor = (given: Partial<BootContext>): BootContext => ({
+  catalogue,
+  folder: import.meta.dirname,
+  log: given.log ?? recordedLog().log,
+  ...given,
+})
+
+/** A list booted without a socket: ask it with `app.inject`. Stopped when the test ends. */
+export async function booted(
+  t: TestContext,
+  list: List,
+  given: Partial<BootContext> = {},
+): Promise<Booted['app']> {
+  const running = await boot(list, contextFor(given))
+  t.after(() => running.stop())
+  await running.ready({})
+  return running.app
+}
+
+/** A list behind real sockets on free ports. Stopped when the test ends. */
+export async function serving(
+  t: TestContext,
+  list: List,
+  given: Partial<ServeContext> = {},
+): Promise<Running> {
+  const running = await serve(list, contextFor(given))
+  t.after(() => running.stop(0))
+  return running
+}
