@@ -1,0 +1,101 @@
+import { UpstreamError } from '../errors.js'
+
+type Kind = readonly [code: string, sentence: string]
+
+const untrusted: Kind = [
+  'EGRESS_TLS',
+  'its certificate comes from an authority that is not trusted here; caCertPath may be missing or name another one',
+]
+const reset: Kind = ['EGRESS_RESET', 'the connection was closed before the answer was complete']
+const silent: Kind = ['EGRESS_TIMEOUT', 'it did not answer in time']
+const unroutable: Kind = ['EGRESS_UNREACHABLE', 'there is no route to it']
+const malformed: Kind = ['EGRESS_MALFORMED', 'the answer is not valid HTTP']
+const unknown: Kind = ['EGRESS_FAILED', 'the request failed']
+
+const kinds: Readonly<Record<string, Kind>> = {
+  EGRESS_PRIVATE_ADDRESS: ['EGRESS_PRIVATE_ADDRESS', 'its address is private, which needs allowPrivateIP'],
+  EGRESS_TOO_LARGE: ['EGRESS_TOO_LARGE', 'the answer is larger than allowed'],
+  EGRESS_CLOSED: ['EGRESS_CLOSED', 'the gateway is stopping'],
+  EGRESS_TIMEOUT: silent,
+
+  ENOTFOUND: ['EGRESS_DNS', 'its name does not resolve'],
+  ENODATA: ['EGRESS_DNS', 'its name has no address'],
+  EAI_AGAIN: ['EGRESS_DNS', 'the name server does not answer'],
+  EAI_FAIL: ['EGRESS_DNS', 'the name server failed'],
+
+  ECONNREFUSED: ['EGRESS_REFUSED', 'nothing listens there'],
+  ECONNRESET: reset,
+  EPIPE: reset,
+  UND_ERR_SOCKET: reset,
+  ETIMEDOUT: silent,
+  UND_ERR_CONNECT_TIMEOUT: silent,
+  UND_ERR_HEADERS_TIMEOUT: silent,
+  UND_ERR_BODY_TIMEOUT: silent,
+  EHOSTUNREACH: unroutable,
+  ENETUNREACH: unroutable,
+  EADDRNOTAVAIL: unroutable,
+
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+  CERT_SIGNATURE_FAILURE: untrusted,
+  CERT_UNTRUSTED: untrusted,
+  CERT_HAS_EXPIRED: ['EGRESS_TLS', 'its certificate has expired'],
+  CERT_NOT_YET_VALID: ['EGRESS_TLS', 'its certificate is not valid yet; the clock of one side may be wrong'],
+  ERR_TLS_CERT_ALTNAME_INVALID: ['EGRESS_TLS', 'its certificate is for another host name'],
+  EPROTO: ['EGRESS_TLS', 'no TLS session could be agreed on; it may not speak https'],
+
+  UND_ERR_HEADERS_OVERFLOW: ['EGRESS_TOO_LARGE', 'its headers are larger than allowed'],
+  UND_ERR_DESTROYED: ['EGRESS_CLOSED', 'the gateway is stopping'],
+  UND_ERR_CLOSED: ['EGRESS_CLOSED', 'the gateway is stopping'],
+  // The only one who aborts without a signal is the tunnel: the proxy did not open it.
+  UND_ERR_ABORTED: ['EGRESS_PROXY', 'the proxy on the way there refused'],
+  UND_ERR_PRX_TLS: ['EGRESS_PROXY', 'the TLS session through the proxy failed'],
+}
+
+const families: readonly (readonly [RegExp, Kind])[] = [
+  [
+    /^(?:ERR_SSL_|ERR_TLS_|CERT_|CRL_)/,
+    ['EGRESS_TLS', 'no TLS session could be agreed on; it may not speak https'],
+  ],
+  [/^(?:HPE_|UND_ERR_RESPONSE|Z_|ERR__ERROR_FORMAT|ERR_BROTLI|ERR_PADDING)/, malformed],
+]
+
+/** What a step below `fetch` throws: only a code, because only `fetch` knows which origin was meant. */
+export function unreached(code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(code), { code })
+}
+
+/** The error for a request to `origin`, named for what an operator would do about it. */
+export function egressFailure(origin: string, cause: unknown): UpstreamError {
+  const root = rootCause(cause)
+  const [code, sentence] = kindOf(codeOf(root) ?? '')
+  const statusCode = code === 'EGRESS_TIMEOUT' ? 504 : 502
+  const message = `request to ${origin} failed: ${sentence}`
+
+  // An error without a code is a complaint about the request, and those quote the header or URL they dislike.
+  if (codeOf(root) === undefined) return new UpstreamError(code, message, { statusCode })
+  return new UpstreamError(code, message, { statusCode, cause: root })
+}
+
+function kindOf(code: string): Kind {
+  return kinds[code] ?? families.find(([pattern]) => pattern.test(code))?.[1] ?? unknown
+}
+
+function rootCause(error: unknown): unknown {
+  let root = error
+  for (let depth = 0; depth < 8; depth++) {
+    const deeper =
+      root instanceof AggregateError ? root.errors[0] : root instanceof Error ? root.cause : undefined
+    if (deeper === undefined || deeper === null) return root
+    root = deeper
+  }
+  return root
+}
+
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined
+  return typeof error.code === 'string' ? error.code : undefined
+}

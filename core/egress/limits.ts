@@ -1,0 +1,69 @@
+import type { Response as UndiciResponse } from 'undici'
+import { UpstreamError } from '../errors.js'
+import { unreached } from './failure.js'
+
+const redirects = new Set([301, 302, 303, 307, 308])
+const withoutBody = new Set([204, 205, 304])
+
+/** The answer with its whole body, which is decoded and within `maxBytes`. A redirect is an error. */
+export async function received(response: UndiciResponse, url: URL, maxBytes: number): Promise<Response> {
+  const { status, statusText } = response
+  if (redirects.has(status)) {
+    await response.body?.cancel()
+    throw new UpstreamError(
+      'EGRESS_REDIRECT',
+      `request to ${url.origin} failed: redirects (${status}) are not followed`,
+    )
+  }
+  const body = await readWithin(response.body, maxBytes)
+
+  const headers = new Headers([...response.headers])
+  if (headers.has('content-encoding')) {
+    headers.delete('content-encoding')
+    headers.delete('content-length')
+  }
+  const complete = new Response(withoutBody.has(status) ? null : body, { status, statusText, headers })
+  return Object.defineProperty(complete, 'url', { value: url.href })
+}
+
+// Counted while it is decoded, so a bomb costs `maxBytes` and not what it would unfold to.
+async function readWithin(body: UndiciResponse['body'], maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body ?? []) {
+    size += chunk.byteLength
+    if (size > maxBytes) throw unreached('EGRESS_TOO_LARGE')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, size)
+}
+
+export interface Deadline {
+  readonly signal: AbortSignal
+  readonly passed: boolean
+  clear(): void
+}
+
+/** A signal that aborts after `milliseconds`, or with `other`; `clear` leaves neither timer nor listener. */
+export function deadline(milliseconds: number, other: AbortSignal | null | undefined): Deadline {
+  const controller = new AbortController()
+  let passed = false
+  const abort = () => controller.abort(other?.reason)
+  const timer = setTimeout(() => {
+    passed = true
+    controller.abort(unreached('EGRESS_TIMEOUT'))
+  }, milliseconds)
+
+  if (other?.aborted) abort()
+  else other?.addEventListener('abort', abort, { once: true })
+  return {
+    signal: controller.signal,
+    get passed() {
+      return passed
+    },
+    clear() {
+      clearTimeout(timer)
+      other?.removeEventListener('abort', abort)
+    },
+  }
+}

@@ -1,0 +1,73 @@
+import ipaddr from 'ipaddr.js'
+import { GatewayError } from '../errors.js'
+import { addressIn, namesLoopback } from './address.js'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** The proxy that a request to `url` goes through, or `undefined` for a direct one. */
+export type ProxyChoice = (url: URL) => string | undefined
+
+type Exception = (url: URL) => boolean
+
+/**
+ * Reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY. By hand, because undici's reader takes the process environment as it is
+ * at each request and knows no CIDR, which is how NO_PROXY names a cluster. This machine is never asked for through a proxy.
+ */
+export function proxyChoice(environment: Environment): ProxyChoice {
+  // Empty means unset, as everywhere.
+  const read = (name: string) =>
+    [environment[name], environment[name.toUpperCase()]].find((value) => value !== '' && value !== undefined)
+  const https = proxyUrl('HTTPS_PROXY', read('https_proxy'))
+  const http = proxyUrl('HTTP_PROXY', read('http_proxy'))
+  if (https === undefined && http === undefined) return () => undefined
+
+  const exceptions = (read('no_proxy') ?? '')
+    .split(/[,\s]+/)
+    .filter(Boolean)
+    .map(exception)
+  return (url) => {
+    if (namesLoopback(url) || exceptions.some((holds) => holds(url))) return undefined
+    return url.protocol === 'https:' ? https : http
+  }
+}
+
+function proxyUrl(name: string, written: string | undefined): string | undefined {
+  if (written === undefined) return undefined
+  const text = written.includes('://') ? written : `http://${written}`
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url.href
+
+  // Without the value: it often holds a password.
+  throw new GatewayError('PROXY_INVALID', `${name} is not an http or https URL`)
+}
+
+function exception(entry: string): Exception {
+  if (entry === '*') return () => true
+  if (ipaddr.isValidCIDR(entry)) return withinRange(entry)
+
+  const [, host = entry, port] = /^(\[.*\]|[^:]+):(\d+)$/.exec(entry) ?? []
+  const name = host
+    .toLowerCase()
+    .replace(/^\*?\./, '')
+    .replace(/^\[(.*)\]$/, '$1')
+  return (url) => {
+    if (port !== undefined && port !== portOf(url)) return false
+    const asked = addressIn(url) ?? url.hostname
+    return asked === name || asked.endsWith(`.${name}`)
+  }
+}
+
+function portOf(url: URL): string {
+  if (url.port !== '') return url.port
+  return url.protocol === 'https:' ? '443' : '80'
+}
+
+function withinRange(cidr: string): Exception {
+  const [network, bits] = ipaddr.parseCIDR(cidr)
+  return (url) => {
+    const address = addressIn(url)
+    if (address === undefined) return false
+    const parsed = ipaddr.parse(address)
+    return parsed.kind() === network.kind() && parsed.match(network, bits)
+  }
+}

@@ -1,0 +1,49 @@
+import { UpstreamError } from '../errors.js'
+import { addressIn, isPublicAddress, namesLoopback } from './address.js'
+import { egressFailure, unreached } from './failure.js'
+
+export interface UrlRules {
+  readonly allowPrivate?: boolean | undefined
+  readonly allowInsecureHttp?: boolean | undefined
+}
+
+export function parsedUrl(written: string | URL): URL {
+  try {
+    return new URL(written)
+  } catch {
+    // Without the cause: it quotes the URL, query and all.
+    throw new UpstreamError('EGRESS_URL_INVALID', 'request failed: its URL cannot be parsed')
+  }
+}
+
+/**
+ * Refuses what can be judged by the URL alone. An IP literal is judged here because no lookup happens for it, and
+ * because behind a proxy nothing else would; every name is judged again by the addresses it resolves to.
+ */
+export function refuseForbidden(
+  url: URL,
+  { allowPrivate = false, allowInsecureHttp = false }: UrlRules,
+): void {
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+    throw new UpstreamError('EGRESS_URL_INVALID', `request failed: ${url.protocol} is not http or https`)
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new UpstreamError('EGRESS_URL_INVALID', `request to ${url.origin} failed: its URL holds a password`)
+  }
+  if (!allowPrivate && isPrivate(url)) {
+    throw egressFailure(url.origin, unreached('EGRESS_PRIVATE_ADDRESS'))
+  }
+  if (!allowInsecureHttp && isInsecure(url)) {
+    throw new UpstreamError('EGRESS_INSECURE', `request to ${url.origin} failed: only https is allowed there`)
+  }
+}
+
+/** Whether bytes to this URL cross a network in plain text. */
+export function isInsecure(url: URL): boolean {
+  return url.protocol === 'http:' && !namesLoopback(url)
+}
+
+function isPrivate(url: URL): boolean {
+  const address = addressIn(url)
+  return address === undefined ? namesLoopback(url) : !isPublicAddress(address)
+}

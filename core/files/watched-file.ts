@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { BaseLogger } from 'pino'
+import { GatewayError } from '../errors.js'
+import { DirectoryWatch } from './directory-watch.js'
+import { warnIfWorldReadable } from './world-readable.js'
+
+export interface WatchedFileOptions {
+  readonly log?: Pick<BaseLogger, 'info' | 'warn'> | undefined
+  /** Throws when the content is of no use. Such content stops the boot, and later is ignored. */
+  readonly check?: (text: string) => void
+  /** Warns when everybody on this machine may read the file. */
+  readonly secret?: boolean
+  /** Milliseconds between looks at a file whose changes no event tells, as on NFS. */
+  readonly pollEvery?: number
+}
+
+/**
+ * A file that is read again when it changes: written in place, renamed over, or swapped behind a symlink as
+ * Kubernetes does. `text` is the last good content, so a file that vanishes or breaks changes nothing. It keeps
+ * no process alive, and leaves nothing open after `close`.
+ */
+export class WatchedFile {
+  readonly path: string
+  readonly #options: WatchedFileOptions
+  readonly #watch: DirectoryWatch
+  readonly #listeners = new Set<(text: string) => void>()
+  #text: string
+  #trouble: string | undefined
+
+  /** Reads the file at once; throws `FILE_UNREADABLE`, or what `check` throws. */
+  static open(path: string, options: WatchedFileOptions = {}): WatchedFile {
+    const text = readNow(path)
+    options.check?.(text)
+    if (options.secret) warnIfWorldReadable(path, options.log)
+    return new WatchedFile(path, text, options)
+  }
+
+  private constructor(path: string, text: string, options: WatchedFileOptions) {
+    this.path = path
+    this.#text = text
+    this.#options = options
+    this.#watch = new DirectoryWatch(path, {
+      pollEvery: options.pollEvery ?? 10_000,
+      look: (open) => this.#look(open),
+    })
+  }
+
+  get text(): string {
+    return this.#text
+  }
+
+  /** Calls `listener` with each new content, until the function that it returns is called. */
+  onChange(listener: (text: string) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  close(): void {
+    this.#listeners.clear()
+    this.#watch.close()
+  }
+
+  async #look(settled: () => Promise<boolean>): Promise<void> {
+    try {
+      let text = await readFile(this.path, 'utf8')
+      // Two looks that see the same: whoever writes in place may be half way through.
+      for (let before: string | undefined; text !== this.#text && text !== before; ) {
+        if (!(await settled())) return
+        before = text
+        text = await readFile(this.path, 'utf8')
+      }
+      if (text !== this.#text) this.#options.check?.(text)
+      this.#accept(text)
+    } catch (error) {
+      this.#reject(error)
+    }
+  }
+
+  #accept(text: string): void {
+    if (this.#trouble !== undefined) this.#options.log?.info({ path: this.path }, 'file is readable again')
+    this.#trouble = undefined
+    if (text === this.#text) return
+    this.#text = text
+    for (const listener of this.#listeners) listener(text)
+  }
+
+  #reject(error: unknown): void {
+    const reason = reasonOf(error)
+    if (reason === this.#trouble) return
+    this.#trouble = reason
+    this.#options.log?.warn({ path: this.path, reason }, 'file cannot be used, its last content is kept')
+  }
+}
+
+function readNow(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new GatewayError('FILE_UNREADABLE', `cannot read ${path}: ${reasonOf(cause)}`, { cause })
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown'
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.message
+}

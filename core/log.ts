@@ -1,0 +1,47 @@
+import { createRequire } from 'node:module'
+import { isatty } from 'node:tty'
+import { destination, type Level, type Logger, pino, stdTimeFunctions } from 'pino'
+import type { prettyFactory } from 'pino-pretty'
+import { Scrubber } from './log/scrubber.js'
+import { errorFields, requestFields, responseFields } from './log/serializers.js'
+
+export type Log = Logger
+
+export interface LogOptions {
+  readonly level?: Level | 'silent' | undefined
+  /** Where lines go in place of stderr. */
+  readonly stream?: { write(line: string): unknown } | undefined
+  /** Lines for people and not for machines; by default when stderr is a terminal. */
+  readonly pretty?: boolean | undefined
+  /** What knows the secrets of this boot. Every line passes it at the last moment, at every level. */
+  readonly scrubber?: Scrubber | undefined
+}
+
+/** A log of JSON lines in which no credential, cookie or query ever stands. */
+export function createLog(options: LogOptions = {}): Log {
+  const { level = 'info', scrubber = new Scrubber() } = options
+  const stream = options.stream ?? destination({ fd: 2, sync: true })
+  const pretty = options.pretty ?? (options.stream === undefined && isatty(2))
+  const format = pretty ? prettyLines() : (line: string) => line
+
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: {
+        req: requestFields,
+        res: responseFields,
+        err: errorFields(level === 'debug' || level === 'trace'),
+      },
+    },
+    { write: (line: string) => void stream.write(format(scrubber.line(line))) },
+  )
+}
+
+// Synchronous, because a log that loads its printer later loses the lines of a boot that fails.
+function prettyLines(): (line: string) => string {
+  const pretty: { prettyFactory: typeof prettyFactory } = createRequire(import.meta.url)('pino-pretty')
+  return pretty.prettyFactory({ colorize: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' })
+}

@@ -1,0 +1,150 @@
+/** Names of headers, fields and form values that hold a secret, whoever writes them. */
+const secretFields = [
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'set-cookie',
+  'x-api-key',
+  'api_key',
+  'password',
+  'access_token',
+  'refresh_token',
+  'id_token',
+  'subject_token',
+  'actor_token',
+  'registration_access_token',
+  'client_secret',
+  'client_assertion',
+  'assertion',
+  'code_verifier',
+  'device_code',
+]
+
+// Also words of everyday log lines, so they only count where a form or a query would have them.
+const formFields = [...secretFields, 'code', 'state', 'token']
+
+const secretKeys = new Set([...secretFields, ...secretFields.map((name) => name.replaceAll('_', ''))])
+
+const anyOf = (names: readonly string[]) => names.join('|')
+
+/** Each with what it becomes. Every pattern is linear in the text: an attacker writes much of what is logged. */
+const patterns: readonly (readonly [RegExp, string])[] = [
+  // `no bearer token` is prose, and `Bearer realm=` is a challenge.
+  [
+    /\b(Bearer|Basic|DPoP)(?:[ \t]+|%20|\+)(?!(?:tokens?|auth\w*|credentials?|schemes?|challenges?)(?![\w.~+/=-])|(?:realm|error|scope|resource_metadata)=")[^\s"',;]+/gi,
+    '$1 ***',
+  ],
+  [/(:\/\/)[^\s/?#"<>]*@/g, '$1***@'],
+  [/(?<=[\w/.\]~%*-])\?(?=\S)\S+/g, '?***'],
+  [new RegExp(`\\b(${anyOf(formFields)})(=|%3D)(?:"[^"]*"?|[^\\s&"]+)`, 'gi'), '$1$2***'],
+  [
+    new RegExp(
+      `(["'](?:${anyOf(formFields)})\\\\*["']\\s*:\\s*)(?:\\\\*"(?:[^"\\\\]|\\\\.)*"?|'[^']*'?|[^\\s,}\\]]+)`,
+      'gi',
+    ),
+    '$1"***"',
+  ],
+  [/\b((?:set-)?cookie|(?:proxy-)?authorization|x-api-key)(\s*:\s*)(?!\*\*\*)[^\s"'][^\r\n]*/gi, '$1$2***'],
+]
+
+// One look decides for most strings that none of the patterns can match.
+const suspicious =
+  /bearer|basic|dpop|eyJ|:\/\/|\?\S|=|%3D|token|secret|cookie|authorization|api-key|password|code|state|assertion|verifier/i
+
+/**
+ * Takes secrets out of what is about to be written: credentials by their shape, URL queries, and every value
+ * that was added. One is made for each boot, and whoever opens a secret adds it.
+ */
+export class Scrubber {
+  readonly #known = new Map<string, number>()
+  #pattern: RegExp | undefined
+
+  /** From now on `value` is never written, in any of the spellings it may have in a line. The result undoes this. */
+  add(value: string): () => void {
+    // A shorter one would blot out half of every line.
+    if (value.length < 4) return () => {}
+    this.#count(value, 1)
+    let added = true
+    return () => {
+      if (added) this.#count(value, -1)
+      added = false
+    }
+  }
+
+  /** A text without its secrets. */
+  text(text: string): string {
+    const unknown = this.#pattern === undefined ? text : text.replace(this.#pattern, '***')
+    if (!suspicious.test(unknown)) return unknown
+    const plain = unknown.includes('eyJ') ? unknown.replace(/[\w.-]+/g, withoutToken) : unknown
+    return patterns.reduce((rest, [pattern, replacement]) => rest.replace(pattern, replacement), plain)
+  }
+
+  /** A line of JSON, or any other line, without its secrets. */
+  line(line: string): string {
+    let value: unknown
+    try {
+      value = JSON.parse(line)
+    } catch {
+      return this.text(line)
+    }
+    return `${JSON.stringify(this.#value(value))}\n`
+  }
+
+  #value(value: unknown): unknown {
+    if (typeof value === 'string') return this.text(value)
+    if (typeof value === 'number') return this.#known.has(String(value)) ? '***' : value
+    if (Array.isArray(value))
+      return value.map((item, index) => (namesSecret(value[index - 1]) ? '***' : this.#value(item)))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [
+        this.text(key),
+        namesSecret(key) ? '***' : this.#value(item),
+      ]),
+    )
+  }
+
+  #count(value: string, change: number): void {
+    const count = (this.#known.get(value) ?? 0) + change
+    if (count > 0) this.#known.set(value, count)
+    else this.#known.delete(value)
+    this.#pattern = patternOf([...this.#known.keys()])
+  }
+}
+
+// JOSE tokens begin with `{"`, which base64url spells `eyJ`. By index, as a pattern that looks for the dot from each
+// of many `eyJ` would take quadratic time.
+function withoutToken(word: string): string {
+  const start = word.indexOf('eyJ')
+  return start >= 0 && word.indexOf('.', start) >= 0 ? `${word.slice(0, start)}***` : word
+}
+
+function namesSecret(name: unknown): boolean {
+  return typeof name === 'string' && secretKeys.has(name.toLowerCase())
+}
+
+function patternOf(values: readonly string[]): RegExp | undefined {
+  if (values.length === 0) return undefined
+  // The longest first: of two that begin alike, an alternation takes the one that stands first.
+  const spellings = [...new Set(values.flatMap(spellingsOf))].sort((a, b) => b.length - a.length)
+  return new RegExp(spellings.map(escaped).join('|'), 'gi')
+}
+
+function spellingsOf(value: string): string[] {
+  const json = JSON.stringify(value).slice(1, -1)
+  const base64 = Buffer.from(value).toString('base64').replace(/=+$/, '')
+  return [
+    value,
+    json,
+    JSON.stringify(json).slice(1, -1),
+    new URLSearchParams({ '': value }).toString().slice(1),
+    // Through bytes, since a lone surrogate would throw.
+    encodeURIComponent(Buffer.from(value).toString()),
+    base64,
+    base64.replaceAll('+', '-').replaceAll('/', '_'),
+  ]
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+}
