@@ -1,0 +1,77 @@
+import type { Problem } from 'sallyport/problem'
+import { nearest } from 'sallyport/problem'
+import { z } from 'zod'
+import type { Path } from './path.js'
+import { isMapping } from './path.js'
+
+/** A problem whose place is still a path in the configuration. */
+export interface Complaint extends Omit<Problem, 'place'> {
+  readonly path: Path
+  /** The key itself is wrong, and not its value. */
+  readonly part?: 'key'
+}
+
+/** Everything that a schema finds wrong with a value. */
+export function complaintsOf(schema: z.ZodType, value: unknown, error: z.ZodError): readonly Complaint[] {
+  return error.issues.flatMap((issue) => {
+    const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
+    if (issue.code === 'unrecognized_keys') return unknownKeys(issue.keys, path, schema)
+    const there = valueAt(value, path) !== undefined
+    return [{ path, message: `${there ? '' : 'is required, '}${expected(issue)}` }]
+  })
+}
+
+// Zod's own sentences name what was received; for some schemas that is the value.
+function expected(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'custom') return issue.message
+  if (issue.code === 'invalid_type') return `a ${kinds[issue.expected] ?? issue.expected} is expected`
+  if (issue.code === 'invalid_value') return `${issue.values.map(String).join(' or ')} is expected`
+  if (issue.code === 'invalid_format' && issue.format === 'url') return 'an absolute URL is expected'
+  if (issue.code === 'too_small') return `at least ${issue.minimum} ${unit(issue.origin)} is expected`
+  return 'another value is expected'
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  string: 'text',
+  array: 'list',
+  object: 'mapping',
+  record: 'mapping',
+  boolean: 'true or false',
+}
+
+function unit(origin: string): string {
+  return origin === 'string' ? 'character' : 'item'
+}
+
+function unknownKeys(keys: readonly string[], path: Path, schema: z.ZodType): readonly Complaint[] {
+  const known = knownKeys(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }), path)
+  return keys.map((key) => {
+    const suggestion = nearest(key, known)
+    return {
+      path: [...path, key],
+      part: 'key',
+      message: `unknown key, known here are ${known.join(', ')}`,
+      ...(suggestion === undefined ? {} : { suggestion }),
+    }
+  })
+}
+
+function knownKeys(schema: unknown, path: Path): readonly string[] {
+  const there = path.reduce<unknown>((here, step) => {
+    const { properties, items } = asMapping(here)
+    return typeof step === 'number' ? items : asMapping(properties)[step]
+  }, schema)
+  return Object.keys(asMapping(asMapping(there)['properties']))
+}
+
+function asMapping(value: unknown): Readonly<Record<string, unknown>> {
+  return isMapping(value) ? value : {}
+}
+
+/** What stands at a path, or `undefined`. */
+export function valueAt(value: unknown, path: Path): unknown {
+  return path.reduce<unknown>((here, step) => {
+    if (Array.isArray(here)) return typeof step === 'number' ? here[step] : undefined
+    return isMapping(here) && Object.hasOwn(here, step) ? here[step] : undefined
+  }, value)
+}

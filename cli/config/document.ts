@@ -1,0 +1,126 @@
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import type { Problem } from 'sallyport/problem'
+import type { Document as YamlDocument } from 'yaml'
+import { LineCounter, parseDocument, visit } from 'yaml'
+import type { Environment } from '../options/environment.js'
+import { interpolate } from './interpolate.js'
+import { Locator } from './locator.js'
+import type { Path } from './path.js'
+import { isMapping } from './path.js'
+import { readFailure } from './read-failure.js'
+import { forbiddenKey, syntaxMessage } from './syntax.js'
+
+/** A configuration file, read and with its references replaced. */
+export interface Document {
+  /** As it was named by the operator. */
+  readonly file: string
+  /** Where relative paths in the file start. */
+  readonly folder: string
+  readonly value: unknown
+  /** Texts that came from `${env:...}` or `${file:...}`; they are never printed. */
+  readonly secrets: ReadonlySet<string>
+  /** `sallyport.yaml:12:5 auth.oauth.realm`; the place of the nearest thing around it for a path that is not there. */
+  locate(path: Path, part?: 'key' | 'value'): string
+}
+
+export interface Read {
+  /** Missing when the file could not be read at all. With problems it serves to find more of them, not to boot. */
+  readonly document?: Document
+  readonly problems: readonly Problem[]
+}
+
+/** What the root of a file may be. */
+export type Root = 'mapping' | 'mapping or list'
+
+/** Reads a YAML or JSON file, and finds all that is wrong with its form. */
+export async function readDocument(
+  file: string,
+  environment: Environment,
+  root: Root = 'mapping',
+): Promise<Read> {
+  const source = await readText(file)
+  if (typeof source !== 'string') return { problems: [source] }
+
+  const lines = new LineCounter()
+  const parsed = parsedFrom(source, lines)
+  if (parsed === undefined) return { problems: [{ place: file, message: 'is nested too deeply' }] }
+  const locator = new Locator(file, parsed, lines)
+  const broken = formProblems(parsed, locator)
+  if (broken.length > 0) return { problems: broken }
+
+  const plain = plainValue(parsed)
+  if ('message' in plain)
+    return {
+      problems: [{ place: locator.locate([]), message: plain.message }],
+    }
+  const wrongRoot = rootProblem(plain.value, root)
+  if (wrongRoot !== undefined) return { problems: [{ place: locator.locate([]), message: wrongRoot }] }
+
+  const folder = dirname(resolve(file))
+  const locate = (path: Path, part?: 'key' | 'value') => locator.locate(path, part)
+  const { value, secrets, problems } = await interpolate(plain.value, {
+    folder,
+    environment,
+    locate,
+  })
+  return { document: { file, folder, value, secrets, locate }, problems }
+}
+
+async function readText(file: string): Promise<string | Problem> {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file))
+  } catch (error) {
+    return { place: file, message: readFailure(error) }
+  }
+}
+
+// Errors carry pieces of the file in their text, so only their code and position are used.
+function parsedFrom(source: string, lineCounter: LineCounter): YamlDocument | undefined {
+  try {
+    return parseDocument(source, {
+      lineCounter,
+      prettyErrors: false,
+      stringKeys: true,
+      uniqueKeys: true,
+      logLevel: 'silent',
+    })
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+function formProblems(parsed: YamlDocument, locator: Locator): readonly Problem[] {
+  const syntax = [...parsed.errors, ...parsed.warnings].map(({ code, pos }) => ({
+    place: locator.at(pos[0]),
+    message: syntaxMessage(code),
+  }))
+  const keys: Problem[] = []
+  visit(parsed, {
+    Pair(_key, { key }) {
+      const offset = forbiddenKey(key)
+      if (offset !== undefined)
+        keys.push({
+          place: locator.at(offset),
+          message: 'this key is not allowed',
+        })
+    },
+  })
+  return [...syntax, ...keys]
+}
+
+function plainValue(parsed: YamlDocument): { readonly value: unknown } | { readonly message: string } {
+  try {
+    return { value: parsed.toJS({ maxAliasCount: 100 }) }
+  } catch (error) {
+    if (error instanceof ReferenceError) return { message: 'its aliases multiply or refer to themselves' }
+    if (error instanceof RangeError) return { message: 'is nested too deeply' }
+    throw error
+  }
+}
+
+function rootProblem(value: unknown, root: Root): string | undefined {
+  if (isMapping(value) || (root === 'mapping or list' && Array.isArray(value))) return undefined
+  return value === null ? `is empty, a ${root} is expected` : `a ${root} is expected at the root`
+}

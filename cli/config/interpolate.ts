@@ -1,0 +1,120 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Problem } from 'sallyport/problem'
+import { nearest } from 'sallyport/problem'
+import type { Environment } from '../options/environment.js'
+import type { Path } from './path.js'
+import { isMapping } from './path.js'
+import { readFailure } from './read-failure.js'
+
+export interface Surroundings {
+  /** Where relative paths start. */
+  readonly folder: string
+  readonly environment: Environment
+  locate(path: Path): string
+}
+
+export interface Interpolated {
+  readonly value: unknown
+  readonly secrets: ReadonlySet<string>
+  readonly problems: readonly Problem[]
+}
+
+/**
+ * Puts what `${env:NAME}` and `${file:PATH}` name into the texts of a parsed value. Only texts that were parsed
+ * are looked at, never keys and never what was put in, so no value can add structure or a further reference.
+ */
+export async function interpolate(value: unknown, surroundings: Surroundings): Promise<Interpolated> {
+  const secrets = new Set<string>()
+  const problems: Problem[] = []
+
+  async function within(part: unknown, path: Path): Promise<unknown> {
+    if (typeof part === 'string') return text(part, path)
+    if (Array.isArray(part)) {
+      const items: unknown[] = []
+      for (const [index, item] of part.entries()) items.push(await within(item, [...path, index]))
+      return items
+    }
+    if (!isMapping(part)) return part
+    const entries: [string, unknown][] = []
+    for (const [key, item] of Object.entries(part)) entries.push([key, await within(item, [...path, key])])
+    return Object.fromEntries(entries)
+  }
+
+  async function text(written: string, path: Path): Promise<string> {
+    const pieces: string[] = []
+    let fromOutside = false
+    for (const piece of piecesOf(written)) {
+      const found = typeof piece === 'string' ? { text: piece } : await follow(piece.reference, surroundings)
+      if ('message' in found) {
+        problems.push({ place: surroundings.locate(path), ...found })
+        continue
+      }
+      pieces.push(found.text)
+      if (typeof piece === 'string') continue
+      fromOutside = true
+      if (found.text !== '') secrets.add(found.text)
+    }
+    const whole = pieces.join('')
+    if (fromOutside && whole !== '') secrets.add(whole)
+    return whole
+  }
+
+  return { value: await within(value, []), secrets, problems }
+}
+
+type Piece = string | { readonly reference: string | undefined }
+
+/** Literal text and references, in order. `$${` stands for the two characters after its first one. */
+function piecesOf(written: string): readonly Piece[] {
+  const pieces: Piece[] = []
+  let at = 0
+  for (const { index, 0: opening } of written.matchAll(/\$?\$\{/g)) {
+    if (index < at) continue
+    pieces.push(written.slice(at, index))
+    at = index + opening.length
+    if (opening.startsWith('$$')) {
+      pieces.push('${')
+      continue
+    }
+    const end = written.indexOf('}', at)
+    if (end === -1) return [...pieces, { reference: undefined }]
+    pieces.push({ reference: written.slice(at, end) })
+    at = end + 1
+  }
+  return [...pieces, written.slice(at)]
+}
+
+type Followed = { readonly text: string } | Omit<Problem, 'place'>
+
+const schemes = ['env', 'file']
+
+async function follow(reference: string | undefined, surroundings: Surroundings): Promise<Followed> {
+  if (reference === undefined) return { message: 'a reference is not closed, "}" is expected' }
+  const colon = reference.indexOf(':')
+  const scheme = reference.slice(0, Math.max(colon, 0))
+  const name = reference.slice(colon + 1)
+  if (scheme === 'env' && name !== '') return variable(name, surroundings.environment)
+  if (scheme === 'file' && name !== '') return fileText(resolve(surroundings.folder, name))
+  const suggestion = schemes.includes(scheme) ? undefined : nearest(scheme, schemes)
+  return {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: this is what the operator writes.
+    message: '${env:NAME} or ${file:PATH} is expected; text that only looks like it is written $${',
+    ...(suggestion === undefined ? {} : { suggestion }),
+  }
+}
+
+function variable(name: string, environment: Environment): Followed {
+  const text = Object.hasOwn(environment, name) ? environment[name] : undefined
+  return text === undefined ? { message: `the environment has no variable ${name}` } : { text }
+}
+
+async function fileText(path: string): Promise<Followed> {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path))
+    // Editors and `echo` end a file with a newline that is no part of the secret.
+    return { text: text.replace(/\r?\n$/, '') }
+  } catch (error) {
+    return { message: `${path}: ${readFailure(error)}` }
+  }
+}

@@ -1,0 +1,60 @@
+import type { Document, LineCounter } from 'yaml'
+import { isAlias, isCollection, isMap, isNode, isScalar, isSeq } from 'yaml'
+import type { Path } from './path.js'
+import { pathText } from './path.js'
+
+/** Finds lines and columns in a parsed file. */
+export class Locator {
+  constructor(
+    private readonly file: string,
+    private readonly document: Document,
+    private readonly lines: LineCounter,
+  ) {}
+
+  /** `sallyport.yaml:12:5`, for an offset into the text. */
+  at(offset: number): string {
+    const { line, col } = this.lines.linePos(offset)
+    return line === 0 ? `${this.file}:1:1` : `${this.file}:${line}:${col}`
+  }
+
+  /** `sallyport.yaml:12:5 auth.oauth.realm`. What is not there has the position of the nearest thing around it. */
+  locate(path: Path, part: 'key' | 'value' = 'value'): string {
+    const place = this.at(this.offsetOf(path, part))
+    return path.length === 0 ? place : `${place} ${pathText(path)}`
+  }
+
+  private offsetOf(path: Path, part: 'key' | 'value'): number {
+    let node: unknown = this.document.contents
+    let offset = startOf(node) ?? 0
+    for (const [index, step] of path.entries()) {
+      const next = this.step(node, step)
+      if (next === undefined) return offset
+      const wantsKey = part === 'key' && index === path.length - 1
+      offset = (wantsKey ? undefined : startOf(next.value)) ?? startOf(next.key) ?? offset
+      node = next.value
+    }
+    return offset
+  }
+
+  private step(from: unknown, step: string | number): { key: unknown; value: unknown } | undefined {
+    const node = isAlias(from) ? from.resolve(this.document) : from
+    if (isSeq(node) && typeof step === 'number') {
+      return step in node.items ? { key: undefined, value: node.items[step] } : undefined
+    }
+    if (!isMap(node)) return undefined
+    return node.items.find(({ key }) => (isScalar(key) ? key.value : key) === step)
+  }
+}
+
+function startOf(node: unknown): number | undefined {
+  if (!isNode(node)) return undefined
+  // A value that is left out has a range of its own, after the colon; the key is easier to find.
+  if (isScalar(node) && node.value === null && node.source === '') return undefined
+  const first = isCollection(node) && node.flow !== true ? startOfFirst(node.items[0]) : undefined
+  return first ?? node.range?.[0]
+}
+
+function startOfFirst(item: unknown): number | undefined {
+  const key = typeof item === 'object' && item !== null && 'key' in item ? item.key : item
+  return isNode(key) ? key.range?.[0] : undefined
+}

@@ -1,0 +1,58 @@
+import type { Path } from './path.js'
+import { isMapping } from './path.js'
+
+export interface Salvaged {
+  readonly value: unknown
+  /** Where a path of the salvaged value stands in the whole one: lists close up over what was taken out. */
+  written(path: Path): Path
+}
+
+/**
+ * A copy without the values at `faulty`, in which a later layer can look for further problems. It is for the
+ * report alone: what was taken out may be what kept somebody out.
+ */
+export function salvage(value: unknown, faulty: readonly Path[]): Salvaged {
+  const taken = new Set(faulty.map(keyOf))
+  return {
+    value: without(value, [], taken),
+    written: (path) => writtenPath(value, path, taken),
+  }
+}
+
+function without(value: unknown, path: Path, taken: ReadonlySet<string>): unknown {
+  if (taken.has(keyOf(path))) return undefined
+  if (Array.isArray(value)) {
+    return value
+      .map((item: unknown, index) => ({ item, at: [...path, index] }))
+      .filter(({ at }) => !taken.has(keyOf(at)))
+      .map(({ item, at }) => without(item, at, taken))
+  }
+  if (!isMapping(value)) return value
+  const kept = Object.entries(value).filter(([key]) => !taken.has(keyOf([...path, key])))
+  return Object.fromEntries(kept.map(([key, item]) => [key, without(item, [...path, key], taken)]))
+}
+
+function writtenPath(value: unknown, path: Path, taken: ReadonlySet<string>): Path {
+  const written: (string | number)[] = []
+  let here = value
+  for (const step of path) {
+    const original =
+      Array.isArray(here) && typeof step === 'number' ? keptIndexes(here, written, taken)[step] : step
+    written.push(original ?? step)
+    here = child(here, original ?? step)
+  }
+  return written
+}
+
+function keptIndexes(list: readonly unknown[], path: Path, taken: ReadonlySet<string>): readonly number[] {
+  return [...list.keys()].filter((index) => !taken.has(keyOf([...path, index])))
+}
+
+function child(value: unknown, step: string | number): unknown {
+  if (Array.isArray(value)) return typeof step === 'number' ? value[step] : undefined
+  return isMapping(value) && Object.hasOwn(value, step) ? value[step] : undefined
+}
+
+function keyOf(path: Path): string {
+  return JSON.stringify(path)
+}

@@ -1,0 +1,25 @@
+import { isScalar, type YAMLError } from 'yaml'
+
+const messages: Readonly<Partial<Record<YAMLError['code'], string>>> = {
+  BAD_ALIAS: 'an alias without an anchor before it',
+  BAD_DQ_ESCAPE: 'an unknown escape in a double-quoted text',
+  BAD_INDENT: 'wrong indentation',
+  BLOCK_IN_FLOW: 'indented lines inside brackets',
+  DUPLICATE_KEY: 'this key stands here a second time',
+  MISSING_CHAR: 'a closing quote, bracket, comma or colon is missing',
+  MULTILINE_IMPLICIT_KEY: 'a key goes over several lines, perhaps a colon or a quote is missing',
+  MULTIPLE_DOCS: 'a second document begins, a file holds one',
+  NON_STRING_KEY: 'a key that is not a text',
+  TAB_AS_INDENT: 'a tab in the indentation, spaces are expected',
+  TAG_RESOLVE_FAILED: 'an unknown tag, or a value that does not fit its tag',
+}
+
+/** What a syntax error means. The library's own text repeats pieces of the file. */
+export function syntaxMessage(code: YAMLError['code']): string {
+  return messages[code] ?? 'not valid YAML'
+}
+
+/** The position of a key that could change an object's prototype somewhere on its way through the program. */
+export function forbiddenKey(key: unknown): number | undefined {
+  return isScalar(key) && key.value === '__proto__' ? (key.range?.[0] ?? 0) : undefined
+}

@@ -1,0 +1,66 @@
+import type { Command, OptionGroup } from './option.js'
+import { proxyGroups } from './proxy.js'
+import { registryGroups } from './registry.js'
+import { runGroups } from './run.js'
+import { sharedGroup } from './shared.js'
+
+export const shells = ['bash', 'zsh', 'fish'] as const
+
+const completionGroups = [sharedGroup] as const satisfies readonly OptionGroup[]
+
+/** Everything that `sallyport` can be told to do. */
+export const commands: readonly Command[] = [
+  {
+    name: 'registry',
+    summary: 'Serve a registry of MCP servers, to holders of a valid token',
+    description:
+      'Serves the MCP registry API. Callers need a token of one of the configured identity providers, unless the mode is anonymous.',
+    positionals: [],
+    groups: registryGroups,
+    examples: ['sallyport registry --config registry.yaml', 'sallyport registry --auth-mode anonymous'],
+    run: async () => (await import('../commands/registry.js')).registry,
+  },
+  {
+    name: 'proxy',
+    summary: 'Stand in front of one MCP server: check who comes in, add the credential that goes out',
+    description:
+      'Forwards HTTP to one MCP server, unchanged. It can check the tokens of incoming requests, and give outgoing ones a credential of their own.',
+    positionals: [
+      {
+        name: 'SERVER_NAME',
+        help: 'a name for the server, shown in logs and in the ready line',
+        required: true,
+        reserved: ['stdio', 'tunnel'],
+      },
+    ],
+    groups: proxyGroups,
+    examples: [
+      'sallyport proxy github --target-uri https://mcp.example.com/mcp',
+      'sallyport proxy github --target-uri https://mcp.example.com/mcp --remote-auth-bearer-token-file ./token',
+      'sallyport proxy github --target-uri https://mcp.example.com/mcp --oidc-issuer https://idp.example.com --oidc-audience mcp',
+    ],
+    run: async () => (await import('../commands/proxy.js')).proxy,
+  },
+  {
+    name: 'run',
+    summary: 'Boot any list of plugins',
+    description: 'Boots the list of plugins that a file holds, in the order in which they are written.',
+    positionals: [],
+    groups: runGroups,
+    examples: ['sallyport run --config gateway.yaml'],
+    run: async () => (await import('../commands/run.js')).run,
+  },
+  {
+    name: 'completion',
+    summary: 'Print a completion script for a shell',
+    description: 'Prints a script that lets a shell complete commands, flags, choices and files.',
+    positionals: [{ name: 'SHELL', help: 'the shell', required: true, choices: shells }],
+    groups: completionGroups,
+    examples: [
+      'source <(sallyport completion bash)',
+      'sallyport completion zsh > ~/.zfunc/_sallyport',
+      'sallyport completion fish > ~/.config/fish/completions/sallyport.fish',
+    ],
+    run: async () => (await import('../commands/completion.js')).completion,
+  },
+]

@@ -1,0 +1,62 @@
+import { nextWords, optionsOf, programs, valueFlags } from './completion-words.js'
+import type { Command, Option } from './option.js'
+
+export function bashScript(commands: readonly Command[]): string {
+  const presets = programs.map(([program, preset]) => `    ${program}) path='${preset}' ;;`)
+  const paths = commands.map(({ name }) => `'${name}'`).join(' | ')
+  const cases = ['', ...commands.map(({ name }) => name)].map((path) => {
+    const command = commands.find(({ name }) => name === path)
+    const flags = (command === undefined ? ['help', 'version'] : optionsOf(command).map(({ name }) => name))
+      .map((name) => `--${name}`)
+      .join(' ')
+    return `    '${path}') flags='${flags}' words='${nextWords(path, commands).join(' ')}' ;;`
+  })
+  return `# bash completion for sallyport
+_sallyport() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev='' path='' word next flags='' words='' index
+  (( COMP_CWORD > 0 )) && prev=\${COMP_WORDS[COMP_CWORD-1]}
+  # bash splits --flag=value into three words.
+  if [[ $cur == '=' ]]; then cur=''
+  elif [[ $prev == '=' ]]; then prev=\${COMP_WORDS[COMP_CWORD-2]}
+  fi
+
+  case "\${COMP_WORDS[0]##*/}" in
+${presets.join('\n')}
+  esac
+  for (( index = 1; index < COMP_CWORD; index++ )); do
+    word=\${COMP_WORDS[index]}
+    case "$word" in
+      ${valueFlags(commands).join(' | ')}) [[ \${COMP_WORDS[index+1]} == '=' ]] && (( index++ )); (( index++ )) ;;
+      -*) ;;
+      *) next="\${path:+$path }$word"
+        case "$next" in ${paths}) path=$next ;; esac ;;
+    esac
+  done
+
+  case "$prev" in
+${valueCases(commands).join('\n')}
+  esac
+  case "$path" in
+${cases.join('\n')}
+  esac
+  if [[ $cur == -* ]]; then COMPREPLY=( $(compgen -W "$flags" -- "$cur") )
+  else COMPREPLY=( $(compgen -W "$words" -- "$cur") )
+  fi
+}
+complete -F _sallyport ${programs.map(([program]) => program).join(' ')}
+`
+}
+
+function valueCases(commands: readonly Command[]): readonly string[] {
+  const options = new Map(commands.flatMap(optionsOf).map((option) => [option.name, option]))
+  return [...options.values()]
+    .filter(({ type }) => type !== 'boolean')
+    .map((option) => `    --${option.name}) ${replyFor(option)}; return ;;`)
+}
+
+function replyFor({ choices, placeholder }: Option): string {
+  if (choices !== undefined) return `COMPREPLY=( $(compgen -W '${choices.join(' ')}' -- "$cur") )`
+  if (placeholder === 'FILE') return 'compopt -o filenames 2>/dev/null; COMPREPLY=( $(compgen -f -- "$cur") )'
+  if (placeholder === 'DIR') return 'compopt -o filenames 2>/dev/null; COMPREPLY=( $(compgen -d -- "$cur") )'
+  return 'COMPREPLY=()'
+}

@@ -1,0 +1,65 @@
+import { nextWords, optionsOf, programs, valueFlags } from './completion-words.js'
+import type { Command, Option } from './option.js'
+
+export function fishScript(commands: readonly Command[]): string {
+  const presets = programs.map(([program, preset]) => `    case ${program}\n      set at '${preset}'`)
+  const paths = commands.map(({ name }) => `'${name}'`).join(' ')
+  const lines = programs.flatMap(([program]) => [
+    `complete -c ${program} -f`,
+    ...['', ...commands.map(({ name }) => name)].flatMap((path) => linesFor(program, path, commands)),
+  ])
+  return `# fish completion for sallyport
+function __sallyport_at
+  set -l words (commandline -opc)
+  set -l at ''
+  switch (basename $words[1])
+${presets.join('\n')}
+  end
+  set -l skip 0
+  for word in $words[2..-1]
+    if test $skip = 1
+      set skip 0
+      continue
+    end
+    switch $word
+      case ${valueFlags(commands).join(' ')}
+        set skip 1
+      case '-*'
+      case '*'
+        set -l next (string trim "$at $word")
+        contains -- $next ${paths}; and set at $next
+    end
+  end
+  test "$at" = "$argv[1]"
+end
+${lines.join('\n')}
+`
+}
+
+function linesFor(program: string, path: string, commands: readonly Command[]): readonly string[] {
+  const start = `complete -c ${program} -n ${quoted(`__sallyport_at '${path}'`)}`
+  const words = nextWords(path, commands).map((word) => {
+    const summary = commands.find(({ name }) => name === [path, word].join(' ').trim())?.summary
+    return `${start} -a ${word}${summary === undefined ? '' : ` -d ${quoted(summary)}`}`
+  })
+  const command = commands.find(({ name }) => name === path)
+  const flags =
+    command === undefined
+      ? [`${start} -l help -s h`, `${start} -l version -s v`]
+      : optionsOf(command).map((option) => `${start} ${flagText(option)}`)
+  return [...words, ...flags]
+}
+
+function flagText({ name, short, type, help, choices, placeholder }: Option): string {
+  const parts = [`-l ${name}`, ...(short === undefined ? [] : [`-s ${short}`])]
+  if (type !== 'boolean') parts.push('-r')
+  if (choices !== undefined) parts.push(`-a ${quoted(choices.join(' '))}`)
+  if (placeholder === 'FILE') parts.push('-F')
+  if (placeholder === 'DIR') parts.push(`-a ${quoted('(__fish_complete_directories)')}`)
+  return [...parts, `-d ${quoted(help)}`].join(' ')
+}
+
+// fish knows \' inside single quotes, and there a backslash stands for itself before anything else but another one.
+function quoted(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+}

@@ -1,0 +1,34 @@
+import type { Command, Option } from './option.js'
+
+/** The programs that the scripts complete, each with the command that it stands for. */
+export const programs: readonly (readonly [program: string, preset: string])[] = [
+  ['sallyport', ''],
+  ['sallyport-registry', 'registry'],
+  ['sallyport-proxy', 'proxy'],
+]
+
+export function optionsOf(command: Command): readonly Option[] {
+  return command.groups.flatMap(({ options }) => options)
+}
+
+/** Flags of all commands that take a value, so that a script can tell values from words. */
+export function valueFlags(commands: readonly Command[]): readonly string[] {
+  const options = commands.flatMap(optionsOf).filter(({ type }) => type !== 'boolean')
+  return [...new Set(options.map(({ name }) => `--${name}`))]
+}
+
+/** What may follow the words of `path` on the way to a command, or in its first argument. */
+export function nextWords(path: string, commands: readonly Command[]): readonly string[] {
+  const depth = path === '' ? 0 : path.split(' ').length
+  const deeper = commands
+    .map(({ name }) => name)
+    .filter((name) => path === '' || name.startsWith(`${path} `))
+    .map((name) => name.split(' ')[depth] ?? '')
+  const choices = commands.find(({ name }) => name === path)?.positionals[0]?.choices ?? []
+  return [...new Set([...deeper, ...choices])]
+}
+
+/** Text between single quotes, as bash and zsh have it. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}

@@ -1,0 +1,11 @@
+import { bashScript } from './completion-bash.js'
+import { fishScript } from './completion-fish.js'
+import { zshScript } from './completion-zsh.js'
+import type { Command } from './option.js'
+
+/** The script that makes a shell complete the commands of the table. */
+export function completionScript(shell: string | undefined, commands: readonly Command[]): string {
+  if (shell === 'zsh') return zshScript(commands)
+  if (shell === 'fish') return fishScript(commands)
+  return bashScript(commands)
+}
