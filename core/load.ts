@@ -50,7 +50,8 @@ export class Loader {
       code === 'ERR_UNSUPPORTED_DIR_IMPORT'
     ) {
       const missing = /Cannot find (?:package|module) '([^']+)'/.exec(message)?.[1]
-      const itself = missing === undefined || missing === use || missing === resolve(this.folder, use)
+      const itself =
+        missing === undefined || missing === packageOf(use) || missing === resolve(this.folder, use)
       if (!itself)
         return { message: `plugin "${use}" was found, but it imports "${missing}", which is not there` }
       const kind = isPath(use) ? 'no such file' : 'neither a built-in plugin nor a package installed'
@@ -62,6 +63,12 @@ export class Loader {
     return { message: `plugin "${use}" could not be loaded: ${message}` }
   }
 }
+
+const packageOf = (use: string): string =>
+  use
+    .split('/')
+    .slice(0, use.startsWith('@') ? 2 : 1)
+    .join('/')
 
 const isPath = (use: string): boolean => /^\.{0,2}[/\\]/.test(use) || isAbsolute(use)
 

@@ -1,7 +1,7 @@
 import type { Capability } from './capability.js'
 import type { Entry, List, Scope, SettingPath } from './list.js'
 import { isScope } from './list.js'
-import type { Loader } from './load.js'
+import type { Loaded, Loader } from './load.js'
 import { validateOptions } from './options.js'
 import type { Plugin } from './plugin.js'
 import type { Problem } from './problem.js'
@@ -38,11 +38,17 @@ export class Planner {
   }
 
   private async scope(list: List, path: string, at: SettingPath): Promise<PlannedScope> {
-    const planned = await Promise.all(
-      list.map((item, index) =>
-        isScope(item) ? this.inner(item, path, [...at, index]) : this.entry(item, [...at, index]),
-      ),
-    )
+    // Every import is under way at once; complaints still come in list order.
+    const loading = list.map((item) => (isScope(item) ? undefined : this.loader.load(item.use)))
+    const planned: (PlannedEntry | PlannedScope | undefined)[] = []
+    for (const [index, item] of list.entries()) {
+      const here = [...at, index]
+      planned.push(
+        isScope(item)
+          ? await this.inner(item, path, here)
+          : await this.entry(item, await loading[index], here),
+      )
+    }
     this.refuseRepeats(list, planned, at)
     return { path, items: planned.filter((item) => item !== undefined) }
   }
@@ -54,8 +60,12 @@ export class Planner {
     return this.scope(plugins, outer + scope, [...at, 'plugins'])
   }
 
-  private async entry(entry: Entry, at: SettingPath): Promise<PlannedEntry | undefined> {
-    const loaded = await this.loader.load(entry.use)
+  private async entry(
+    entry: Entry,
+    loaded: Loaded | undefined,
+    at: SettingPath,
+  ): Promise<PlannedEntry | undefined> {
+    if (loaded === undefined) return undefined
     if ('problem' in loaded) {
       this.problems.push({ place: this.locate([...at, 'use']), ...loaded.problem })
       return undefined
