@@ -1,18 +1,8 @@
 // The public door: everything a plugin, a preset or a program that embeds the gateway may use.
 export { type BootContext, Booted, boot, pathText, planList } from './boot.js'
-export {
-  type Capability,
-  type Many,
-  many,
-  type One,
-  one,
-} from './capability.js'
+export { type Capability, type Many, many, type One, one } from './capability.js'
 export { type AuditEvent, AuditSink } from './contracts/audit-sink.js'
-export {
-  Authenticator,
-  type Rejection,
-  type Verdict,
-} from './contracts/authenticator.js'
+export { Authenticator, type Rejection, type Verdict } from './contracts/authenticator.js'
 export { Cache } from './contracts/cache.js'
 export { Challenge } from './contracts/challenge.js'
 export {
@@ -20,83 +10,36 @@ export {
   type RegisteredClient,
   type RegistrationRequest,
 } from './contracts/client-registrar.js'
-export {
-  Credential,
-  type Held,
-  type TargetRefusal,
-} from './contracts/credential.js'
+export { Credential, type Held, type TargetRefusal } from './contracts/credential.js'
 export { Guard } from './contracts/guard.js'
-export {
-  HeaderSource,
-  type OutgoingHeaders,
-} from './contracts/header-source.js'
+export { HeaderSource, type OutgoingHeaders } from './contracts/header-source.js'
 export { Health, type HealthState } from './contracts/health.js'
 export type { Identity } from './contracts/identity.js'
 export { Listener } from './contracts/listener.js'
 export { PublicPath } from './contracts/public-path.js'
-export {
-  type ResourceDocument,
-  ResourceMetadata,
-} from './contracts/resource-metadata.js'
+export { type ResourceDocument, ResourceMetadata } from './contracts/resource-metadata.js'
 export { SecretStore } from './contracts/secret-store.js'
 export { StateStore } from './contracts/state-store.js'
-export {
-  type Instrument,
-  type Labels,
-  Telemetry,
-} from './contracts/telemetry.js'
+export { type Instrument, type Labels, Telemetry } from './contracts/telemetry.js'
 export { isPromise, within } from './deadline.js'
 export { isPublicAddress } from './egress/address.js'
-export {
-  createFetcher,
-  type Fetch,
-  type Fetcher,
-  type FetcherOptions,
-} from './egress/fetcher.js'
+export { createFetcher, type Fetch, type Fetcher, type FetcherOptions } from './egress/fetcher.js'
 export type { Resolve, ResolvedAddress } from './egress/resolve.js'
-export {
-  ConfigError,
-  GatewayError,
-  Refusal,
-  type RefusalReason,
-  UpstreamError,
-} from './errors.js'
+export { ConfigError, GatewayError, Refusal, type RefusalReason, UpstreamError } from './errors.js'
 export { WatchedFile, type WatchedFileOptions } from './files/watched-file.js'
 export { warnIfWorldReadable } from './files/world-readable.js'
 export type { Addresses, Dispatch, Gateway } from './gateway.js'
 export type { ErrorShape, PublicError } from './http/answers.js'
 export { type Credentials, credentialsOf } from './http/credentials.js'
-export {
-  type Entry,
-  isScope,
-  type List,
-  type Scope,
-  type SettingPath,
-} from './list.js'
+export { type Entry, isScope, type List, type Scope, type SettingPath } from './list.js'
 export type { Catalogue } from './load.js'
 export { Scrubber } from './log/scrubber.js'
 export { createLog, type Log, type LogOptions } from './log.js'
 export type { Measure, Meter } from './meter.js'
 export { type JsonSchema, jsonSchemaOf, knownKeys } from './options.js'
-export {
-  isPlannedScope,
-  type Locate,
-  type PlannedEntry,
-  type PlannedScope,
-} from './plan.js'
-export {
-  API_LEVEL,
-  definePlugin,
-  type Plugin,
-  type PluginDefinition,
-} from './plugin.js'
+export { isPlannedScope, type Locate, type PlannedEntry, type PlannedScope } from './plan.js'
+export { API_LEVEL, definePlugin, type Plugin, type PluginDefinition } from './plugin.js'
 export { nearest, type Problem, problemLine } from './problem.js'
 export { redact } from './redact.js'
-export {
-  Secret,
-  type SecretContext,
-  type SecretPlaces,
-  secretFrom,
-  secretText,
-} from './secret.js'
+export { Secret, type SecretContext, type SecretPlaces, secretFrom, secretText } from './secret.js'
 export { type Running, type ServeContext, serve } from './serve.js'

@@ -110,9 +110,7 @@ function refusalFor({ credentials }: FastifyRequest, asked: Asked[], unavailable
       401,
       'INVALID_REQUEST',
       'the Authorization header is not one well-formed bearer token',
-      {
-        reasons: [...reasons, { provider: 'none', cause: 'format' }],
-      },
+      { reasons: [...reasons, { provider: 'none', cause: 'format' }] },
     )
   }
   const undecided =
