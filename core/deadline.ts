@@ -1,13 +1,23 @@
-/** Waits for `work`, but not longer than `limit` milliseconds: then `late` says what to throw. */
-export async function within<T>(limit: number, work: PromiseLike<T>, late: () => Error): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(late()), limit)
+/** Waits for `work`, but not longer than `limit` milliseconds, nor beyond an abort: `late` says what to throw. */
+export async function within<T>(
+  limit: number,
+  work: PromiseLike<T>,
+  late: () => Error,
+  signal?: AbortSignal,
+): Promise<T> {
+  let giveUp: (reason: unknown) => void = () => {}
+  const givenUp = new Promise<never>((_, reject) => {
+    giveUp = reject
   })
+  const timer = setTimeout(() => giveUp(late()), limit)
+  const interrupt = (): void => giveUp(signal?.reason)
+  signal?.addEventListener('abort', interrupt, { once: true })
+  if (signal?.aborted === true) interrupt()
   try {
-    return await Promise.race([work, deadline])
+    return await Promise.race([work, givenUp])
   } finally {
     clearTimeout(timer)
+    signal?.removeEventListener('abort', interrupt)
   }
 }
 

@@ -36,9 +36,8 @@ export class Lifecycle {
   /** Runs one step under its deadline. What goes wrong names the plugin and the step. */
   async step(phase: keyof StepLimits, { id, run, required }: Step, addresses: Addresses = {}): Promise<void> {
     try {
-      await this.interruptible(
-        within(this.limits[phase], runNow(run, addresses), () => new Error(this.late(phase))),
-      )
+      this.signal.throwIfAborted()
+      await within(this.limits[phase], runNow(run, addresses), () => new Error(this.late(phase)), this.signal)
     } catch (error) {
       if (this.signal.aborted) throw this.signal.reason
       const failure = failed(id, phase, error)
@@ -64,20 +63,6 @@ export class Lifecycle {
 
   private late(phase: keyof StepLimits): string {
     return `it did not return within ${this.limits[phase] / 1000} s`
-  }
-
-  private async interruptible(work: Promise<void>): Promise<void> {
-    this.signal.throwIfAborted()
-    let interrupt = (): void => {}
-    const interrupted = new Promise<never>((_, reject) => {
-      interrupt = () => reject(this.signal.reason)
-    })
-    this.signal.addEventListener('abort', interrupt, { once: true })
-    try {
-      await Promise.race([work, interrupted])
-    } finally {
-      this.signal.removeEventListener('abort', interrupt)
-    }
   }
 }
 

@@ -73,7 +73,7 @@ export class Running {
     } catch (error) {
       const opened = [...this.doors.values()].filter((door) => ![...before.values()].includes(door))
       this.doors = before
-      closeAll(opened)
+      await closeAll(opened)
       await next.stop()
       throw error
     }
@@ -84,7 +84,7 @@ export class Running {
     for (const door of gone) door.shut()
     old.leave()
     await old.inFlight.drain(this.context.drainLimit ?? DRAIN_LIMIT)
-    closeAll(gone)
+    await closeAll(gone)
     await old.stop()
   }
 
@@ -93,7 +93,7 @@ export class Running {
     this.stopped = true
     for (const door of this.doors.values()) door.shut()
     await this.booted.inFlight.drain(drainLimit)
-    for (const door of this.doors.values()) door.destroy()
+    await closeAll(this.doors.values())
     await this.booted.stop()
   }
 
@@ -113,7 +113,7 @@ export class Running {
       }
       return doors
     } catch (error) {
-      closeAll(opened)
+      await closeAll(opened)
       throw error
     }
   }
@@ -132,9 +132,6 @@ export class Running {
   }
 }
 
-function closeAll(doors: readonly Door[]): void {
-  for (const door of doors) {
-    door.shut()
-    door.destroy()
-  }
+async function closeAll(doors: Iterable<Door>): Promise<void> {
+  await Promise.all([...doors].map((door) => door.destroy()))
 }

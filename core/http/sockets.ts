@@ -14,6 +14,7 @@ const KEEP_ALIVE_TIMEOUT = 72_000
 export class Door {
   private readonly server: Server
   private handler: Handler = notYet
+  private closed: Promise<void> | undefined
 
   constructor(listener: Listener) {
     const answer = (request: IncomingMessage, response: ServerResponse): void =>
@@ -57,13 +58,15 @@ export class Door {
 
   /** Takes no new connections. Idle ones end now, busy ones with their answer. */
   shut(): void {
-    this.server.close()
+    this.closed ??= new Promise((resolve) => this.server.close(() => resolve()))
     this.server.closeIdleConnections()
   }
 
-  /** Ends what is still open. */
-  destroy(): void {
+  /** Ends what is still open, and returns when the port is free again. */
+  async destroy(): Promise<void> {
+    this.shut()
     this.server.closeAllConnections()
+    await this.closed
   }
 }
 
