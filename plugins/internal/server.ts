@@ -8,7 +8,6 @@ export default definePlugin({
   api: 1,
   summary: 'Opens the internal port with `/health`, `/readiness` and `/version`.',
   provides: [Listener],
-  requires: [Health],
   options: z.strictObject({
     address: z
       .string()
