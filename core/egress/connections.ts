@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
+import { unreached } from './failure.js'
 import { guardedLookup, publicLookup, type Resolve } from './resolve.js'
 
 type Undici = typeof import('undici')
@@ -67,7 +68,7 @@ export class Connections {
     return new this.#undici.ProxyAgent({
       uri: proxy,
       requestTls: { ca: authorities, timeout },
-      clientFactory: (origin) => new this.#undici.Pool(origin, { connect: toProxy }),
+      clientFactory: (origin) => tunnelsOf(new this.#undici.Pool(origin, { connect: toProxy })),
     })
   }
 
@@ -80,6 +81,18 @@ export class Connections {
       socket.once('close', () => this.#sockets.delete(socket))
     }
   }
+}
+
+// A proxy that hangs up on CONNECT is asked again by undici, at once and for ever, unless the error has a code that
+// undici does not know.
+function tunnelsOf(pool: Dispatcher): Dispatcher {
+  const open = pool.connect.bind(pool)
+  return Object.assign(pool, {
+    connect: (options: Dispatcher.ConnectOptions) =>
+      open(options).catch((error: NodeJS.ErrnoException) => {
+        throw error.code === 'UND_ERR_SOCKET' ? unreached('EGRESS_PROXY') : error
+      }),
+  })
 }
 
 function isSocket(value: unknown): value is Socket {

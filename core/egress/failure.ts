@@ -50,7 +50,8 @@ const kinds: Readonly<Record<string, Kind>> = {
   UND_ERR_HEADERS_OVERFLOW: ['EGRESS_TOO_LARGE', 'its headers are larger than allowed'],
   UND_ERR_DESTROYED: ['EGRESS_CLOSED', 'the gateway is stopping'],
   UND_ERR_CLOSED: ['EGRESS_CLOSED', 'the gateway is stopping'],
-  // The only one who aborts without a signal is the tunnel: the proxy did not open it.
+  EGRESS_PROXY: ['EGRESS_PROXY', 'the proxy on the way there opened no tunnel'],
+  // The only one who aborts without a signal is the tunnel.
   UND_ERR_ABORTED: ['EGRESS_PROXY', 'the proxy on the way there refused'],
   UND_ERR_PRX_TLS: ['EGRESS_PROXY', 'the TLS session through the proxy failed'],
 }
@@ -60,7 +61,7 @@ const families: readonly (readonly [RegExp, Kind])[] = [
     /^(?:ERR_SSL_|ERR_TLS_|CERT_|CRL_)/,
     ['EGRESS_TLS', 'no TLS session could be agreed on; it may not speak https'],
   ],
-  [/^(?:HPE_|UND_ERR_RESPONSE|Z_|ERR__ERROR_FORMAT|ERR_BROTLI|ERR_PADDING)/, malformed],
+  [/^(?:UND_ERR_RESPONSE|Z_|ERR__ERROR_FORMAT|ERR_BROTLI|ERR_PADDING)/, malformed],
 ]
 
 /** What a step below `fetch` throws: only a code, because only `fetch` knows which origin was meant. */
@@ -71,16 +72,19 @@ export function unreached(code: string): NodeJS.ErrnoException {
 /** The error for a request to `origin`, named for what an operator would do about it. */
 export function egressFailure(origin: string, cause: unknown): UpstreamError {
   const root = rootCause(cause)
-  const [code, sentence] = kindOf(codeOf(root) ?? '')
+  const [code, sentence] = kindOf(root)
   const statusCode = code === 'EGRESS_TIMEOUT' ? 504 : 502
   const message = `request to ${origin} failed: ${sentence}`
 
-  // An error without a code is a complaint about the request, and those quote the header or URL they dislike.
+  // An error without a code quotes what it dislikes: a header, a URL, bytes of the answer.
   if (codeOf(root) === undefined) return new UpstreamError(code, message, { statusCode })
   return new UpstreamError(code, message, { statusCode, cause: root })
 }
 
-function kindOf(code: string): Kind {
+function kindOf(error: unknown): Kind {
+  const code = codeOf(error) ?? ''
+  // undici leaves out the code of most parser errors.
+  if (error instanceof Error && error.name === 'HTTPParserError') return malformed
   return kinds[code] ?? families.find(([pattern]) => pattern.test(code))?.[1] ?? unknown
 }
 

@@ -31,7 +31,7 @@ const anyOf = (names: readonly string[]) => names.join('|')
 const patterns: readonly (readonly [RegExp, string])[] = [
   // `no bearer token` is prose, and `Bearer realm=` is a challenge.
   [
-    /\b(Bearer|Basic|DPoP)(?:[ \t]+|%20|\+)(?!(?:tokens?|auth\w*|credentials?|schemes?|challenges?)(?![\w.~+/=-])|(?:realm|error|scope|resource_metadata)=")[^\s"',;]+/gi,
+    /\b(Bearer|Basic|DPoP)(?:[ \t]+|%20|\+)(?!(?:tokens?|auth(?:entication|orization)?|credentials?|schemes?|challenges?)(?![\w.~+/=-])|(?:realm|error|scope|resource_metadata)=")["']?[^\s"';]+/gi,
     '$1 ***',
   ],
   [/(:\/\/)[^\s/?#"<>]*@/g, '$1***@'],
@@ -39,7 +39,7 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`\\b(${anyOf(formFields)})(=|%3D)(?:"[^"]*"?|[^\\s&"]+)`, 'gi'), '$1$2***'],
   [
     new RegExp(
-      `(["'](?:${anyOf(formFields)})\\\\*["']\\s*:\\s*)(?:\\\\*"(?:[^"\\\\]|\\\\.)*"?|'[^']*'?|[^\\s,}\\]]+)`,
+      `(["'](?:${anyOf(formFields)})\\\\*["']\\s*[:,]\\s*)(?:\\\\*"(?:[^"\\\\]|\\\\.)*"?|'[^']*'?|[^\\s,}\\]]+)`,
       'gi',
     ),
     '$1"***"',

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { createFetcher } from 'sallyport'
+import { capturedLog, eventually } from '../../kit/captured-log.js'
+import { failsWith, fetching, hereForAll } from '../../kit/egress.js'
+import { listening } from '../../kit/listening.js'
+import { temporaryFolder } from '../../kit/tls.js'
+
+const here = {
+  allowPrivate: true,
+  allowInsecureHttp: true,
+  resolve: hereForAll,
+}
+
+test('T11: a token file goes to the origins and URLs that are named, whole, and to no other', async (t) => {
+  const file = tokenFile(t, 'mine\n')
+  const echo = await echoing(t)
+  const other = await echoing(t)
+  const { port } = new URL(echo)
+  const { fetch } = fetching(t, {
+    ...here,
+    bearer: { file, to: [echo, `${other}/keys?a=b`] },
+  })
+  const seen = async (url: string) => (await fetch(url)).text()
+
+  assert.equal(await seen(`${echo}/any/path?x`), 'Bearer mine')
+  assert.equal(await seen(`${other}/keys?a=b`), 'Bearer mine')
+  const foreign = [
+    ...[`${other}/`, `${other}/keys`, `${other}/keys?a=b&c`, `${other}/keys/?a=b`, `${other}/%6Beys?a=b`],
+    ...[`http://localhost:${port}/`, `http://127.0.0.1.test:${port}/`],
+  ]
+  for (const url of foreign) assert.equal(await seen(url), 'none', url)
+})
+
+test('a request with credentials of its own keeps them', async (t) => {
+  const echo = await echoing(t)
+  const { fetch } = fetching(t, {
+    ...here,
+    bearer: { file: tokenFile(t, 'mine'), to: [echo] },
+  })
+
+  const response = await fetch(echo, {
+    headers: new Headers({ Authorization: 'Basic YTpi' }),
+  })
+
+  assert.equal(await response.text(), 'Basic YTpi')
+})
+
+test('the origins may grow while the gateway runs', async (t) => {
+  const echo = await echoing(t)
+  const to = new Set<string>()
+  const { fetch } = fetching(t, {
+    ...here,
+    bearer: { file: tokenFile(t, 'mine'), to },
+  })
+
+  const before = await (await fetch(`${echo}/keys`)).text()
+  to.add(`${echo}/keys`)
+
+  assert.deepEqual([before, await (await fetch(`${echo}/keys`)).text()], ['none', 'Bearer mine'])
+})
+
+test('a token file is read again when it changes', async (t) => {
+  const file = tokenFile(t, 'first')
+  const echo = await echoing(t)
+  const { fetch } = fetching(t, { ...here, bearer: { file, to: [echo] } })
+  const seen = async () => (await fetch(echo)).text()
+  assert.equal(await seen(), 'Bearer first')
+
+  writeFileSync(file, 'second\n')
+
+  await eventually(async () => ((await seen()) === 'Bearer second' ? true : undefined))
+})
+
+test('T10: a token file that holds no token is never quoted', async (t) => {
+  const echo = await echoing(t)
+  const { fetch } = fetching(t, {
+    ...here,
+    bearer: { file: tokenFile(t, 'canary one\ncanary two\n'), to: [echo] },
+  })
+
+  const error = await failsWith('EGRESS_BEARER_INVALID', fetch(echo))
+
+  assert.doesNotMatch(`${error.message}${String(error.cause)}`, /canary/)
+})
+
+test('a token file that is missing or empty fails when the fetcher is made', (t) => {
+  const to = ['https://provider.test']
+
+  assert.throws(() => createFetcher({ bearer: { file: '/nonexistent/token', to } }), {
+    code: 'FILE_UNREADABLE',
+  })
+  assert.throws(() => createFetcher({ bearer: { file: tokenFile(t, '\n'), to } }), { code: 'SECRET_EMPTY' })
+})
+
+test('a token file that everybody may read is warned about', (t) => {
+  const { log, lines } = capturedLog()
+
+  fetching(t, { bearer: { file: tokenFile(t, 'mine', 0o644), to: [] }, log })
+  fetching(t, { bearer: { file: tokenFile(t, 'mine', 0o640), to: [] }, log })
+
+  assert.equal(lines.filter((line) => line.includes('readable by everybody')).length, 1)
+})
+
+function tokenFile(t: TestContext, content: string, mode = 0o600): string {
+  const file = join(temporaryFolder(t), 'token')
+  writeFileSync(file, content, { mode })
+  return file
+}
+
+function echoing(t: TestContext): Promise<string> {
+  return listening(t, ({ headers }, response) => response.end(headers.authorization ?? 'none'))
+}

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { createFetcher } from 'sallyport'
+import { closedPort, failsWith, fetching, hereForAll, tcpListening } from '../../kit/egress.js'
+import { listening } from '../../kit/listening.js'
+import { authority, tlsListening } from '../../kit/tls.js'
+
+test('HTTPS_PROXY is gone through, although it is private, and the certificate behind it is judged', async (t) => {
+  const ours = authority(t)
+  const port = await tlsListening(t, ours.issue(['provider.test']), (_request, response) =>
+    response.end('through'),
+  )
+  const proxy = await proxying(t, port)
+  const environment = { HTTPS_PROXY: proxy.url }
+  const trusting = fetching(t, { environment, caFile: ours.file })
+
+  const response = await trusting.fetch('https://provider.test/keys?token=canary')
+
+  assert.equal(await response.text(), 'through')
+  assert.deepEqual(proxy.asked, ['provider.test:443'])
+  await failsWith('EGRESS_TLS', fetching(t, { environment }).fetch('https://provider.test/'))
+  await failsWith('EGRESS_TLS', trusting.fetch('https://other.test/'))
+})
+
+test('RS-23 T2: behind a proxy a private address and localhost are refused all the same', async (t) => {
+  const proxy = await proxying(t, await closedPort())
+  const { fetch } = fetching(t, {
+    environment: { https_proxy: proxy.url, http_proxy: proxy.url },
+  })
+  const hosts = ['169.254.169.254', '10.0.0.1', '[::ffff:10.0.0.1]', '2130706433', 'localhost']
+
+  for (const host of hosts) await failsWith('EGRESS_PRIVATE_ADDRESS', fetch(`https://${host}/`))
+  assert.deepEqual(proxy.asked, [])
+})
+
+test('NO_PROXY names hosts, suffixes, ports and networks that are reached directly', async (t) => {
+  const proxy = await proxying(t, await closedPort())
+  const noProxy = 'exact.test, .suffix.test *.star.test,port.test:8443,10.0.0.0/8,fd00::/8,[fc00::1]:8443'
+  const environment = { https_proxy: proxy.url, no_proxy: noProxy }
+  const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
+  const { fetch } = fetching(t, {
+    environment,
+    allowPrivate: true,
+    resolve,
+    timeout: 300,
+  })
+  const direct = [
+    ...[
+      'exact.test:9443',
+      'a.exact.test:9443',
+      'a.suffix.test:9443',
+      'a.star.test:9443',
+      'port.test:8443',
+      '10.1.2.3',
+      '[fd00::1]',
+    ],
+    ...['[fc00::1]:8443', 'localhost:9443', '127.0.0.1:9443', '[::1]:9443'],
+  ]
+  const proxied = ['inexact.test:9443', 'port.test:9443', '11.1.2.3:443', '[fc00::1]:9443']
+
+  for (const host of direct) await assert.rejects(fetch(`https://${host}/`))
+  assert.deepEqual(proxy.asked, [])
+  for (const host of proxied) await assert.rejects(fetch(`https://${host}/`))
+  assert.deepEqual(proxy.asked, ['inexact.test:9443', 'port.test:9443', '11.1.2.3:443', '[fc00::1]:9443'])
+})
+
+test('a plain http provider is reached without a proxy on loopback, whatever HTTP_PROXY says', async (t) => {
+  const origin = await listening(t, (_request, response) => response.end('direct'))
+  const proxy = await proxying(t, await closedPort())
+  const { fetch } = fetching(t, {
+    environment: { HTTP_PROXY: proxy.url },
+    allowPrivate: true,
+  })
+
+  assert.equal(await (await fetch(origin)).text(), 'direct')
+  assert.deepEqual(proxy.asked, [])
+})
+
+test('a proxy that refuses, is away or hangs has its own failure', async (t) => {
+  const refusing = await listening(t, (_request, response) => response.end())
+  const hole = await tcpListening(t)
+  const through = (url: string) => fetching(t, { environment: { https_proxy: url }, timeout: 300 })
+  const hanging = through(`http://127.0.0.1:${hole.port}`)
+
+  await failsWith('EGRESS_PROXY', through((await refusal(t)).url).fetch('https://provider.test/'))
+  await failsWith('EGRESS_PROXY', through(refusing).fetch('https://provider.test/'))
+  await failsWith(
+    'EGRESS_REFUSED',
+    through(`http://127.0.0.1:${await closedPort()}`).fetch('https://provider.test/'),
+  )
+  await failsWith('EGRESS_TIMEOUT', hanging.fetch('https://provider.test/'))
+
+  await hanging.close()
+})
+
+test('T10: a proxy setting that is no URL is refused without its value', () => {
+  for (const value of ['socks5://user:canary@proxy.test', 'http://user:canary@']) {
+    assert.throws(
+      () => createFetcher({ environment: { HTTPS_PROXY: value } }),
+      (error: Error) => error.message === 'HTTPS_PROXY is not an http or https URL',
+    )
+  }
+})
+
+test('an empty proxy variable is none, and a proxy may be written without its scheme', async (t) => {
+  const ours = authority(t)
+  const port = await tlsListening(t, ours.issue(['provider.test']), (_request, response) => response.end())
+  const proxy = await proxying(t, port)
+  const bare = proxy.url.replace('http://', '')
+  const here = { allowPrivate: true, resolve: hereForAll, caFile: ours.file }
+
+  await fetching(t, {
+    ...here,
+    environment: { https_proxy: '', HTTPS_PROXY: bare },
+  }).fetch('https://provider.test/')
+  await fetching(t, { ...here, environment: { https_proxy: '' } }).fetch(`https://provider.test:${port}/`)
+
+  assert.deepEqual(proxy.asked, ['provider.test:443'])
+})
+
+/** A CONNECT proxy that knows one target, whatever it is asked for. */
+async function proxying(t: TestContext, target: number) {
+  const asked: string[] = []
+  const server = createServer()
+  server.on('connect', (request, socket) => {
+    asked.push(request.url ?? '')
+    const onward = connect(target, '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      onward.pipe(socket).pipe(onward)
+    })
+    onward.on('error', () => socket.destroy())
+    socket.on('error', () => onward.destroy())
+    t.after(() => onward.destroy())
+  })
+  return { asked, url: await listeningAt(t, server) }
+}
+
+async function refusal(t: TestContext) {
+  const server = createServer()
+  server.on('connect', (_request, socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'))
+  return { url: await listeningAt(t, server) }
+}
+
+async function listeningAt(t: TestContext, server: ReturnType<typeof createServer>): Promise<string> {
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  t.after(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { WatchedFile, type WatchedFileOptions } from 'sallyport'
+import { capturedLog, eventually } from '../../kit/captured-log.js'
+import { temporaryFolder } from '../../kit/tls.js'
+
+// What only the poll would notice must not pass for what a watcher noticed.
+const withoutPoll = { pollEvery: 3_600_000 }
+
+test('a file is read when it is opened, and again when it is written in place', async (t) => {
+  const file = fileWith(t, 'one')
+  const watched = watching(t, file)
+  const seen: string[] = []
+  watched.onChange((text) => seen.push(text))
+  assert.equal(watched.text, 'one')
+
+  writeFileSync(file, 'two')
+
+  await becomes(watched, 'two')
+  assert.deepEqual(seen, ['two'])
+})
+
+test('a file that is renamed over is read again, each time', async (t) => {
+  const file = fileWith(t, '0')
+  const watched = watching(t, file)
+
+  for (const text of ['1', '2', '3']) {
+    writeFileSync(`${file}.next`, text)
+    renameSync(`${file}.next`, file)
+    await becomes(watched, text)
+  }
+})
+
+test('a swap behind a symlink, as Kubernetes does it, is seen the first time and every time', async (t) => {
+  const folder = temporaryFolder(t)
+  const publish = (version: string) => {
+    mkdirSync(join(folder, `..${version}`))
+    writeFileSync(join(folder, `..${version}`, 'token'), version)
+    symlinkSync(`..${version}`, join(folder, '..data_tmp'))
+    renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+  }
+  publish('v1')
+  symlinkSync('..data/token', join(folder, 'token'))
+  const watched = watching(t, join(folder, 'token'))
+
+  for (const version of ['v2', 'v3', 'v4']) {
+    publish(version)
+    await becomes(watched, version)
+    rmSync(join(folder, `..v${Number(version.slice(1)) - 1}`), { recursive: true })
+  }
+})
+
+test('links that lead to other folders are followed, and so are swaps of a folder above', async (t) => {
+  const [near, far] = [temporaryFolder(t), temporaryFolder(t)]
+  for (const version of ['v1', 'v2', 'v3']) {
+    mkdirSync(join(far, version))
+    writeFileSync(join(far, version, 'file'), version)
+  }
+  symlinkSync('v1', join(far, 'current'))
+  symlinkSync(join(far, 'current', 'file'), join(near, 'file'))
+  const watched = watching(t, join(near, 'file'))
+  await becomes(watched, 'v1')
+
+  for (const version of ['v2', 'v3']) {
+    symlinkSync(version, join(far, 'next'))
+    renameSync(join(far, 'next'), join(far, 'current'))
+    await becomes(watched, version)
+    writeFileSync(join(far, version, 'file'), `${version} again`)
+    await becomes(watched, `${version} again`)
+  }
+})
+
+test('a file that vanishes keeps its last content, is told once, and is read when it is back', async (t) => {
+  const { log, lines, until } = capturedLog()
+  const file = fileWith(t, 'one')
+  const watched = watching(t, file, { log })
+
+  rmSync(file)
+  await until(/ENOENT/)
+  writeFileSync(`${file}.other`, 'an event that changes nothing')
+  assert.equal(watched.text, 'one')
+  writeFileSync(file, 'two')
+  await becomes(watched, 'two')
+
+  assert.equal(lines.filter((line) => line.includes('"level":"warn"')).length, 1)
+  assert.equal(lines.filter((line) => line.includes('readable again')).length, 1)
+})
+
+test('a folder that is removed and made again is watched again', async (t) => {
+  const folder = join(temporaryFolder(t), 'inner')
+  const file = join(folder, 'file')
+  mkdirSync(folder)
+  writeFileSync(file, 'one')
+  const { log, until } = capturedLog()
+  const watched = watching(t, file, { log, pollEvery: 50 })
+
+  rmSync(folder, { recursive: true })
+  await until(/ENOENT/)
+  mkdirSync(folder)
+  writeFileSync(file, 'two')
+
+  await becomes(watched, 'two')
+})
+
+test('content that is refused stops the opening, and later is ignored without being told', async (t) => {
+  const { log, lines, until } = capturedLog()
+  const file = fileWith(t, '')
+  const check = (text: string) => {
+    if (!text.endsWith('.')) throw new Error('unfinished')
+  }
+  assert.throws(() => WatchedFile.open(file, { check }), /unfinished/)
+  writeFileSync(file, 'one.')
+  const watched = watching(t, file, { check, log })
+
+  writeFileSync(file, 'canary')
+  await until(/unfinished/)
+
+  assert.equal(watched.text, 'one.')
+  assert.doesNotMatch(lines.join(), /canary/)
+})
+
+test('a file that is written bit by bit is taken when it is whole', async (t) => {
+  const file = fileWith(t, 'old')
+  const watched = watching(t, file)
+  const seen: string[] = []
+  watched.onChange((text) => seen.push(text))
+
+  let text = ''
+  const writing = setInterval(() => {
+    text += 'x'
+    writeFileSync(file, text)
+    if (text.length === 40) clearInterval(writing)
+  }, 5)
+  t.after(() => clearInterval(writing))
+
+  await becomes(watched, 'x'.repeat(40))
+  assert.deepEqual(seen, ['x'.repeat(40)])
+})
+
+test('a listener that was taken off, and every listener after closing, hears nothing', async (t) => {
+  const file = fileWith(t, 'one')
+  const watched = watching(t, file)
+  const closed = watching(t, file)
+  const seen: string[] = []
+  watched.onChange((text) => seen.push(`off ${text}`))()
+  closed.onChange((text) => seen.push(`closed ${text}`))
+  closed.close()
+
+  writeFileSync(file, 'two')
+
+  await becomes(watched, 'two')
+  assert.deepEqual(seen, [])
+  assert.equal(closed.text, 'one')
+})
+
+test('a file that is missing, or is none, is FILE_UNREADABLE with its path and the reason', (t) => {
+  const folder = temporaryFolder(t)
+
+  assert.throws(() => WatchedFile.open(join(folder, 'none')), {
+    code: 'FILE_UNREADABLE',
+    message: `cannot read ${join(folder, 'none')}: ENOENT`,
+  })
+  assert.throws(() => WatchedFile.open(folder), { code: 'FILE_UNREADABLE' })
+})
+
+test('a watched file keeps no process alive', (t) => {
+  const file = fileWith(t, 'one')
+  const script = `import { WatchedFile } from 'sallyport'; WatchedFile.open(${JSON.stringify(file)})`
+
+  const { status } = spawnSync(
+    process.execPath,
+    ['-C', 'source', '--import', 'tsx', '--input-type=module', '-e', script],
+    {
+      timeout: 8_000,
+    },
+  )
+
+  assert.equal(status, 0)
+})
+
+function fileWith(t: TestContext, text: string): string {
+  const file = join(temporaryFolder(t), 'file')
+  writeFileSync(file, text)
+  return file
+}
+
+function watching(t: TestContext, file: string, options: WatchedFileOptions = {}): WatchedFile {
+  const watched = WatchedFile.open(file, { ...withoutPoll, ...options })
+  t.after(() => watched.close())
+  return watched
+}
+
+async function becomes(watched: WatchedFile, text: string): Promise<void> {
+  await eventually(() => (watched.text === text ? true : undefined))
+}

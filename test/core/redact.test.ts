@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { redact, Secret } from 'sallyport'
+
+const secret = { type: 'string', writeOnly: true }
+const plain = { type: 'string' }
+
+test('what a schema marks is hidden, and what it describes is shown', () => {
+  const schema = {
+    $defs: { 'a/b': secret, tree: { properties: { leaf: secret, next: { $ref: '#/$defs/tree' } } } },
+    properties: {
+      shown: plain,
+      number: { type: 'number', writeOnly: true },
+      object: { writeOnly: true },
+      list: { prefixItems: [plain, secret], items: plain },
+      map: { additionalProperties: secret },
+      pattern: { patternProperties: { '^x-': secret }, additionalProperties: plain },
+      either: { anyOf: [{ type: 'number' }, { properties: { deep: secret, also: plain } }] },
+      both: { allOf: [{ properties: { one: plain } }, { properties: { one: secret } }] },
+      referred: { $ref: '#/$defs/a~1b' },
+      tree: { $ref: '#/$defs/tree' },
+      lost: { $ref: '#/$defs/none' },
+      open: true,
+    },
+  }
+  const value = {
+    ...{
+      shown: 'a',
+      number: 5,
+      object: { a: 1 },
+      list: ['a', 'b', 'c'],
+      map: { k: 'v' },
+      pattern: { 'x-a': 'b', y: 'c' },
+    },
+    ...{
+      either: { deep: 'd', also: 'e' },
+      both: { one: 'f' },
+      referred: 'g',
+      tree: { next: { next: { leaf: 'h' } } },
+    },
+    ...{ lost: 'i', open: { any: 'j' }, undescribed: 'k' },
+  }
+
+  assert.deepEqual(redact(value, schema), {
+    ...{
+      shown: 'a',
+      number: '***',
+      object: '***',
+      list: ['a', '***', 'c'],
+      map: { k: '***' },
+      pattern: { 'x-a': '***', y: 'c' },
+    },
+    ...{
+      either: { deep: '***', also: 'e' },
+      both: { one: '***' },
+      referred: '***',
+      tree: { next: { next: { leaf: '***' } } },
+    },
+    ...{ lost: '***', open: { any: '***' }, undescribed: '***' },
+  })
+})
+
+test('without a schema every text is hidden, and nothing else', () => {
+  const value = {
+    a: 'x',
+    b: [1, true, null, 'y', { c: 'z' }],
+    d: new URL('https://u:p@h'),
+    e: new Secret('s'),
+  }
+
+  assert.deepEqual(redact(value, undefined), {
+    a: '***',
+    b: [1, true, null, '***', { c: '***' }],
+    d: '***',
+    e: '***',
+  })
+})
+
+test('a schema that is no schema, or goes in circles, hides and ends', () => {
+  const circle = {
+    $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } },
+    properties: { x: { $ref: '#/$defs/a' } },
+  }
+
+  assert.deepEqual(redact({ x: { y: 'z' } }, circle), { x: { y: '***' } })
+  for (const schema of [null, 'text', [], false]) assert.equal(redact('x', schema), '***')
+  assert.deepEqual(redact(JSON.parse('{"__proto__":{"x":"y"}}'), {}), JSON.parse('{"__proto__":{"x":"***"}}'))
+})
+
+interface Case {
+  readonly schema: unknown
+  readonly value: unknown
+}
+
+// A value together with a schema that describes it, in which every text is a canary and every canary is marked.
+const { marked } = fc.letrec<{ marked: Case }>((tie) => ({
+  marked: fc.oneof(
+    { maxDepth: 4 },
+    fc.constant({ schema: secret, value: 'canary' }),
+    fc.integer().map((value) => ({ schema: { type: 'number' }, value })),
+    fc.dictionary(fc.string(), tie('marked')).map((fields) => ({
+      schema: { properties: mapped(fields, ({ schema }) => schema) },
+      value: mapped(fields, ({ value }) => value),
+    })),
+    fc.array(tie('marked')).map((items) => ({
+      schema: { prefixItems: items.map(({ schema }) => schema), items: false },
+      value: items.map(({ value }) => value),
+    })),
+    fc
+      .tuple(fc.constantFrom('anyOf', 'oneOf', 'allOf'), tie('marked'), fc.boolean())
+      .map(([keyword, { schema, value }, first]) => ({
+        schema: { [keyword]: first ? [schema, plain] : [{ properties: {} }, schema] },
+        value,
+      })),
+    tie('marked').map(({ schema, value }) => ({
+      schema: { additionalProperties: schema },
+      value: { any: value },
+    })),
+    tie('marked').map(({ schema, value }) => ({ schema: { items: schema }, value: [value, value] })),
+  ),
+}))
+
+test('T10: nothing that is marked is ever printed, wherever in the schema the mark stands', () => {
+  fc.assert(
+    fc.property(marked, ({ schema, value }) => {
+      const printed = JSON.stringify(redact(value, { $defs: { all: schema }, $ref: '#/$defs/all' })) ?? ''
+      assert.ok(!printed.includes('canary'), printed)
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+function mapped<T, U>(fields: Readonly<Record<string, T>>, change: (field: T) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, change(field)]))
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { setTimeout } from 'node:timers/promises'
+import { createLog, type Log, type LogOptions } from 'sallyport'
+
+export interface CapturedLog {
+  readonly log: Log
+  readonly lines: readonly string[]
+  /** Resolves when a line matches. */
+  until(pattern: RegExp): Promise<string>
+}
+
+export function capturedLog(options: LogOptions = {}): CapturedLog {
+  const lines: string[] = []
+  const log = createLog({
+    level: 'debug',
+    ...options,
+    stream: { write: (line) => lines.push(line) },
+  })
+  return {
+    log,
+    lines,
+    until: (pattern) => eventually(() => lines.find((line) => pattern.test(line))),
+  }
+}
+
+/** What `look` answers as soon as that is something. */
+export async function eventually<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
+  for (const end = Date.now() + 10_000; Date.now() < end; await setTimeout(10)) {
+    const found = await look()
+    if (found !== undefined) return found
+  }
+  return assert.fail('it did not happen within ten seconds')
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+import { createFetcher, type Fetcher, type FetcherOptions, type Resolve, UpstreamError } from 'sallyport'
+
+/** A resolver for which every name is this machine. */
+export const hereForAll: Resolve = async () => [{ address: '127.0.0.1', family: 4 }]
+
+/** A fetcher that the test closes, and that no proxy of this machine gets in the way of. */
+export function fetching(t: TestContext, options: FetcherOptions = {}): Fetcher {
+  const fetcher = createFetcher({ environment: {}, ...options })
+  t.after(() => fetcher.close())
+  return fetcher
+}
+
+/** The error of a request that must fail, which is an `UpstreamError` of this code. */
+export async function failsWith(code: string, request: Promise<unknown>): Promise<UpstreamError> {
+  const error = await request.then(
+    () => assert.fail(`it should have failed with ${code}`),
+    (reason: unknown) => reason,
+  )
+  assert.ok(error instanceof UpstreamError, String(error))
+  assert.equal(error.code, code, error.message)
+  return error
+}
+
+/** A port of loopback where nothing listens. The low ones will not do: `fetch` refuses them by itself. */
+export async function closedPort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  const { port } = server.address() as AddressInfo
+  await new Promise((closed) => server.close(closed))
+  return port
+}
+
+export interface TcpServer {
+  readonly port: number
+  /** How many connections have come in. */
+  readonly hits: number
+  /** How many of them are open. */
+  readonly open: number
+}
+
+/** A TCP server on loopback. Without a listener it accepts, and never says a word. */
+export async function tcpListening(t: TestContext, listener?: (socket: Socket) => void): Promise<TcpServer> {
+  const sockets = new Set<Socket>()
+  let hits = 0
+  const server = createServer((socket) => {
+    hits++
+    sockets.add(socket)
+    socket
+      .on('close', () => sockets.delete(socket))
+      .on('error', () => {})
+      .resume()
+    listener?.(socket)
+  })
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    get hits() {
+      return hits
+    },
+    get open() {
+      return sockets.size
+    },
+  }
+}

@@ -1,0 +1,97 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { RequestListener } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+
+export interface Identity {
+  readonly key: string
+  readonly cert: string
+}
+
+/** A private certificate authority. */
+export interface Authority {
+  /** Its certificate, as a file. */
+  readonly file: string
+  readonly certificate: string
+  /** A certificate for these names and addresses; with fewer than no days it has expired. */
+  issue(names: readonly string[], days?: number): Identity
+}
+
+export function authority(t: TestContext): Authority {
+  const folder = temporaryFolder(t)
+  const at = (name: string) => join(folder, name)
+  const openssl = (...args: readonly string[]) => execFileSync('openssl', args, { stdio: 'pipe' })
+  const newKey = (name: string) => [
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-keyout',
+    at(name),
+  ]
+  openssl(
+    'req',
+    '-x509',
+    ...newKey('ca.key'),
+    '-out',
+    at('ca.pem'),
+    '-days',
+    '2',
+    '-subj',
+    '/CN=test authority',
+  )
+
+  let issued = 0
+  return {
+    file: at('ca.pem'),
+    certificate: readFileSync(at('ca.pem'), 'utf8'),
+    issue(names, days = 2) {
+      const id = String(++issued)
+      const alternatives = names.map((name) => (/^[\d.]+$|:/.test(name) ? `IP:${name}` : `DNS:${name}`))
+      writeFileSync(at(`${id}.ext`), `subjectAltName=${alternatives.join()}\n`)
+      openssl('req', '-new', ...newKey(`${id}.key`), '-out', at(`${id}.csr`), '-subj', '/CN=test')
+      const signer = ['-CA', at('ca.pem'), '-CAkey', at('ca.key'), '-set_serial', id, '-days', String(days)]
+      openssl(
+        'x509',
+        '-req',
+        '-in',
+        at(`${id}.csr`),
+        ...signer,
+        '-extfile',
+        at(`${id}.ext`),
+        '-out',
+        at(`${id}.pem`),
+      )
+      return {
+        key: readFileSync(at(`${id}.key`), 'utf8'),
+        cert: readFileSync(at(`${id}.pem`), 'utf8'),
+      }
+    },
+  }
+}
+
+/** A TLS server on loopback, as its port. */
+export async function tlsListening(
+  t: TestContext,
+  identity: Identity,
+  listener: RequestListener,
+): Promise<number> {
+  const server = createServer({ key: identity.key, cert: identity.cert }, listener)
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+export function temporaryFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
