@@ -21,6 +21,7 @@ import { PublicPaths } from './http/public-paths.js'
 import { Lifecycle, STEP_LIMITS, type StepLimits } from './lifecycle.js'
 import type { List } from './list.js'
 import { type Catalogue, Loader } from './load.js'
+import { Scrubber } from './log/scrubber.js'
 import { createMeter } from './meter.js'
 import { isPlannedScope, type Locate, type PlannedEntry, type PlannedScope, Planner } from './plan.js'
 import { type House, Wing } from './wing.js'
@@ -30,6 +31,8 @@ export interface BootContext {
   /** Names of packages and relative paths are looked for from here. */
   readonly folder: string
   readonly log: Logger
+  /** The one that the log was made with; plugins add their secrets to it. */
+  readonly scrubber?: Scrubber
   /** Names the place of a setting; by default its path in the canonical list. */
   readonly locate?: Locate
   readonly limits?: Partial<StepLimits>
@@ -103,7 +106,9 @@ export class Booted {
     this.house = {
       log,
       folder,
+      scrubber: context.scrubber ?? new Scrubber(),
       meter,
+      root: app,
       lifecycle: this.lifecycle,
       internal: this.internal,
       commons: this.container,

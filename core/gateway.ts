@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Capability, Many, One } from './capability.js'
+import type { Scrubber } from './log/scrubber.js'
 import type { Meter } from './meter.js'
 
 /** Where a gateway can be reached, once its doors are open. */
@@ -20,12 +21,16 @@ export interface Gateway {
   readonly scope: string
   /** Bears the entry's name. No token, cookie, query or secret reaches a line of it. */
   readonly log: Logger
+  /** Whoever opens a secret adds it, and no line of the log shows it. */
+  readonly scrubber: Scrubber
   readonly meter: Meter
   /**
    * The main port, below the scope's path. Every route needs an accepted caller, but one declared with
    * `config: { public: true }`.
    */
   readonly http: FastifyInstance
+  /** The main port from its root, behind the root's gate: for what a standard puts at a place of its own. */
+  readonly root: FastifyInstance
   /** The internal port. Nobody is asked for credentials there. */
   readonly internal: FastifyInstance
 

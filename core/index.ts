@@ -2,7 +2,13 @@
 export { type BootContext, Booted, boot, pathText, planList } from './boot.js'
 export { type Capability, type Many, many, type One, one } from './capability.js'
 export { type AuditEvent, AuditSink } from './contracts/audit-sink.js'
-export { Authenticator, type Rejection, type Verdict } from './contracts/authenticator.js'
+export {
+  Authenticator,
+  type Explanation,
+  type Finding,
+  type Rejection,
+  type Verdict,
+} from './contracts/authenticator.js'
 export { Cache } from './contracts/cache.js'
 export { Challenge } from './contracts/challenge.js'
 export {
@@ -22,9 +28,11 @@ export { SecretStore } from './contracts/secret-store.js'
 export { StateStore } from './contracts/state-store.js'
 export { type Instrument, type Labels, Telemetry } from './contracts/telemetry.js'
 export { isPromise, within } from './deadline.js'
+export { duration } from './duration.js'
 export { isPublicAddress } from './egress/address.js'
 export { createFetcher, type Fetch, type Fetcher, type FetcherOptions } from './egress/fetcher.js'
 export type { Resolve, ResolvedAddress } from './egress/resolve.js'
+export { isInsecure } from './egress/url-rules.js'
 export { ConfigError, GatewayError, Refusal, type RefusalReason, UpstreamError } from './errors.js'
 export { WatchedFile, type WatchedFileOptions } from './files/watched-file.js'
 export { warnIfWorldReadable } from './files/world-readable.js'

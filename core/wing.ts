@@ -7,6 +7,7 @@ import { GatewayError } from './errors.js'
 import type { Dispatch, Gateway } from './gateway.js'
 import type { Gate } from './http/gate.js'
 import type { Lifecycle } from './lifecycle.js'
+import type { Scrubber } from './log/scrubber.js'
 import type { Meter } from './meter.js'
 import type { PlannedEntry } from './plan.js'
 
@@ -14,8 +15,10 @@ import type { PlannedEntry } from './plan.js'
 export interface House {
   readonly log: Logger
   readonly folder: string
+  readonly scrubber: Scrubber
   readonly meter: Meter
   readonly lifecycle: Lifecycle
+  readonly root: FastifyInstance
   readonly internal: FastifyInstance
   /** The outermost container: what speaks of the whole process is kept there. */
   readonly commons: Container
@@ -45,8 +48,10 @@ export class Wing {
       id,
       scope: this.path,
       log: house.log.child({ plugin: name }),
+      scrubber: house.scrubber,
       meter: house.meter,
       http: this.http,
+      root: house.root,
       internal: house.internal,
       dispatch: house.dispatch,
       path: (path) => resolve(house.folder, path),
