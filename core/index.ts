@@ -25,6 +25,16 @@ export { Listener } from './contracts/listener.js'
 export { PublicPath } from './contracts/public-path.js'
 export { type ResourceDocument, ResourceMetadata } from './contracts/resource-metadata.js'
 export { SecretStore } from './contracts/secret-store.js'
+export {
+  type RegistryView,
+  ServerCatalogue,
+  type ServerPage,
+  type ServerQuery,
+  type ServerStatus,
+  type ServerVersion,
+  type ServerVersions,
+} from './contracts/server-catalogue.js'
+export { type Fetched, Source, type SyncContext } from './contracts/source.js'
 export { StateStore } from './contracts/state-store.js'
 export { type Instrument, type Labels, Telemetry } from './contracts/telemetry.js'
 export { isPromise, within } from './deadline.js'
@@ -34,6 +44,7 @@ export { createFetcher, type Fetch, type Fetcher, type FetcherOptions } from './
 export type { Resolve, ResolvedAddress } from './egress/resolve.js'
 export { isInsecure } from './egress/url-rules.js'
 export { ConfigError, GatewayError, Refusal, type RefusalReason, UpstreamError } from './errors.js'
+export { DirectoryWatch } from './files/directory-watch.js'
 export { WatchedFile, type WatchedFileOptions } from './files/watched-file.js'
 export { warnIfWorldReadable } from './files/world-readable.js'
 export type { Addresses, Dispatch, Gateway } from './gateway.js'
