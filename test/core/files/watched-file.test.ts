@@ -80,7 +80,13 @@ test('a file that vanishes keeps its last content, is told once, and is read whe
 
   rmSync(file)
   await until(/ENOENT/)
-  writeFileSync(`${file}.other`, 'an event that changes nothing')
+  // A neighbour that has seen three changes shows that this folder was looked at three times.
+  writeFileSync(`${file}.other`, '')
+  const neighbour = watching(t, `${file}.other`)
+  for (const text of ['1', '2', '3']) {
+    writeFileSync(`${file}.other`, text)
+    await becomes(neighbour, text)
+  }
   assert.equal(watched.text, 'one')
   writeFileSync(file, 'two')
   await becomes(watched, 'two')
