@@ -39,7 +39,7 @@ async function help(command: Command | undefined, preset: string | undefined): P
   ])
   const { columns = 80 } = process.stdout
   const page = {
-    width: Math.min(Math.max(columns, 60), 120),
+    width: Math.min(Math.max(columns, 80), 120),
     paint: painter(process.stdout, process.env),
     called: ({ name }: Command) => `sallyport${preset === undefined ? ' ' : '-'}${name}`,
   }

@@ -2,7 +2,7 @@ import type { Problem } from 'sallyport/problem'
 import { nearest } from 'sallyport/problem'
 import { z } from 'zod'
 import type { Path } from './path.js'
-import { isMapping } from './path.js'
+import { isMapping, pathText } from './path.js'
 
 /** A problem whose place is still a path in the configuration. */
 export interface Complaint extends Omit<Problem, 'place'> {
@@ -13,12 +13,19 @@ export interface Complaint extends Omit<Problem, 'place'> {
 
 /** Everything that a schema finds wrong with a value. */
 export function complaintsOf(schema: z.ZodType, value: unknown, error: z.ZodError): readonly Complaint[] {
-  return error.issues.flatMap((issue) => {
+  const complaints = error.issues.flatMap((issue) => {
     const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
     if (issue.code === 'unrecognized_keys') return unknownKeys(issue.keys, path, schema)
     const there = valueAt(value, path) !== undefined
     return [{ path, message: `${there ? '' : 'is required, '}${expected(issue)}` }]
   })
+  // A required key that was misspelt is one mistake, not an unknown key and a missing one.
+  const meant = new Set(
+    complaints.flatMap(({ path, suggestion }: Complaint) =>
+      suggestion === undefined ? [] : [pathText([...path.slice(0, -1), suggestion])],
+    ),
+  )
+  return complaints.filter(({ path }) => !meant.has(pathText(path)) || valueAt(value, path) !== undefined)
 }
 
 // Zod's own sentences name what was received; for some schemas that is the value.

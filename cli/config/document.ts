@@ -4,6 +4,7 @@ import type { Problem } from 'sallyport/problem'
 import type { Document as YamlDocument } from 'yaml'
 import { LineCounter, parseDocument, visit } from 'yaml'
 import type { Environment } from '../options/environment.js'
+import { textIsTooDeep, valueIsTooDeep } from './depth.js'
 import { interpolate } from './interpolate.js'
 import { Locator } from './locator.js'
 import type { Path } from './path.js'
@@ -30,6 +31,8 @@ export interface Read {
   readonly problems: readonly Problem[]
 }
 
+const tooDeep = 'is nested too deeply'
+
 /** What the root of a file may be. */
 export type Root = 'mapping' | 'mapping or list'
 
@@ -42,18 +45,15 @@ export async function readDocument(
   const source = await readText(file)
   if (typeof source !== 'string') return { problems: [source] }
 
+  if (textIsTooDeep(source)) return { problems: [{ place: file, message: tooDeep }] }
   const lines = new LineCounter()
   const parsed = parsedFrom(source, lines)
-  if (parsed === undefined) return { problems: [{ place: file, message: 'is nested too deeply' }] }
   const locator = new Locator(file, parsed, lines)
   const broken = formProblems(parsed, locator)
   if (broken.length > 0) return { problems: broken }
 
   const plain = plainValue(parsed)
-  if ('message' in plain)
-    return {
-      problems: [{ place: locator.locate([]), message: plain.message }],
-    }
+  if ('message' in plain) return { problems: [{ place: locator.locate([]), message: plain.message }] }
   const wrongRoot = rootProblem(plain.value, root)
   if (wrongRoot !== undefined) return { problems: [{ place: locator.locate([]), message: wrongRoot }] }
 
@@ -75,47 +75,47 @@ async function readText(file: string): Promise<string | Problem> {
   }
 }
 
-// Errors carry pieces of the file in their text, so only their code and position are used.
-function parsedFrom(source: string, lineCounter: LineCounter): YamlDocument | undefined {
-  try {
-    return parseDocument(source, {
-      lineCounter,
-      prettyErrors: false,
-      stringKeys: true,
-      uniqueKeys: true,
-      logLevel: 'silent',
-    })
-  } catch (error) {
-    if (error instanceof RangeError) return undefined
-    throw error
-  }
+function parsedFrom(source: string, lineCounter: LineCounter): YamlDocument {
+  return parseDocument(source, {
+    lineCounter,
+    // Pretty errors repeat pieces of the file.
+    prettyErrors: false,
+    stringKeys: true,
+    uniqueKeys: true,
+    // `silent` would also silence the error about a second document.
+    logLevel: 'error',
+  })
 }
 
 function formProblems(parsed: YamlDocument, locator: Locator): readonly Problem[] {
-  const syntax = [...parsed.errors, ...parsed.warnings].map(({ code, pos }) => ({
-    place: locator.at(pos[0]),
+  const problems = [...parsed.errors, ...parsed.warnings].map(({ code, pos: [offset] }) => ({
+    offset,
     message: syntaxMessage(code),
   }))
-  const keys: Problem[] = []
   visit(parsed, {
     Pair(_key, { key }) {
       const offset = forbiddenKey(key)
-      if (offset !== undefined)
-        keys.push({
-          place: locator.at(offset),
-          message: 'this key is not allowed',
-        })
+      if (offset !== undefined) problems.push({ offset, message: 'this key is not allowed' })
+    },
+    Alias(_key, alias, around) {
+      const target = alias.resolve(parsed)
+      const offset = alias.range?.[0] ?? 0
+      if (target === undefined) problems.push({ offset, message: syntaxMessage('BAD_ALIAS') })
+      else if (around.includes(target)) problems.push({ offset, message: 'an alias to something around it' })
     },
   })
-  return [...syntax, ...keys]
+  return problems
+    .sort((a, b) => a.offset - b.offset)
+    .map(({ offset, message }) => ({ place: locator.at(offset), message }))
 }
 
 function plainValue(parsed: YamlDocument): { readonly value: unknown } | { readonly message: string } {
   try {
-    return { value: parsed.toJS({ maxAliasCount: 100 }) }
+    const value: unknown = parsed.toJS({ maxAliasCount: 100 })
+    return valueIsTooDeep(value) ? { message: tooDeep } : { value }
   } catch (error) {
-    if (error instanceof ReferenceError) return { message: 'its aliases multiply or refer to themselves' }
-    if (error instanceof RangeError) return { message: 'is nested too deeply' }
+    if (error instanceof ReferenceError) return { message: 'its aliases multiply beyond 100' }
+    if (error instanceof RangeError) return { message: tooDeep }
     throw error
   }
 }

@@ -1,5 +1,5 @@
 import type { Document, LineCounter } from 'yaml'
-import { isAlias, isCollection, isMap, isNode, isScalar, isSeq } from 'yaml'
+import { isAlias, isMap, isNode, isScalar, isSeq } from 'yaml'
 import type { Path } from './path.js'
 import { pathText } from './path.js'
 
@@ -50,11 +50,5 @@ function startOf(node: unknown): number | undefined {
   if (!isNode(node)) return undefined
   // A value that is left out has a range of its own, after the colon; the key is easier to find.
   if (isScalar(node) && node.value === null && node.source === '') return undefined
-  const first = isCollection(node) && node.flow !== true ? startOfFirst(node.items[0]) : undefined
-  return first ?? node.range?.[0]
-}
-
-function startOfFirst(item: unknown): number | undefined {
-  const key = typeof item === 'object' && item !== null && 'key' in item ? item.key : item
-  return isNode(key) ? key.range?.[0] : undefined
+  return node.range?.[0]
 }

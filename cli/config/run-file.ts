@@ -10,7 +10,7 @@ import type { Outcome } from './settings.js'
 
 const entry = z.strictObject({
   use: z.string().min(1).describe('a built-in name, a package, or a path that starts with ./, ../ or /'),
-  with: z.unknown().describe("the plugin's options"),
+  with: z.unknown().optional().describe("the plugin's options"),
   id: z.string().optional().describe('tells it apart from another entry of the same plugin'),
   required: z.boolean().optional().describe('false lets the gateway start without it'),
 })

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { folder } from '../kit/folder.js'
+
+const root = join(import.meta.dirname, '../..')
+
+function run(bin: string, argv: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+  const { PATH = '' } = process.env
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['-C', 'source', '--import', 'tsx', join(root, 'cli', `${bin}.ts`), ...argv],
+    { encoding: 'utf8', cwd: root, env: { PATH, ...environment } },
+  )
+  return { status, stdout, stderr, lines: stderr.split('\n').filter((line) => line !== '') }
+}
+
+test('help goes to stdout and exits with 0', () => {
+  for (const argv of [['--help'], ['proxy', '--help'], ['registry', '-h', '--nonsense']]) {
+    const { status, stdout, stderr } = run('bin', argv)
+
+    assert.equal(status, 0)
+    assert.equal(stderr, '')
+    assert.match(stdout, /^Usage: sallyport /)
+  }
+})
+
+test('in a pipe nothing is coloured', () => {
+  const { stdout } = run('bin', ['proxy', '--help'])
+  const { stderr } = run('bin', ['proxy', '--nonsense'])
+
+  assert.ok(!`${stdout}${stderr}`.includes('\u001b'))
+})
+
+test('the version is a line of its own', () => {
+  assert.match(run('bin', ['--version']).stdout, /^\d+\.\d+\.\d+\S*\n$/)
+})
+
+test('mistakes are a line each on stderr, and exit with 2', () => {
+  const { status, stdout, lines } = run('bin', ['proxy', '--port', 'x', '--tarpet-uri=hunter2', '--debug=2'])
+
+  assert.equal(status, 2)
+  assert.equal(stdout, '')
+  assert.equal(lines.length, 5)
+  assert.ok(lines.includes('--tarpet-uri: unknown flag (did you mean "--target-uri"?)'))
+  assert.ok(!lines.join().includes('hunter2'))
+})
+
+test('no command is a mistake', () => {
+  assert.equal(run('bin', []).status, 2)
+  assert.equal(run('bin', ['nonsense']).status, 2)
+})
+
+test('a control character in a flag neither breaks its line nor reaches the terminal', () => {
+  const { lines } = run('bin', ['registry', '--a\n\u001b[31mb'])
+
+  assert.equal(lines.length, 1)
+  assert.ok(!lines.join().includes('\u001b'))
+})
+
+test('mistakes in a file are a line each, and exit with 2', (t) => {
+  const home = folder(t, { 'a.yaml': 'auth: { mode: x, oauth: { realm: 3 } }\nfoo: 1\n', 'b.yaml': 'a: [\n' })
+  const wrong = run('bin', ['registry', '--config', join(home, 'a.yaml')])
+  const broken = run('bin', ['run', '--config', join(home, 'b.yaml')])
+  const missing = run('bin', ['run', '--config', join(home, 'c.yaml')])
+
+  assert.equal(wrong.status, 2)
+  assert.equal(wrong.lines.length, 5)
+  for (const line of wrong.lines) assert.match(line, /a\.yaml:\d+:\d+ /)
+  assert.equal(broken.status, 2)
+  assert.equal(missing.status, 2)
+  assert.equal(missing.lines.length, 1)
+})
+
+test('the preset programs are the program with their command', () => {
+  const alone = run('bin-proxy', ['name', '--port', 'x'])
+  const whole = run('bin', ['proxy', 'name', '--port', 'x'])
+
+  assert.equal(alone.status, 2)
+  assert.equal(alone.stderr, whole.stderr)
+  assert.match(run('bin-registry', ['--help']).stdout, /^Usage: sallyport-registry /)
+  assert.equal(run('bin-proxy', ['stdio', 'name', '--target-uri', 'https://a']).status, 2)
+})
+
+test('the environment is read', () => {
+  const { status, stderr } = run('bin', ['registry'], { SALLYPORT_AUTH_MODE: 'open' })
+
+  assert.equal(status, 2)
+  assert.match(stderr, /^SALLYPORT_AUTH_MODE: /)
+})
+
+test('a completion script is printed for each shell', () => {
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { status, stdout } = run('bin', ['completion', shell])
+
+    assert.equal(status, 0)
+    assert.match(stdout, /sallyport/)
+  }
+  assert.equal(run('bin', ['completion', 'tcsh']).status, 2)
+})

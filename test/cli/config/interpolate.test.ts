@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { interpolate } from '../../../cli/config/interpolate.js'
+import { pathText } from '../../../cli/config/path.js'
+import { folder } from '../../kit/folder.js'
+import { placesOf } from '../parsed.js'
+
+function put(value: unknown, environment: Readonly<Record<string, string>> = {}, home = '/nowhere') {
+  return interpolate(value, { folder: home, environment, locate: pathText })
+}
+
+const open = '$' + '{'
+
+test('variables and files stand in for parts of any text', async (t) => {
+  const home = folder(t, { 'token.txt': 'of a file\n', 'sub/two': 'a\n\n' })
+  const written = {
+    a: `Bearer ${open}env:TOKEN}`,
+    b: [`${open}file:token.txt}`, { c: `${open}file:./sub/two}-${open}env:TOKEN}` }],
+    d: 3,
+  }
+
+  const { value, problems } = await put(written, { TOKEN: 'x' }, home)
+  assert.deepEqual(problems, [])
+  assert.deepEqual(value, { a: 'Bearer x', b: ['of a file', { c: 'a\n-x' }], d: 3 })
+})
+
+test('what came from outside is remembered as secret, whole and in part', async () => {
+  const { secrets } = await put({ a: `Bearer ${open}env:TOKEN}`, b: 'plain' }, { TOKEN: 'x' })
+
+  assert.deepEqual([...secrets], ['x', 'Bearer x'])
+})
+
+test('a value adds no structure and no further reference', async () => {
+  const hostile = `${open}env:OTHER}: [a]\nadmin: true`
+  const { value, problems } = await put({ a: `${open}env:TOKEN}` }, { TOKEN: hostile, OTHER: 'no' })
+
+  assert.deepEqual(problems, [])
+  assert.deepEqual(value, { a: hostile })
+})
+
+test('keys are left alone', async () => {
+  const written = { [`${open}env:A}`]: 1 }
+
+  assert.deepEqual((await put(written, { A: 'x' })).value, written)
+})
+
+test('a doubled dollar sign keeps a brace as it is', async () => {
+  const { value, secrets } = await put({ a: `$${open}env:A} $5 $$ {x}`, b: `$$${open}env:A}` }, { A: 'x' })
+
+  assert.deepEqual(value, { a: `${open}env:A} $5 $$ {x}`, b: `$${open}env:A}` })
+  assert.equal(secrets.size, 0)
+})
+
+test('every reference that leads nowhere is told at its place', async (t) => {
+  const home = folder(t, { 'a/b': '' })
+  const { problems } = await put(
+    {
+      unset: `${open}env:NONE}`,
+      inherited: `${open}env:toString}`,
+      missing: `${open}file:none}`,
+      directory: `${open}file:a}`,
+      list: [`${open}hunter2}`, `${open}evn:A}`, `${open}env:}`],
+      open: `x ${open}env:A`,
+    },
+    {},
+    home,
+  )
+
+  assert.deepEqual(placesOf({ problems }), [
+    'unset',
+    'inherited',
+    'missing',
+    'directory',
+    'list[0]',
+    'list[1]',
+    'list[2]',
+    'open',
+  ])
+  assert.equal(problems[5]?.suggestion, 'env')
+  assert.ok(!JSON.stringify(problems).includes('hunter2'))
+})
+
+test('text without references is never changed', async () => {
+  const plain = fc.jsonValue().filter((value) => !JSON.stringify(value).includes(open))
+  await fc.assert(
+    fc.asyncProperty(plain, async (value) => {
+      assert.deepEqual((await put(value)).value, value)
+    }),
+  )
+})
+
+test('any text can be written with doubled dollar signs', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.constantFrom('a', '}', open, 'env:A')), async (pieces) => {
+      const text = pieces.join('')
+      const escaped = text.replaceAll(open, () => `$${open}`)
+
+      assert.equal((await put(escaped, { A: 'x' })).value, text)
+    }),
+  )
+})

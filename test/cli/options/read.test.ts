@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { addressText, parseAddress, parsePort } from '../../../cli/options/address.js'
+import { durationText, parseDuration } from '../../../cli/options/duration.js'
+import type { OptionType } from '../../../cli/options/option.js'
+import { readOption } from '../../../cli/options/read.js'
+import { parseSize } from '../../../cli/options/size.js'
+
+function read(type: OptionType, text: string) {
+  return readOption({ name: 'x', type, help: '' }, [text])
+}
+
+test('durations are whole numbers with units from large to small', () => {
+  assert.equal(parseDuration('30s'), 30_000)
+  assert.equal(parseDuration('1m'), 60_000)
+  assert.equal(parseDuration('2m30s'), 150_000)
+  assert.equal(parseDuration('500ms'), 500)
+  assert.equal(parseDuration('1m500ms'), 60_500)
+  assert.equal(parseDuration('1h'), 3_600_000)
+  assert.equal(parseDuration('0'), 0)
+})
+
+test('what only resembles a duration is none', () => {
+  for (const text of [
+    '',
+    '30',
+    '-1s',
+    '1.5s',
+    '30s2m',
+    '1s1s',
+    ' 1s',
+    '1s ',
+    '1S',
+    '1d',
+    'm',
+    '9999999999999h',
+  ]) {
+    assert.equal(parseDuration(text), undefined, text)
+  }
+})
+
+test('every duration is read back from how it is written', () => {
+  fc.assert(
+    fc.property(fc.nat({ max: 10 ** 12 }), (duration) => {
+      assert.equal(parseDuration(durationText(duration)), duration)
+    }),
+  )
+})
+
+test('sizes have units in thousands and in 1024s, in any case', () => {
+  assert.equal(parseSize('1024'), 1024)
+  assert.equal(parseSize('16MiB'), 16 * 1024 * 1024)
+  assert.equal(parseSize('1gb'), 1_000_000_000)
+  assert.equal(parseSize('3KB'), 3000)
+  assert.equal(parseSize('3kib'), 3072)
+  assert.equal(parseSize('7B'), 7)
+})
+
+test('what only resembles a size is none', () => {
+  for (const text of ['', 'MiB', '1.5MiB', '-1', '1 MiB', '1M', '1iB', '0x10', '1e3', '99999999999999999']) {
+    assert.equal(parseSize(text), undefined, text)
+  }
+})
+
+test('a size is its number times its unit', () => {
+  const units = { b: 1, KiB: 1024, MB: 1_000_000, GiB: 1024 ** 3 }
+  fc.assert(
+    fc.property(fc.nat(), fc.constantFrom(...Object.entries(units)), (count, [unit, size]) => {
+      assert.equal(
+        parseSize(`${count}${unit}`),
+        Number.isSafeInteger(count * size) ? count * size : undefined,
+      )
+    }),
+  )
+})
+
+test('addresses need a host and a port, and brackets around IPv6', () => {
+  assert.deepEqual(parseAddress('127.0.0.1:80'), { host: '127.0.0.1', port: 80 })
+  assert.deepEqual(parseAddress('[::1]:0'), { host: '::1', port: 0 })
+  assert.deepEqual(parseAddress('localhost:65535'), { host: 'localhost', port: 65_535 })
+  for (const text of [
+    ':80',
+    '::1:80',
+    '[::1]',
+    'a:',
+    'a:65536',
+    '[a]:1',
+    'u@h:1',
+    'http://h:1',
+    'h :1',
+    'h:1x',
+    '',
+  ]) {
+    assert.equal(parseAddress(text), undefined, text)
+  }
+})
+
+test('every address is read back from how it is written', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.ipV4(), fc.ipV6(), fc.domain()), fc.nat({ max: 65_535 }), (host, port) => {
+      assert.deepEqual(parseAddress(addressText({ host, port })), { host, port })
+    }),
+  )
+})
+
+test('a port is digits and nothing else', () => {
+  assert.equal(parsePort('0'), 0)
+  for (const text of ['', '-1', '65536', '8e1', '0x50', '80.0', ' 80', '999999']) {
+    assert.equal(parsePort(text), undefined, text)
+  }
+})
+
+test('a URL is kept as it was written', () => {
+  for (const text of ['https://idp.example', 'https://idp.example/', 'HTTP://[::1]:8080/a?b=c']) {
+    assert.equal(read('url', text), text)
+  }
+})
+
+test('what URL parsers would repair is refused', () => {
+  const wrong = [
+    'idp.example',
+    'ftp://a',
+    'https:/a',
+    'https:a',
+    'https://',
+    ' https://a',
+    'https://a b',
+    'https://a\\b',
+  ]
+  const unsafe = [
+    'https://user:hunter2@a',
+    'https://user@a',
+    'https://a/#fragment',
+    'https://a\n',
+    'https://a:99999',
+  ]
+  for (const text of [...wrong, ...unsafe, '']) assert.equal(read('url', text), undefined, text)
+})
+
+test('whole numbers have no sign, point or exponent', () => {
+  assert.equal(read('int', '12'), 12)
+  for (const text of ['-1', '1.0', '1e3', '', '99999999999999999999'])
+    assert.equal(read('int', text), undefined, text)
+  assert.equal(readOption({ name: 'x', type: 'int', min: 1, help: '' }, ['0']), undefined)
+})

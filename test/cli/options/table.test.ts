@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { commands } from '../../../cli/options/commands.js'
+import type { Option } from '../../../cli/options/option.js'
+import { accumulates } from '../../../cli/options/option.js'
+import { proxyExchangeGroup } from '../../../cli/options/proxy-exchange.js'
+import { proxyOAuthGroup } from '../../../cli/options/proxy-oauth.js'
+import { readOption } from '../../../cli/options/read.js'
+
+const groups = [...commands.flatMap((command) => command.groups), proxyOAuthGroup, proxyExchangeGroup]
+const options = groups.flatMap((group): readonly Option[] => group.options)
+
+test('a flag takes a value in all commands that have it, or in none', () => {
+  const types = new Map<string, string>()
+  for (const { name, type } of options) {
+    assert.equal(types.get(name) ?? type, type, name)
+    types.set(name, type)
+  }
+})
+
+test('no command has a flag twice', () => {
+  for (const command of commands) {
+    const names = command.groups.flatMap((group) => group.options.map(({ name }) => name))
+    assert.equal(new Set(names).size, names.length, command.name)
+  }
+})
+
+test('every default is a value that its own reader takes', () => {
+  for (const option of options) {
+    if (option.default !== undefined)
+      assert.notEqual(readOption(option, [option.default]), undefined, option.name)
+  }
+})
+
+test('every secret that is one value can also come from a file', () => {
+  const names = new Set(options.map(({ name }) => name))
+  for (const option of options.filter(({ secret }) => secret === true)) {
+    if (!accumulates(option)) assert.ok(names.has(`${option.name}-file`), option.name)
+  }
+})
+
+test('the documented defaults hold', () => {
+  const defaults = new Map(options.map((option) => [option.name, option.default]))
+
+  assert.equal(defaults.get('host'), '127.0.0.1')
+  assert.equal(defaults.get('oidc-scopes'), 'openid')
+  assert.equal(defaults.get('remote-auth-callback-port'), '8666')
+  assert.equal(defaults.get('remote-auth-timeout'), '30s')
+  assert.equal(defaults.get('token-exchange-subject-token-type'), 'access_token')
+  assert.equal(defaults.get('internal-address'), undefined)
+})
+
+test('every command is imported by what it is run with', async () => {
+  for (const command of commands) assert.equal(typeof (await command.run()), 'function', command.name)
+})
