@@ -122,7 +122,7 @@ test('only an observer may be left out, and the gateway goes on without it', asy
   const { log, lines } = recordedLog()
   const running = await boot([{ use: observer, required: false }], { ...context, log })
   await running.stop()
-  assert.ok(lines.some(({ plugin, level }) => plugin === 'observer' && level === 40))
+  assert.ok(lines.some(({ plugin, level }) => plugin === 'observer' && level === 'warn'))
 
   const refused = boot([{ use: 'auth/anonymous', required: false }], context)
   await assert.rejects(refused, /plugins\[0\]\.required: "auth\/anonymous" may not be left out/)

@@ -1,27 +1,22 @@
-import { Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
-import { pino } from 'pino'
 import {
   type BootContext,
   type Booted,
   boot,
+  createLog,
   type List,
   type Running,
+  Scrubber,
   type ServeContext,
   serve,
 } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 
-/** A log whose lines can be read by the test. */
-export function recordedLog() {
+/** A log whose lines can be read by the test, made and scrubbed like the real one. */
+export function recordedLog(scrubber = new Scrubber()) {
   const lines: Record<string, unknown>[] = []
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      for (const line of String(chunk).split('\n').filter(Boolean)) lines.push(JSON.parse(line))
-      done()
-    },
-  })
-  return { log: pino({ level: 'trace' }, stream), lines }
+  const stream = { write: (line: string) => lines.push(JSON.parse(line)) }
+  return { log: createLog({ level: 'trace', stream, scrubber }), lines, scrubber }
 }
 
 const contextFor = (given: Partial<BootContext>): BootContext => ({
