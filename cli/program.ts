@@ -37,9 +37,9 @@ async function help(command: Command | undefined, preset: string | undefined): P
     import('./options/help.js'),
     import('./colour.js'),
   ])
-  const { columns = 80 } = process.stdout
+  const { columns, isTTY } = process.stdout
   const page = {
-    width: Math.min(Math.max(columns, 80), 120),
+    width: isTTY ? Math.min(Math.max(columns, 80), 120) : 80,
     paint: painter(process.stdout, process.env),
     called: ({ name }: Command) => `sallyport${preset === undefined ? ' ' : '-'}${name}`,
   }

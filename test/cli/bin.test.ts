@@ -6,6 +6,18 @@ import { folder } from '../kit/folder.js'
 
 const root = join(import.meta.dirname, '../..')
 
+/** Runs a piece of a module in a process of its own, from the root of the checkout. */
+function evaluate(code: string, environment: Readonly<Record<string, string>> = {}) {
+  const { PATH = '' } = process.env
+  const argv = ['-C', 'source', '--import', 'tsx', '--input-type=module', '-e', code]
+  const { status, stdout, stderr } = spawnSync(process.execPath, argv, {
+    encoding: 'utf8',
+    cwd: root,
+    env: { PATH, ...environment },
+  })
+  return { status, stdout, stderr }
+}
+
 function run(bin: string, argv: readonly string[], environment: Readonly<Record<string, string>> = {}) {
   const { PATH = '' } = process.env
   const { status, stdout, stderr } = spawnSync(
@@ -98,4 +110,56 @@ test('a completion script is printed for each shell', () => {
     assert.match(stdout, /sallyport/)
   }
   assert.equal(run('bin', ['completion', 'tcsh']).status, 2)
+})
+
+test('help and version load no command and none of the heavy packages', () => {
+  for (const argv of [['proxy', '--help'], ['--help'], ['--version']]) {
+    const { stderr } = run('bin', argv, { NODE_DEBUG: 'esm' })
+
+    assert.match(stderr, /cli\/program\.ts/)
+    assert.ok(
+      !/node_modules\/(zod|yaml|fastify|pino|undici)\/|core\/index|cli\/(commands|config)\//.test(stderr),
+    )
+  }
+})
+
+test('an old Node is told so in one line, before anything else is loaded', () => {
+  for (const version of ['18.20.4', '20.18.3', '8.0.0']) {
+    const old = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`
+    const { status, stdout, stderr } = evaluate(`${old}; await import('./cli/bin.ts')`)
+
+    assert.equal(status, 2)
+    assert.equal(stdout, '')
+    assert.match(stderr, /^sallyport needs Node .*\n$/)
+    assert.ok(stderr.includes(version))
+  }
+})
+
+test('what fails unexpectedly is one line, and exits with 1', () => {
+  const failing = "const { report } = await import('./cli/terminal.ts'); process.exitCode = await report("
+  const plain = evaluate(`${failing} new Error('it broke'), false)`)
+  const debug = evaluate(`${failing} new Error('it broke', { cause: new Error('the disk') }), true)`)
+
+  assert.deepEqual(plain, { status: 1, stdout: '', stderr: 'sallyport: it broke\n' })
+  assert.equal(debug.status, 1)
+  assert.match(debug.stderr, /^sallyport: it broke\nError: it broke\n +at /)
+  assert.match(debug.stderr, /\ncaused by: Error: the disk\n +at /)
+})
+
+test('a configuration that the kernel refuses is told without a stack, and exits with 2', () => {
+  const { status, stderr } = evaluate(`
+    const { report } = await import('./cli/terminal.ts')
+    const { ConfigError } = await import('sallyport')
+    process.exitCode = await report(new ConfigError([{ place: 'a', message: 'b' }, { place: 'c', message: 'd' }]), true)
+  `)
+
+  assert.deepEqual({ status, stderr }, { status: 2, stderr: 'a: b\nc: d\n' })
+})
+
+test('a reader who leaves early is no failure', () => {
+  const node = `${process.execPath} -C source --import tsx cli/bin.ts`
+  const script = `${node} completion fish | true; exit "\${PIPESTATUS[0]}"`
+  const { status, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8', cwd: root })
+
+  assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
 })

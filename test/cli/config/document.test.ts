@@ -106,11 +106,11 @@ test('aliases that multiply are refused', async (t) => {
   assert.equal(problems.length, 1)
 })
 
-test('an alias that holds itself is refused', async (t) => {
+test('an alias that holds itself is refused, at its line', async (t) => {
   const { document, problems } = await read(t, 'a: &a\n  b: *a\n')
 
   assert.equal(document, undefined)
-  assert.equal(problems.length, 1)
+  assert.deepEqual(placesOf({ problems }), ['sallyport.yaml:2:6'])
 })
 
 test('a file nested without end is refused', async (t) => {

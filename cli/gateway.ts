@@ -1,0 +1,121 @@
+import type { Addresses, BootContext, List, Running } from 'sallyport'
+import { ConfigError, createLog, type Log, problemLine, Scrubber, serve } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import type { Located, Outcome } from './config/settings.js'
+import type { Invocation } from './options/option.js'
+import { exitCode, report, tell } from './terminal.js'
+
+/** A command that boots a list of plugins and stays until it is told to stop. */
+export interface Preset<Settings> {
+  /** Reads flags, environment and files; again for each SIGHUP. */
+  read(invocation: Invocation): Promise<Outcome<Settings>>
+  list(settings: Settings): List
+  /** The one line on stdout that says where to go. */
+  readyLine(settings: Settings, addresses: Addresses): string
+}
+
+/** Boots what was asked for, keeps it over reloads, and answers the exit code. */
+export async function runGateway<Settings>(
+  preset: Preset<Settings>,
+  invocation: Invocation,
+): Promise<number> {
+  const outcome = await preset.read(invocation)
+  if ('problems' in outcome) return tell(outcome.problems)
+  if (isOn(invocation, 'print-plugins')) return print(preset.list(outcome.settings), outcome)
+  return new Session(preset, invocation).run(outcome)
+}
+
+async function print(list: List, located: Located<unknown>): Promise<number> {
+  const { canonicalText } = await import('./config/canonical.js')
+  const context = {
+    catalogue,
+    folder: located.folder,
+    locate: located.locate,
+    log: createLog({ level: 'silent' }),
+  }
+  process.stdout.write(await canonicalText(list, located.secrets, context))
+  return exitCode.asked
+}
+
+const isOn = ({ given }: Invocation, flag: string): boolean => given.get(flag)?.value === true
+
+class Session<Settings> {
+  private readonly debug: boolean
+  private readonly scrubber = new Scrubber()
+  private readonly log: Log
+  private readonly ending = new AbortController()
+
+  constructor(
+    private readonly preset: Preset<Settings>,
+    private readonly invocation: Invocation,
+  ) {
+    this.debug = isOn(invocation, 'debug')
+    this.log = createLog({ level: this.debug ? 'debug' : 'info', scrubber: this.scrubber })
+  }
+
+  async run(located: Located<Settings>): Promise<number> {
+    this.listen()
+    try {
+      const running = await serve(this.preset.list(located.settings), this.contextOf(located))
+      process.stdout.write(`${this.preset.readyLine(located.settings, running.addresses)}\n`)
+      await this.stay(running)
+      return exitCode.asked
+    } catch (error) {
+      return this.ending.signal.aborted ? exitCode.asked : report(error, this.debug)
+    }
+  }
+
+  /** Until the first SIGINT or SIGTERM; a second one does not wait for anything. */
+  private listen(): void {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.on(signal, () => {
+        if (this.ending.signal.aborted) process.exit(exitCode.failed)
+        this.log.info({ signal }, 'asked to stop')
+        this.ending.abort(new Error(`stopped by ${signal}`))
+      })
+    }
+    const fail = (error: unknown): void => {
+      this.log.fatal({ err: error }, 'something failed that nobody expected')
+      process.exit(exitCode.failed)
+    }
+    // Without these Node would print the error itself, past the scrubber.
+    process.on('uncaughtException', fail)
+    process.on('unhandledRejection', fail)
+  }
+
+  private async stay(running: Running): Promise<void> {
+    const { signal } = this.ending
+    const reload = (): void => void this.reload(running)
+    process.on('SIGHUP', reload)
+    // A server keeps the process alive; a list without one has only this.
+    const alive = setInterval(() => {}, 2 ** 30)
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve()
+      else signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+    clearInterval(alive)
+    process.off('SIGHUP', reload)
+    await running.stop()
+  }
+
+  /** What is wrong changes nothing, and is told. */
+  private async reload(running: Running): Promise<void> {
+    try {
+      const outcome = await this.preset.read(this.invocation)
+      if ('problems' in outcome) throw new ConfigError(outcome.problems)
+      await running.swap(this.preset.list(outcome.settings), this.contextOf(outcome))
+      this.log.info('the configuration was read again and is in force')
+    } catch (error) {
+      const problems = error instanceof ConfigError ? error.problems.map(problemLine) : undefined
+      this.log.error(
+        problems === undefined ? { err: error } : { problems },
+        'the configuration was read again and is not in force; everything goes on as before',
+      )
+    }
+  }
+
+  private contextOf({ folder, locate, secrets }: Located<Settings>): BootContext {
+    for (const secret of secrets) this.scrubber.add(secret)
+    return { catalogue, folder, locate, log: this.log, scrubber: this.scrubber, signal: this.ending.signal }
+  }
+}

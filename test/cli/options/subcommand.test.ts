@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { commands } from '../../../cli/options/commands.js'
+import { completionScript } from '../../../cli/options/completion.js'
+import { dispatch } from '../../../cli/options/dispatch.js'
+import type { Command } from '../../../cli/options/option.js'
+import { parse } from '../../../cli/options/parse.js'
+import { helpOptions } from '../../../cli/options/shared.js'
+import { placesOf } from '../parsed.js'
+
+const withStdio: readonly Command[] = commands.flatMap((command) =>
+  command.name === 'proxy' ? [command, { ...command, name: 'proxy stdio' }] : [command],
+)
+
+function read(argv: readonly string[]) {
+  return parse(argv, {}, withStdio, helpOptions)
+}
+
+const target = ['--target-uri', 'https://target.example']
+
+test('a subcommand is found wherever the flags stand, and sade finds the same', () => {
+  for (const argv of [
+    ['proxy', 'stdio', 'foo', ...target],
+    ['proxy', ...target, 'stdio', 'foo'],
+    [...target, 'proxy', '--debug', 'stdio', '--port=0', 'foo'],
+    ['proxy', 'stdio', ...target, '--', 'foo'],
+  ]) {
+    const { invocation, canonical } = read(argv)
+
+    assert.equal(invocation?.command.name, 'proxy stdio')
+    assert.deepEqual(invocation?.positionals, ['foo'])
+    assert.equal(dispatch(canonical, withStdio).name, 'proxy stdio')
+  }
+})
+
+test('a subcommand without its name has no name', () => {
+  assert.deepEqual(placesOf(read(['proxy', 'stdio', ...target])), ['SERVER_NAME'])
+})
+
+test('a subcommand word after the name is one word too many', () => {
+  assert.deepEqual(placesOf(read(['proxy', 'foo', 'stdio', ...target])), ['SERVER_NAME'])
+})
+
+test('shells offer a subcommand after its command', () => {
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    assert.ok(completionScript(shell, withStdio).includes('proxy stdio'), shell)
+  }
+})
