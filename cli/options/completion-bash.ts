@@ -4,13 +4,6 @@ import type { Command, Option } from './option.js'
 export function bashScript(commands: readonly Command[]): string {
   const presets = programs.map(([program, preset]) => `    ${program}) path='${preset}' ;;`)
   const paths = commands.map(({ name }) => `'${name}'`).join(' | ')
-  const cases = ['', ...commands.map(({ name }) => name)].map((path) => {
-    const command = commands.find(({ name }) => name === path)
-    const flags = (command === undefined ? ['help', 'version'] : optionsOf(command).map(({ name }) => name))
-      .map((name) => `--${name}`)
-      .join(' ')
-    return `    '${path}') flags='${flags}' words='${nextWords(path, commands).join(' ')}' ;;`
-  })
   return `# bash completion for sallyport
 _sallyport() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev='' path='' word next flags='' words='' index
@@ -37,7 +30,7 @@ ${presets.join('\n')}
 ${valueCases(commands).join('\n')}
   esac
   case "$path" in
-${cases.join('\n')}
+${wordCases(commands).join('\n')}
   esac
   if [[ $cur == -* ]]; then COMPREPLY=( $(compgen -W "$flags" -- "$cur") )
   else COMPREPLY=( $(compgen -W "$words" -- "$cur") )
@@ -45,6 +38,15 @@ ${cases.join('\n')}
 }
 complete -F _sallyport ${programs.map(([program]) => program).join(' ')}
 `
+}
+
+function wordCases(commands: readonly Command[]): readonly string[] {
+  return ['', ...commands.map(({ name }) => name)].map((path) => {
+    const command = commands.find(({ name }) => name === path)
+    const names = command === undefined ? ['help', 'version'] : optionsOf(command).map(({ name }) => name)
+    const flags = names.map((name) => `--${name}`).join(' ')
+    return `    '${path}') flags='${flags}' words='${nextWords(path, commands).join(' ')}' ;;`
+  })
 }
 
 function valueCases(commands: readonly Command[]): readonly string[] {
