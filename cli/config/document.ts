@@ -22,7 +22,7 @@ export interface Document {
   /** Texts that came from `${env:...}` or `${file:...}`; they are never printed. */
   readonly secrets: ReadonlySet<string>
   /** `sallyport.yaml:12:5 auth.oauth.realm`; the place of the nearest thing around it for a path that is not there. */
-  locate(path: Path, part?: 'key' | 'value'): string
+  readonly locate: (path: Path, part?: 'key' | 'value') => string
 }
 
 export interface Read {

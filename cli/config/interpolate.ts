@@ -11,7 +11,7 @@ export interface Surroundings {
   /** Where relative paths start. */
   readonly folder: string
   readonly environment: Environment
-  locate(path: Path): string
+  readonly locate: (path: Path) => string
 }
 
 export interface Interpolated {

@@ -17,7 +17,7 @@ export interface Located<Settings> {
   readonly folder: string
   /** Never printed. */
   readonly secrets: ReadonlySet<string>
-  locate(path: Path): string
+  readonly locate: (path: Path) => string
 }
 
 export type Outcome<Settings> = Located<Settings> | { readonly problems: readonly Problem[] }
