@@ -24,7 +24,7 @@ export default definePlugin({
     gateway.internal.get('/health', () => ({ status: 'healthy' }))
     gateway.internal.get('/version', () => version)
     gateway.internal.get('/readiness', (_request, reply) => {
-      const states = parts().map(({ name, check }) => [name, check()] as const)
+      const states = parts().map((part) => [part.name, part.check()] as const)
       const checks = Object.fromEntries(states.filter(([, { status }]) => status !== 'ok'))
       if (!states.some(isDown)) return { status: 'ready', ...(Object.keys(checks).length > 0 && { checks }) }
       reply.code(503)
