@@ -88,7 +88,10 @@ function parsedFrom(source: string, lineCounter: LineCounter): YamlDocument {
 }
 
 function formProblems(parsed: YamlDocument, locator: Locator): readonly Problem[] {
-  const problems = [...parsed.errors, ...parsed.warnings].map(({ code, pos: [offset] }) => ({
+  // Once the form is lost the parser complains about every line that follows.
+  const lost = parsed.errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN')
+  const errors = lost === -1 ? parsed.errors : parsed.errors.slice(0, lost + 1)
+  const problems = [...errors, ...parsed.warnings].map(({ code, pos: [offset] }) => ({
     offset,
     message: syntaxMessage(code),
   }))

@@ -1,4 +1,4 @@
-import type { List } from 'sallyport'
+import type { Entry, List, Plugin } from 'sallyport'
 import type { Problem } from 'sallyport/problem'
 import { z } from 'zod'
 import type { Complaint } from './complaint.js'
@@ -36,9 +36,10 @@ export function runSettings(document: Document, earlier: readonly Problem[] = []
     place: locate(path, part),
     ...complaint,
   }))
+  const located = { settings: { plugins }, folder, secrets, locate }
   return problems.length + earlier.length > 0
-    ? { problems: [...earlier, ...problems] }
-    : { settings: { plugins }, folder, secrets, locate }
+    ? { problems: [...earlier, ...problems], readable: located }
+    : located
 }
 
 function readRoot(root: unknown, complaints: Complaint[]): List {
@@ -53,33 +54,38 @@ function readRoot(root: unknown, complaints: Complaint[]): List {
 
 // Not one recursive union: its complaint about a slip in an entry would be that it is no scope either.
 function readList(items: readonly unknown[], path: Path, complaints: Complaint[]): List {
-  return items.flatMap((item, index): List => {
+  return items.map((item, index) => {
     const at = [...path, index]
-    if (!isMapping(item) || !('scope' in item)) {
-      const read = readItem(entry, item, at, complaints)
-      return read === undefined ? [] : [read]
+    if (!isMapping(item) || !('scope' in item)) return readEntry(item, at, complaints)
+    complain(scope, item, at, complaints)
+    const { scope: prefix, plugins } = item
+    const inner = Array.isArray(plugins) ? plugins : []
+    return {
+      scope: typeof prefix === 'string' ? prefix : `/unreadable-${index}`,
+      plugins: readList(inner, [...at, 'plugins'], complaints),
     }
-    const read = readItem(scope, item, at, complaints)
-    const inner = Array.isArray(item['plugins']) ? item['plugins'] : []
-    const plugins = readList(inner, [...at, 'plugins'], complaints)
-    return read === undefined ? [] : [{ scope: read.scope, plugins }]
   })
 }
 
-function readItem<Schema extends z.ZodType>(
-  schema: Schema,
-  item: unknown,
-  at: Path,
-  complaints: Complaint[],
-): z.output<Schema> | undefined {
+/** What can be read of an entry, so that the kernel can find what else is wrong with it. */
+function readEntry(item: unknown, at: Path, complaints: Complaint[]): Entry {
+  complain(entry, item, at, complaints)
+  const { use, with: options, id, required }: Readonly<Record<string, unknown>> = isMapping(item) ? item : {}
+  return {
+    use: typeof use === 'string' && use !== '' ? use : unreadable(at),
+    ...(options !== undefined && { with: options }),
+    ...(typeof id === 'string' && { id }),
+    ...(typeof required === 'boolean' && { required }),
+  }
+}
+
+// It keeps the place of an entry that does not say which plugin it wants: the others stay where they are told to be.
+const unreadable = (at: Path): Plugin => ({ name: `unreadable ${at.join('.')}`, api: 1, setup() {} })
+
+function complain(schema: z.ZodType, item: unknown, at: Path, complaints: Complaint[]): void {
   const read = schema.safeParse(item)
-  if (read.success) return read.data
-  const found = complaintsOf(schema, item, read.error)
-  complaints.push(
-    ...found.map((complaint) => ({
-      ...complaint,
-      path: [...at, ...complaint.path],
-    })),
-  )
-  return undefined
+  if (read.success) return
+  for (const complaint of complaintsOf(schema, item, read.error)) {
+    complaints.push({ ...complaint, path: [...at, ...complaint.path] })
+  }
 }

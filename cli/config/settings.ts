@@ -20,7 +20,13 @@ export interface Located<Settings> {
   readonly locate: (path: Path) => string
 }
 
-export type Outcome<Settings> = Located<Settings> | { readonly problems: readonly Problem[] }
+export type Outcome<Settings> =
+  | Located<Settings>
+  | {
+      readonly problems: readonly Problem[]
+      /** What could be read all the same: never booted, only looked through for further problems. */
+      readonly readable?: Located<Settings>
+    }
 
 const overlays = [
   { flag: 'address', path: ['address'] },

@@ -11,6 +11,7 @@ const messages: Readonly<Partial<Record<YAMLError['code'], string>>> = {
   MULTIPLE_DOCS: 'a second document begins, a file holds one',
   NON_STRING_KEY: 'a key that is not a text',
   TAB_AS_INDENT: 'a tab in the indentation, spaces are expected',
+  UNEXPECTED_TOKEN: 'not valid YAML from here on; a value that holds { } [ ] # or a colon needs quotes',
   TAG_RESOLVE_FAILED: 'an unknown tag, or a value that does not fit its tag',
 }
 

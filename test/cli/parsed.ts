@@ -1,9 +1,9 @@
 import type { Problem } from 'sallyport/problem'
-import { commands } from '../../cli/options/commands.js'
-import type { OptionValue } from '../../cli/options/option.js'
-import type { Parsed } from '../../cli/options/parse.js'
-import { parse } from '../../cli/options/parse.js'
-import { helpOptions } from '../../cli/options/shared.js'
+import { commands } from '#cli/options/commands.js'
+import type { OptionValue } from '#cli/options/option.js'
+import type { Parsed } from '#cli/options/parse.js'
+import { parse } from '#cli/options/parse.js'
+import { helpOptions } from '#cli/options/shared.js'
 
 type Environment = Readonly<Record<string, string>>
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readProxySettings } from '../../../cli/commands/proxy.js'
+import { readProxySettings } from '#cli/commands/proxy.js'
 import { placesOf, proxied } from '../parsed.js'
 
 function read(flags: readonly string[], environment: Readonly<Record<string, string>> = {}) {

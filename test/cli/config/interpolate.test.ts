@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { interpolate } from '../../../cli/config/interpolate.js'
-import { pathText } from '../../../cli/config/path.js'
+import { interpolate } from '#cli/config/interpolate.js'
+import { pathText } from '#cli/config/path.js'
 import { folder } from '../../kit/folder.js'
 import { placesOf } from '../parsed.js'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { salvage } from '../../../cli/config/salvage.js'
+import { salvage } from '#cli/config/salvage.js'
 
 const whole = { a: 1, list: [{ n: 0 }, { n: 1 }, { n: 2, m: 'x' }], deep: { b: { c: 3 } } }
 

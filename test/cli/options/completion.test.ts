@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { commands } from '../../../cli/options/commands.js'
-import { completionScript } from '../../../cli/options/completion.js'
+import { commands } from '#cli/options/commands.js'
+import { completionScript } from '#cli/options/completion.js'
 import { folder } from '../../kit/folder.js'
 
 function has(shell: string): boolean {

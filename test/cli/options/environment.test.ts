@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { environmentNames } from '../../../cli/options/environment.js'
-import { settle } from '../../../cli/options/given.js'
-import type { Given, Option } from '../../../cli/options/option.js'
-import { proxyOAuthGroup } from '../../../cli/options/proxy-oauth.js'
-import { secretOf } from '../../../cli/options/secret.js'
+import { environmentNames } from '#cli/options/environment.js'
+import { settle } from '#cli/options/given.js'
+import type { Given, Option } from '#cli/options/option.js'
+import { proxyOAuthGroup } from '#cli/options/proxy-oauth.js'
+import { secretOf } from '#cli/options/secret.js'
 import { parsed, placesOf, proxied, valueGiven } from '../parsed.js'
 
 test('every flag has a variable, and a flag wins over it', () => {

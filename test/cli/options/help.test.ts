@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { commands } from '../../../cli/options/commands.js'
-import { commandHelp, programHelp } from '../../../cli/options/help.js'
-import type { Command } from '../../../cli/options/option.js'
-import { proxyExchangeGroup } from '../../../cli/options/proxy-exchange.js'
-import { proxyOAuthGroup } from '../../../cli/options/proxy-oauth.js'
-import { helpOptions } from '../../../cli/options/shared.js'
+import { commands } from '#cli/options/commands.js'
+import { commandHelp, programHelp } from '#cli/options/help.js'
+import type { Command } from '#cli/options/option.js'
+import { proxyExchangeGroup } from '#cli/options/proxy-exchange.js'
+import { proxyOAuthGroup } from '#cli/options/proxy-oauth.js'
+import { helpOptions } from '#cli/options/shared.js'
 
 function pageOf(width: number) {
   return {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { commands } from '../../../cli/options/commands.js'
-import { dispatch } from '../../../cli/options/dispatch.js'
-import { environmentNames } from '../../../cli/options/environment.js'
-import type { Option, OptionType } from '../../../cli/options/option.js'
-import { accumulates } from '../../../cli/options/option.js'
+import { commands } from '#cli/options/commands.js'
+import { dispatch } from '#cli/options/dispatch.js'
+import { environmentNames } from '#cli/options/environment.js'
+import type { Option, OptionType } from '#cli/options/option.js'
+import { accumulates } from '#cli/options/option.js'
 import { parsed } from '../parsed.js'
 
 const proxy = commands.find(({ name }) => name === 'proxy')

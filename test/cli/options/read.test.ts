@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { addressText, parseAddress, parsePort } from '../../../cli/options/address.js'
-import { durationText, parseDuration } from '../../../cli/options/duration.js'
-import type { OptionType } from '../../../cli/options/option.js'
-import { readOption } from '../../../cli/options/read.js'
-import { parseSize } from '../../../cli/options/size.js'
+import { addressText, parseAddress, parsePort } from '#cli/options/address.js'
+import { durationText, parseDuration } from '#cli/options/duration.js'
+import type { OptionType } from '#cli/options/option.js'
+import { readOption } from '#cli/options/read.js'
+import { parseSize } from '#cli/options/size.js'
 
 function read(type: OptionType, text: string) {
   return readOption({ name: 'x', type, help: '' }, [text])

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { commands } from '../../../cli/options/commands.js'
-import { completionScript } from '../../../cli/options/completion.js'
-import { dispatch } from '../../../cli/options/dispatch.js'
-import type { Command } from '../../../cli/options/option.js'
-import { parse } from '../../../cli/options/parse.js'
-import { helpOptions } from '../../../cli/options/shared.js'
+import { commands } from '#cli/options/commands.js'
+import { completionScript } from '#cli/options/completion.js'
+import { dispatch } from '#cli/options/dispatch.js'
+import type { Command } from '#cli/options/option.js'
+import { parse } from '#cli/options/parse.js'
+import { helpOptions } from '#cli/options/shared.js'
 import { placesOf } from '../parsed.js'
 
 const withStdio: readonly Command[] = commands.flatMap((command) =>

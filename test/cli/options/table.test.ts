@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { commands } from '../../../cli/options/commands.js'
-import type { Option } from '../../../cli/options/option.js'
-import { accumulates } from '../../../cli/options/option.js'
-import { proxyExchangeGroup } from '../../../cli/options/proxy-exchange.js'
-import { proxyOAuthGroup } from '../../../cli/options/proxy-oauth.js'
-import { readOption } from '../../../cli/options/read.js'
+import { commands } from '#cli/options/commands.js'
+import type { Option } from '#cli/options/option.js'
+import { accumulates } from '#cli/options/option.js'
+import { proxyExchangeGroup } from '#cli/options/proxy-exchange.js'
+import { proxyOAuthGroup } from '#cli/options/proxy-oauth.js'
+import { readOption } from '#cli/options/read.js'
 
 const groups = [...commands.flatMap((command) => command.groups), proxyOAuthGroup, proxyExchangeGroup]
 const options = groups.flatMap((group): readonly Option[] => group.options)
