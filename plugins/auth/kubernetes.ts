@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs'
+import { definePlugin } from 'sallyport'
+import { z } from 'zod'
+import { readJwt } from './provider/jwt.js'
+import {
+  checkTogether,
+  egressFields,
+  introspectionFields,
+  keyFields,
+  tokenFields,
+} from './provider/options.js'
+import { provided, setUpProvider } from './provider/set-up.js'
+
+// Where every pod finds what it needs to speak to its own cluster.
+const MOUNTED = '/var/run/secrets/kubernetes.io/serviceaccount'
+const API_SERVER = 'https://kubernetes.default.svc'
+
+const { caCertPath, authTokenFile } = egressFields
+
+export default definePlugin({
+  name: 'auth/kubernetes',
+  api: 1,
+  summary: 'Accepts service account tokens of the cluster that the gateway runs in.',
+  provides: provided,
+  options: z
+    .strictObject({
+      ...tokenFields,
+      issuerUrl: tokenFields.issuerUrl
+        .optional()
+        .describe('the issuer of the cluster; read from the token in `authTokenFile` when unset'),
+      ...keyFields,
+      jwksUrl: keyFields.jwksUrl.unwrap().default(`${API_SERVER}/openid/v1/jwks`),
+      ...introspectionFields,
+      caCertPath: caCertPath.unwrap().default(`${MOUNTED}/ca.crt`).describe('the CA of the cluster'),
+      authTokenFile: authTokenFile.unwrap().default(`${MOUNTED}/token`).describe("the pod's own token"),
+      allowPrivateIP: z.boolean().default(true).describe('the API server is at a private address'),
+    })
+    .superRefine(checkTogether),
+
+  setup(gateway, options) {
+    const issuerUrl =
+      options.issuerUrl ?? issuerOf(gateway.path(options.authTokenFile)) ?? `${API_SERVER}.cluster.local`
+    setUpProvider(gateway, { common: { ...options, issuerUrl }, keys: options, introspection: options })
+  },
+})
+
+/** Clusters name themselves in many ways, and the mounted token knows how. A file that cannot be read is told later. */
+function issuerOf(tokenFile: string): string | undefined {
+  try {
+    const issuer = readJwt(readFileSync(tokenFile, 'utf8').trim())?.claims['iss']
+    return typeof issuer === 'string' ? issuer : undefined
+  } catch {
+    return undefined
+  }
+}

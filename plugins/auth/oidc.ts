@@ -1,0 +1,25 @@
+import { definePlugin } from 'sallyport'
+import { z } from 'zod'
+import {
+  checkTogether,
+  egressFields,
+  introspectionFields,
+  keyFields,
+  tokenFields,
+} from './provider/options.js'
+import { provided, setUpProvider } from './provider/set-up.js'
+
+export default definePlugin({
+  name: 'auth/oidc',
+  api: 1,
+  summary:
+    'Accepts tokens of one identity provider: JWTs by its keys, and others by asking it where `introspectionUrl` is set.',
+  provides: provided,
+  options: z
+    .strictObject({ ...tokenFields, ...keyFields, ...introspectionFields, ...egressFields })
+    .superRefine(checkTogether),
+
+  setup(gateway, options) {
+    setUpProvider(gateway, { common: options, keys: options, introspection: options })
+  },
+})

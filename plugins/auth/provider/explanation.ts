@@ -1,0 +1,78 @@
+import { hash } from 'node:crypto'
+import type { Explanation, Finding } from 'sallyport'
+import { claimFindings, issuerFinding, quoted } from './claims.js'
+import type { Introspector } from './introspector.js'
+import { isAllowedAlgorithm, isOtherKind, readJwt, type UnverifiedJwt } from './jwt.js'
+import type { KeyRing } from './key-ring.js'
+import type { TokenVerifier } from './verifier.js'
+
+/** Judges a token anew, by the code that judges requests, and tells what was looked at. */
+export async function explain(token: string, verifier: TokenVerifier): Promise<Explanation> {
+  const { ring, introspector } = verifier.options
+  await ring?.load()
+  const jwt = readJwt(token)
+  const findings = jwt === undefined ? [NOT_A_JWT] : await jwtFindings(token, jwt, verifier)
+  const verdict = await verifier.judge(token, hash('sha256', token, 'base64url'))
+  const asked = introspector === undefined ? [] : [introspectionFinding(introspector)]
+  const isForeign = 'rejection' in verdict && verdict.rejection.cause === 'foreign'
+  return { verdict, findings: isForeign ? findings : [...findings, ...asked] }
+}
+
+const NOT_A_JWT: Finding = {
+  about: 'format',
+  holds: false,
+  detail: 'not a JWT: only introspection could tell what it is',
+}
+
+async function jwtFindings(
+  token: string,
+  jwt: UnverifiedJwt,
+  verifier: TokenVerifier,
+): Promise<readonly Finding[]> {
+  const { policy, accessTokensOnly, ring } = verifier.options
+  const { header, claims } = jwt
+  const { alg, typ } = header
+  const issuer = issuerFinding(claims['iss'], policy)
+  // A token of another issuer is judged by nothing else: its keys are not this provider's.
+  if (!issuer.holds && claims['iss'] !== undefined) return [issuer]
+  const found = [
+    { about: 'typ', holds: !isOtherKind(jwt, accessTokensOnly), detail: quoted(typ) },
+    { about: 'alg', holds: isAllowedAlgorithm(alg), detail: quoted(alg) },
+  ]
+  if (ring === undefined) return [...found, ...claimFindings(claims, policy)]
+  const local = await verifier.verifyHere(token, jwt)
+  const detail = 'claims' in local ? 'holds' : `does not hold: ${local.rejection.cause}`
+  return [
+    ...found,
+    ...keyFindings(header['kid'], ring),
+    { about: 'signature', holds: 'claims' in local, detail },
+    ...claimFindings(claims, policy),
+  ]
+}
+
+function keyFindings(kid: unknown, { ids, trouble }: KeyRing): readonly Finding[] {
+  const listed = ids.length === 0 ? 'none' : ids.map(quoted).join(', ')
+  const keys: Finding = {
+    about: 'keys',
+    holds: trouble === undefined,
+    detail: trouble?.reason ?? `the provider has ${listed}`,
+  }
+  if (kid === undefined)
+    return [keys, { about: 'kid', holds: true, detail: 'missing: every key that fits is tried' }]
+  return [
+    keys,
+    {
+      about: 'kid',
+      holds: ids.some((id) => id === kid),
+      detail: `${quoted(kid)}, the provider has ${listed}`,
+    },
+  ]
+}
+
+function introspectionFinding({ reason }: Introspector): Finding {
+  return {
+    about: 'introspection',
+    holds: reason === undefined,
+    detail: reason ?? 'the provider can be asked',
+  }
+}

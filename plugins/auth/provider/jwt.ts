@@ -1,0 +1,71 @@
+/** What a token or an introspection answer says. Its types are the provider's. */
+export type Claims = Readonly<Record<string, unknown>>
+
+/** A JWT as it reads, which nobody has verified. */
+export interface UnverifiedJwt {
+  readonly header: Claims
+  readonly claims: Claims
+}
+
+/** Reads a signed JWT, or tells by `undefined` that this is none. An encrypted one has five parts and is none either. */
+export function readJwt(token: string): UnverifiedJwt | undefined {
+  // Without a first look, every opaque token would cost an exception.
+  if (!token.startsWith('ey')) return undefined
+  const [head, body, signature, ...more] = token.split('.')
+  if (head === undefined || body === undefined || signature === undefined || more.length > 0) return undefined
+  const header = jsonObject(Buffer.from(head, 'base64url').toString())
+  const claims = jsonObject(Buffer.from(body, 'base64url').toString())
+  return header === undefined || claims === undefined ? undefined : { header, claims }
+}
+
+export function jsonObject(text: string): Claims | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function isObject(value: unknown): value is Claims {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+// From a closed list and asymmetric: with HMAC anybody who reads a public key could sign (RFC 8725, 3.1).
+export const ALGORITHMS: readonly string[] = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+]
+
+export const isAllowedAlgorithm = (algorithm: unknown): boolean =>
+  typeof algorithm === 'string' && ALGORITHMS.includes(algorithm)
+
+/** Whether a JWT says of itself that it is something other than an access token. */
+export function isOtherKind({ header, claims }: UnverifiedJwt, accessTokensOnly: boolean): boolean {
+  const type = typeOf(header)
+  if (type === 'at+jwt') return false
+  if (accessTokensOnly) return true
+  // A media type of its own names a kind of its own: introspection answers, DPoP proofs, logout tokens, grants.
+  if (type?.endsWith('+jwt')) return true
+  // ID tokens carry `JWT` or nothing. Their hashes give them away, and Keycloak writes it down.
+  const isIdToken =
+    claims['at_hash'] !== undefined || claims['c_hash'] !== undefined || claims['typ'] === 'ID'
+  // Older security events and logout tokens (RFC 8417).
+  return isIdToken || claims['events'] !== undefined
+}
+
+function typeOf({ typ }: Claims): string | undefined {
+  if (typ === undefined) return undefined
+  return String(typ)
+    .toLowerCase()
+    .replace(/^application\//, '')
+}

@@ -1,0 +1,26 @@
+import { definePlugin, PublicPath } from 'sallyport'
+import { z } from 'zod'
+
+export default definePlugin({
+  name: 'auth/public-paths',
+  api: 1,
+  summary: 'Opens paths, with all that is below them, to callers without a token.',
+  provides: [PublicPath],
+  options: z.strictObject({
+    paths: z
+      .array(
+        z
+          .string()
+          // A pattern or an encoding would be compared as plain text and never hold; a lone slash would open everything.
+          .regex(
+            /^(?:\/(?!\.{1,2}(?:\/|$))[^/\s?#%*:]+)+\/?$/,
+            'expected a plain path below /, such as /registry/public',
+          ),
+      )
+      .describe('matched by whole segments, on the route that answers'),
+  }),
+
+  setup(gateway, { paths }) {
+    for (const path of paths) gateway.provide(PublicPath, path)
+  },
+})

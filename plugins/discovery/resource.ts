@@ -1,0 +1,83 @@
+import { Challenge, ConfigError, definePlugin, ResourceMetadata } from 'sallyport'
+import { z } from 'zod'
+import { challengeFrom } from './resource/challenge.js'
+import { mergedDocument } from './resource/document.js'
+import { MetadataRoutes } from './resource/metadata-routes.js'
+import { metadataUrl, pathOf } from './resource/place.js'
+import { requireScopes } from './resource/scopes.js'
+
+const scope = z
+  .string()
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'expected a scope: printable, without spaces, quotes and backslashes')
+
+const resourceUrl = z
+  .string()
+  .refine((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'expected an http or https URL')
+  .refine((text) => !/[#*]/.test(text), 'expected a URL without fragment and asterisk')
+
+const options = z.strictObject({
+  resource: resourceUrl
+    .optional()
+    .describe('the URL of what is protected; the main port with `path` when unset'),
+  path: z
+    .string()
+    .regex(/^\/[^*?#]*$/, 'expected a path')
+    .default('/')
+    .describe('where the resource is below the main port, and the scope'),
+  realm: z.string().default('mcp').describe('the realm of the challenge'),
+  resourceDocumentation: z.url().optional().describe('documentation for people, told in the document'),
+  scopes: z.array(scope).default([]).describe('scopes that clients should ask for'),
+  requiredScopes: z
+    .array(scope)
+    .default([])
+    .describe('scopes without which an accepted token is answered 403'),
+  unavailableStatus: z
+    .literal([401, 503])
+    .default(401)
+    .describe('the answer when no provider that could decide was reachable'),
+})
+
+export default definePlugin({
+  name: 'discovery/resource',
+  api: 1,
+  summary:
+    'Tells clients where to get a token: the protected-resource document (RFC 9728) and the challenge that points to it.',
+  provides: [Challenge, ResourceMetadata],
+  options,
+
+  setup(gateway, settings) {
+    const { resource, realm, requiredScopes, unavailableStatus } = settings
+    const path = settings.path === '/' ? gateway.scope : gateway.scope + settings.path
+    // `offline_access` is between a client and the authorization server, and no business of a resource.
+    const scopes = [...new Set([...settings.scopes, ...requiredScopes])].filter(
+      (name) => name !== 'offline_access',
+    )
+    const routes = new MetadataRoutes(gateway, resource === undefined ? path : pathOf(resource))
+    const challenge = challengeFrom({ realm, scopes, requiredScopes, unavailableStatus })
+    gateway.provide(Challenge, challenge)
+    gateway.provide(ResourceMetadata, {
+      bearer_methods_supported: ['header'],
+      ...(scopes.length > 0 && { scopes_supported: scopes }),
+      ...(settings.resourceDocumentation !== undefined && {
+        resource_documentation: settings.resourceDocumentation,
+      }),
+    })
+    if (requiredScopes.length > 0) requireScopes(gateway, requiredScopes)
+
+    const parts = gateway.use(ResourceMetadata)
+    const publish = (url: string): void => {
+      routes.publish(mergedDocument([{ resource: url }, ...parts()]))
+      challenge.pointTo(metadataUrl(url))
+    }
+    if (resource !== undefined) gateway.onStart(() => publish(resource))
+    // Port 0 is a free one: which, is known when it is open.
+    else gateway.onReady(({ main }) => publish(mainPort(main) + path))
+  },
+})
+
+function mainPort(main: string | undefined): string {
+  if (main !== undefined) return main
+  throw new ConfigError([
+    { place: 'resource', message: 'missing: expected the URL, as no main port is opened here' },
+  ])
+}
