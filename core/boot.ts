@@ -84,6 +84,7 @@ export class Booted {
   private readonly gate: Gate
   private readonly answers: Answers
   private readonly publicRoutes: readonly string[]
+  readonly takesUpgrades: () => boolean
   private readonly house: House
   private state: 'starting' | 'ready' | 'stopping' = 'starting'
 
@@ -96,11 +97,12 @@ export class Booted {
       log,
       this.whenComplete(() => this.container.many(AuditSink)),
     )
-    const { app, gate, answers, publicRoutes } = createMain(log, this.observation.refused)
+    const { app, gate, answers, publicRoutes, takesUpgrades } = createMain(log, this.observation.refused)
     this.app = app
     this.gate = gate
     this.answers = answers
     this.publicRoutes = publicRoutes
+    this.takesUpgrades = takesUpgrades
     this.internal = createInternal(log)
     const dispatch = app.inject.bind(app)
     this.house = {

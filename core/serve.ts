@@ -118,9 +118,11 @@ export class Running {
     }
   }
 
-  private giveDoors({ listeners, handle, handleInternal }: Booted): void {
+  private giveDoors({ listeners, handle, handleInternal, takesUpgrades }: Booted): void {
     for (const listener of listeners) {
-      this.doors.get(keyOf(listener))?.adopt(listener, listener.port === 'main' ? handle : handleInternal)
+      const door = this.doors.get(keyOf(listener))
+      if (listener.port === 'main') door?.adopt(listener, handle, takesUpgrades())
+      else door?.adopt(listener, handleInternal)
     }
   }
 

@@ -8,7 +8,7 @@ export interface Listener {
   readonly port: 'main' | 'internal'
   /** `HOST:PORT`, `[V6]:PORT`; port 0 is any free one. */
   readonly address: string
-  /** Sockets open at once; further ones are closed at the door. */
+  /** Sockets open at once; further ones are told 503 and closed. */
   readonly maxConnections?: number
   /** Milliseconds for a caller to send its header section. */
   readonly headersTimeout?: number

@@ -9,6 +9,7 @@ import type { Logger } from 'pino'
 import type { Refusal } from '../errors.js'
 import { Answers } from './answers.js'
 import { admission, Gate } from './gate.js'
+import { routedTarget } from './request-target.js'
 import './fastify-types.js'
 
 const GATE = Symbol('gate')
@@ -25,6 +26,8 @@ interface Main {
   readonly answers: Answers
   /** `METHOD path` of every route that asks nobody for credentials. */
   readonly publicRoutes: readonly string[]
+  /** Whether any route takes upgrades, once they are all declared. */
+  readonly takesUpgrades: () => boolean
 }
 
 /** The application behind the main port: every route of it stands behind the gate of its scope. */
@@ -36,6 +39,7 @@ export function createMain(
   const gateOf = (request: FastifyRequest): Gate => request.routeOptions.config[GATE] ?? gate
   const answers = new Answers(gateOf, onRefusal)
   const publicRoutes: string[] = []
+  let upgrades = false
   const admit = admission(gateOf)
   const app = createApp(log, answers, admit)
 
@@ -43,10 +47,11 @@ export function createMain(
   app.decorateRequest('credentials')
   app.addHook('onRoute', ({ method, url, config }) => {
     if (config?.public === true) publicRoutes.push(`${String(method)} ${url}`)
+    upgrades ||= config?.upgrades === true
   })
   app.addHook('onRequest', admit)
   app.register(behind, { gate, answers })
-  return { app, gate, answers, publicRoutes }
+  return { app, gate, answers, publicRoutes, takesUpgrades: () => upgrades }
 }
 
 /** Puts everything declared in a Fastify context behind one gate: its routes, and what it does not know. */
@@ -81,7 +86,8 @@ function createApp(log: Logger, answers: Answers, admit: ReturnType<typeof admis
     // The kernel's own deadlines name the plugin that is late; avvio's would not.
     pluginTimeout: 0,
     routerOptions: { maxParamLength: 1024 },
-    // A path that cannot be decoded reaches no hook, so it is brought to the gate by hand.
+    rewriteUrl: ({ url = '' }) => routedTarget(url),
+    // An absolute target without a host reaches no hook, so it is brought to the gate by hand.
     frameworkErrors: (error, request, reply) =>
       admit(request, reply, (refusal) => answers.error(refusal ?? error, request, reply)),
   })

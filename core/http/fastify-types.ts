@@ -18,5 +18,10 @@ declare module 'fastify' {
     errors?: ErrorShape
     /** The handler itself answers `Expect: 100-continue`; otherwise the kernel does, after the gate. */
     forwardsExpect?: boolean
+    /**
+     * The handler takes WebSocket upgrades: `isUpgrade` tells them, and their socket is the handler's after the
+     * gate has let them in. Any other route answers as if `Upgrade` were not there.
+     */
+    upgrades?: boolean
   }
 }

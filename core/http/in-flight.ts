@@ -1,5 +1,15 @@
 import type { ServerResponse } from 'node:http'
 
+const LISTENED = Symbol('listened')
+
+/**
+ * Says of an answer under way that it lasts as long as somebody listens: an event stream or a tunnel that a
+ * handler writes past Fastify. A stop does not wait for it, as its end is the caller's to choose.
+ */
+export function lastsWhileListened(response: ServerResponse): void {
+  Reflect.set(response, LISTENED, true)
+}
+
 /** The requests that a list is answering right now. */
 export class InFlight {
   private readonly responses = new Set<ServerResponse>()
@@ -58,6 +68,7 @@ export class InFlight {
 
 // A GET that answers with events is somebody listening. A POST that does is a call still being answered.
 function isListening(response: ServerResponse): boolean {
+  if (Reflect.has(response, LISTENED)) return true
   if (!response.headersSent || response.req.method !== 'GET') return false
   return String(response.getHeader('content-type') ?? '').startsWith('text/event-stream')
 }

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Listener } from '../contracts/listener.js'
 import { ConfigError } from '../errors.js'
+import { ignoreUpgrades, takeUpgrades } from './upgrades.js'
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -9,12 +10,17 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => vo
 const MAX_HEADER_SIZE = 32 * 1024
 const HEADERS_TIMEOUT = 20_000
 const KEEP_ALIVE_TIMEOUT = 72_000
+// Time for somebody who was turned away to read why.
+const LINGER = 2_000
 
 /** One open port. What answers behind it can be exchanged while it stays open. */
 export class Door {
   private readonly server: Server
   private handler: Handler = notYet
   private closed: Promise<void> | undefined
+  private maxConnections = Number.POSITIVE_INFINITY
+  private readonly sockets = new Set<Socket>()
+  private inside = 0
 
   constructor(listener: Listener) {
     const answer = (request: IncomingMessage, response: ServerResponse): void =>
@@ -31,6 +37,7 @@ export class Door {
     // Nobody is told to go on before the gate has let the request in: see `Entrance`.
     this.server.on('checkContinue', answer)
     this.server.on('clientError', refuseGarbage)
+    this.countSockets()
   }
 
   async open({ address }: Listener): Promise<void> {
@@ -46,9 +53,11 @@ export class Door {
   }
 
   /** From the next request on, this list answers. */
-  adopt({ maxConnections }: Listener, handler: Handler): void {
+  adopt({ maxConnections }: Listener, handler: Handler, upgrades = false): void {
     this.handler = handler
-    this.server.maxConnections = maxConnections ?? Number.POSITIVE_INFINITY
+    this.maxConnections = maxConnections ?? Number.POSITIVE_INFINITY
+    if (upgrades) takeUpgrades(this.server, (request, response) => this.handler(request, response))
+    else ignoreUpgrades(this.server)
   }
 
   get url(): string {
@@ -65,8 +74,30 @@ export class Door {
   /** Ends what is still open, and returns when the port is free again. */
   async destroy(): Promise<void> {
     this.shut()
-    this.server.closeAllConnections()
+    // Not only what Node knows of: an upgraded socket is no longer among its connections.
+    for (const socket of this.sockets) socket.destroy()
     await this.closed
+  }
+
+  /** Stands between the port and Node's reader of HTTP: whoever finds the house full is told so. */
+  private countSockets(): void {
+    const readers = this.server.listeners('connection')
+    this.server.removeAllListeners('connection')
+    this.server.on('connection', (socket: Socket) => {
+      if (!this.sockets.has(socket)) {
+        this.sockets.add(socket)
+        socket.once('close', () => this.sockets.delete(socket))
+        if (this.inside >= this.maxConnections) {
+          // Those who are being told may not be many either.
+          if (this.sockets.size > 2 * this.maxConnections) socket.destroy()
+          else turnAway(socket)
+          return
+        }
+        this.inside++
+        socket.once('close', () => this.inside--)
+      }
+      for (const read of readers) read.call(this.server, socket)
+    })
   }
 }
 
@@ -95,6 +126,27 @@ const STATUS_OF: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
 
+/** What is sent in the meantime is read and dropped: unread bytes would make the system reset the connection. */
+function turnAway(socket: Socket): void {
+  socket.on('error', () => socket.destroy())
+  socket.resume()
+  socket.setTimeout(LINGER, () => socket.destroy())
+  answerPlainly(
+    socket,
+    '503 Service Unavailable',
+    'busy',
+    'there are as many connections as are allowed',
+    'Retry-After: 1\r\n',
+  )
+}
+
+function answerPlainly(socket: Socket, status: string, error: string, sentence: string, more = ''): void {
+  const body = JSON.stringify({ error, error_description: sentence })
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${more}Connection: close\r\n\r\n${body}`,
+  )
+}
+
 /** Bytes that are no HTTP never reach a list, so they are answered here. */
 function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -102,8 +154,5 @@ function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
     return
   }
   const status = STATUS_OF[error.code ?? ''] ?? '400 Bad Request'
-  const body = '{"error":"invalid_request","error_description":"this is not HTTP that can be answered"}'
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-  )
+  answerPlainly(socket, status, 'invalid_request', 'this is not HTTP that can be answered')
 }

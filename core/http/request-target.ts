@@ -1,0 +1,39 @@
+/**
+ * The text by which a request target is routed; what came stays readable as `originalUrl`. An absolute target
+ * counts by its path (RFC 9112, 3.2.2), so its authority chooses nothing. A percent sign that begins no escape
+ * stands for itself, so that a path no decoder takes still meets a route and that route's gate.
+ */
+export function routedTarget(target: string): string {
+  if (target.charCodeAt(0) !== SLASH) return originForm(target)
+  return target.includes('%') ? decodable(target) : target
+}
+
+const SLASH = 0x2f
+
+function originForm(target: string): string {
+  const [scheme] = /^https?:\/\//i.exec(target) ?? []
+  if (scheme === undefined) return target
+  const start = target.slice(scheme.length).search(/[/?#]/)
+  if (start < 0) return '/'
+  const rest = target.slice(scheme.length + start)
+  return decodable(rest.startsWith('/') ? rest : `/${rest}`)
+}
+
+function decodable(target: string): string {
+  const end = target.search(/[?#]/)
+  const path = end < 0 ? target : target.slice(0, end)
+  if (decodes(path)) return target
+  const mended = path.replaceAll(/(?:%[\da-f]{2})+|%/gi, (run) =>
+    decodes(run) ? run : run.replaceAll('%', '%25'),
+  )
+  return end < 0 ? mended : mended + target.slice(end)
+}
+
+function decodes(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}

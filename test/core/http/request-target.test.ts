@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { definePlugin } from 'sallyport'
+import { serving } from '../../kit/booted.js'
+import { asked } from '../../kit/raw.js'
+
+const echo = definePlugin({
+  name: 'echo',
+  api: 1,
+  setup({ http }) {
+    http.get('/*', { config: { public: true } }, ({ originalUrl }) => originalUrl)
+    http.get('/named', () => 'closed')
+  },
+})
+const list = [{ use: echo }, { use: 'listen/http', with: { address: '127.0.0.1:0' } }]
+
+test('a path that no decoder takes meets a route, which can read it as it came', async (t) => {
+  const { main = '' } = (await serving(t, list)).addresses
+
+  for (const url of ['/%zz', '/%', '/a%ff/b', '/%c3%28?q=%zz', '/ok%20/%e']) {
+    assert.deepEqual(await asked(main, `GET ${url}`), { status: 200, body: url })
+  }
+})
+
+test('an absolute target is routed by its path alone', async (t) => {
+  const { main = '' } = (await serving(t, list)).addresses
+
+  for (const url of ['http://gateway/named', 'HTTPS://evil:1/named', 'http://named/named?x']) {
+    assert.equal((await asked(main, `GET ${url}`)).status, 401, url)
+  }
+  for (const url of ['http://evil', 'http://evil?x', 'http://evil/%zz']) {
+    assert.deepEqual(await asked(main, `GET ${url}`), { status: 200, body: url })
+  }
+})
+
+test('whatever stands in a path, it is routed behind a gate and arrives unchanged (T17)', async (t) => {
+  const { main = '' } = (await serving(t, list)).addresses
+  const piece = fc.constantFrom('%', '%2', '%6e', '%2F', '%zz', '%ff', '%c3%a4', 'named', '/', '.', ';', '\\')
+
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { maxLength: 8 }), async (pieces) => {
+      const url = `/${pieces.join('')}`
+      const { status, body } = await asked(main, `GET ${url}`)
+      const isNamed = url.replaceAll('%6e', 'n') === '/named'
+      assert.equal(status, isNamed ? 401 : 200, url)
+      if (!isNamed) assert.equal(body, url)
+    }),
+    { numRuns: 200 },
+  )
+})

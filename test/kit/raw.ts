@@ -1,0 +1,34 @@
+import { connect, type Socket } from 'node:net'
+
+/** A connection to a server by its origin; the caller closes it. */
+export function dial(origin: string): Socket {
+  const { hostname, port } = new URL(origin)
+  return connect({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) })
+}
+
+/** Sends bytes as they are, and answers with everything that came until the other side closed. */
+export async function spoken(origin: string, bytes: string | Buffer): Promise<string> {
+  const socket = dial(origin)
+  const chunks: Buffer[] = []
+  await new Promise<void>((resolve, reject) => {
+    socket.on('data', (chunk) => chunks.push(chunk))
+    socket.on('error', reject)
+    socket.on('close', () => resolve())
+    socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
+  })
+  return Buffer.concat(chunks).toString('latin1')
+}
+
+/** One request of its own connection, as its status and body. */
+export async function asked(
+  origin: string,
+  requestLine: string,
+  headers: readonly string[] = ['Host: gateway'],
+): Promise<{ status: number; body: string }> {
+  const answer = await spoken(
+    origin,
+    `${requestLine} HTTP/1.1\r\n${[...headers, 'Connection: close'].join('\r\n')}\r\n\r\n`,
+  )
+  const [head = '', ...rest] = answer.split('\r\n\r\n')
+  return { status: Number(head.slice(9, 12)), body: rest.join('\r\n\r\n') }
+}
