@@ -16,6 +16,8 @@ export interface Held {
 /** The target's answer to a credential it did not take. */
 export interface TargetRefusal {
   readonly status: 401 | 403
+  /** How often the target has refused this request, 1 at first. */
+  readonly attempt: number
   /** Every `WWW-Authenticate` header of the answer. */
   readonly challenges: readonly string[]
 }
@@ -31,7 +33,7 @@ export interface Credential {
   present(request: FastifyRequest, held: Held | undefined): Held | undefined | Promise<Held | undefined>
   /**
    * The target refused what was presented. `true` when another try is worth it: the fold then runs once more
-   * and the request is sent again.
+   * and the request is sent again, three times at most. Every credential of the list that can renew is asked.
    */
   renew?(request: FastifyRequest, refused: TargetRefusal): boolean | Promise<boolean>
 }
