@@ -1,4 +1,4 @@
-import { isPromise, type Measure, type Rejection, type Verdict } from 'sallyport'
+import { isPromise, type Measure, type Rejection, type Verdict, within } from 'sallyport'
 import { type ClaimPolicy, claimFindings, identityFrom } from './claims.js'
 import type { Answer, Introspector } from './introspector.js'
 import { type Claims, isAllowedAlgorithm, isOtherKind, readJwt, type UnverifiedJwt } from './jwt.js'
@@ -25,6 +25,7 @@ export type Local = { readonly claims: Claims } | { readonly rejection: Rejectio
 
 const LONGEST_MEMORY = 60_000
 const NEGATIVE_MEMORY = 5000
+const LONGEST_WAIT = 5000
 
 /** Judges the tokens of one provider. What was verified or told is remembered, so most tokens cost a look-up. */
 export class TokenVerifier {
@@ -133,13 +134,18 @@ export class TokenVerifier {
 }
 
 async function checkWithRing(token: string, ring: KeyRing): Promise<Checked> {
-  if (ring.keys === undefined) await ring.firstFetch
+  if (ring.keys === undefined) await patiently(ring.firstFetch)
   const checked = await check(token, ring)
   if (!('failed' in checked) || checked.failed !== 'no key' || ring.keys === undefined) return checked
   const fetching = ring.refetch()
   if (fetching === undefined) return checked
-  await fetching
+  await patiently(fetching)
   return check(token, ring)
+}
+
+// A fetch may be two, one after the other, and the provider may yet have to be asked about the token.
+async function patiently(fetching: Promise<void> | undefined): Promise<void> {
+  if (fetching !== undefined) await within(LONGEST_WAIT, fetching, () => new Error('late')).catch(() => {})
 }
 
 async function check(token: string, { keys }: KeyRing): Promise<Checked> {

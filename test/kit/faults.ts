@@ -1,0 +1,27 @@
+import type { RequestListener } from 'node:http'
+import { gzipSync } from 'node:zlib'
+
+/** Ways in which a provider may answer wrongly, or never. */
+export const providerFaults: Readonly<Record<string, RequestListener>> = {
+  'a server that says nothing': () => {},
+  'a server that hangs up': (request) => request.socket.destroy(),
+  'status 500': (_request, response) => response.writeHead(500).end('{"active":true}'),
+  HTML: (_request, response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><p>Sign in'),
+  'JSON that is no object': (_request, response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end('[1, null, "active"]'),
+  'half an answer': (request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': 100 })
+    response.write('{"active": tr')
+    setImmediate(() => request.socket.destroy())
+  },
+  '10 MB': (_request, response) =>
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ active: true, keys: [], filler: 'x'.repeat(10_000_000) })),
+  'a gzip bomb': (_request, response) =>
+    response
+      .writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+      .end(gzipSync(`{"active":true,"filler":"${'0'.repeat(50_000_000)}"}`)),
+  'a redirect': (_request, response) => response.writeHead(302, { location: '/elsewhere' }).end(),
+}

@@ -1,0 +1,144 @@
+import { randomBytes } from 'node:crypto'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTHeaderParameters, SignJWT } from 'jose'
+
+type Claims = Readonly<Record<string, unknown>>
+
+export interface IssuerOptions {
+  /** Follows the origin in the issuer's URL: `/tenant`, or a lone slash. */
+  readonly path?: string
+  readonly algorithm?: string
+  readonly tls?: { readonly key: string; readonly cert: string }
+}
+
+/** What an issuer was asked. */
+export interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+/** An issuer on loopback that says whatever the test makes it say. Closed when the test ends. */
+export async function issuing(t: TestContext, options: IssuerOptions = {}): Promise<Issuer> {
+  const { path = '', algorithm = 'ES256', tls } = options
+  const issuer = new Issuer(path, algorithm)
+  const sockets = issuer.connections
+  const server = tls === undefined ? createServer(issuer.listener) : createTlsServer(tls, issuer.listener)
+  server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  issuer.origin = tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`
+  await issuer.rotate('first')
+  return issuer
+}
+
+export class Issuer {
+  origin = ''
+  readonly audience = 'registry'
+  /** Every request, in the order of arrival. */
+  readonly asked: Asked[] = []
+  readonly connections = new Set<Socket>()
+  /** The keys that are published. */
+  keys: JWK[] = []
+  /** Headers of the answer that holds the keys. */
+  keyHeaders: Readonly<Record<string, string>> = {}
+  /** The discovery document, but for what the test says. */
+  metadata: Claims = {}
+  /** Answers of another kind, by path. */
+  readonly faults = new Map<string, RequestListener>()
+  private readonly answers = new Map<string, Claims>()
+  private signer: { readonly kid: string; readonly key: CryptoKey } | undefined
+
+  constructor(
+    private readonly path: string,
+    readonly algorithm: string,
+  ) {}
+
+  get url(): string {
+    return this.origin + this.path
+  }
+
+  get introspectionUrl(): string {
+    return `${this.origin}/introspect`
+  }
+
+  /** The settings of a provider that trusts this issuer. */
+  get provider() {
+    return { name: 'corp', issuerUrl: this.url, audience: this.audience, allowPrivateIP: true }
+  }
+
+  times(path: string): number {
+    return this.asked.filter((asked) => asked.path === path).length
+  }
+
+  /** Signs with a new key from now on. The keys before it stay published unless `alone`. */
+  async rotate(kid: string, { alone = false } = {}): Promise<void> {
+    const { publicKey, privateKey } = await generateKeyPair(this.algorithm, { extractable: true })
+    const published = { ...(await exportJWK(publicKey)), kid, alg: this.algorithm, use: 'sig' }
+    this.keys = alone ? [published] : [...this.keys, published]
+    this.signer = { kid, key: privateKey }
+  }
+
+  /** Claims that are accepted, but for these; `undefined` takes a claim away. */
+  claims(changed: Claims = {}): Claims {
+    const now = Math.floor(Date.now() / 1000)
+    const good = { iss: this.url, aud: this.audience, sub: 'somebody', iat: now, exp: now + 300, ...changed }
+    return Object.fromEntries(Object.entries(good).filter(([, value]) => value !== undefined))
+  }
+
+  /** A token that is signed with the newest key. */
+  async jwt(changed: Claims = {}, header: Partial<JWTHeaderParameters> = {}): Promise<string> {
+    const { kid, key } = this.signer ?? {}
+    if (key === undefined) throw new Error('this issuer has no key yet')
+    const protectedHeader = { alg: this.algorithm, kid, ...header } as JWTHeaderParameters
+    return new SignJWT({ ...this.claims(changed) }).setProtectedHeader(protectedHeader).sign(key)
+  }
+
+  /** A token that only introspection can tell about. */
+  opaque(changed: Claims = {}): string {
+    const token = randomBytes(24).toString('base64url')
+    this.tells(token, { active: true, ...this.claims(changed) })
+    return token
+  }
+
+  /** What introspection answers about a token; what it was never told about is inactive. */
+  tells(token: string, answer: Claims): void {
+    this.answers.set(token, answer)
+  }
+
+  readonly listener = (request: IncomingMessage, response: ServerResponse): void => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (chunk: string) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      const { method = '', url: path = '', headers } = request
+      this.asked.push({ method, path, headers, body })
+      const fault = this.faults.get(path)
+      if (fault !== undefined) fault(request, response)
+      else this.answer(path, body, response)
+    })
+  }
+
+  private answer(path: string, body: string, response: ServerResponse): void {
+    const tell = (value: unknown, headers: Readonly<Record<string, string>> = {}) =>
+      response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
+    if (path === `${this.path.replace(/\/$/, '')}/.well-known/openid-configuration`) {
+      tell({ issuer: this.url, jwks_uri: `${this.origin}/jwks`, ...this.metadata })
+    } else if (path === '/jwks') tell({ keys: this.keys }, this.keyHeaders)
+    else if (path === '/introspect') {
+      tell(this.answers.get(new URLSearchParams(body).get('token') ?? '') ?? { active: false })
+    } else response.writeHead(404).end()
+  }
+}

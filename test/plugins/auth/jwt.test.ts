@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict'
+import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
+import { type TestContext, test } from 'node:test'
+import { type CryptoKey, exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose'
+import { gateOf, type Issuer, issuing } from '../../kit/index.js'
+
+async function gate(t: TestContext, issuer: Issuer, options: Readonly<Record<string, unknown>> = {}) {
+  const { knock, lines } = await gateOf(t, [{ use: 'auth/jwt', with: { ...issuer.provider, ...options } }])
+  return { status: async (token: string) => (await knock(`Bearer ${token}`)).status, lines, knock }
+}
+
+const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+test('RS-08 T14: `alg: none` is refused, however it is spelled', async (t) => {
+  const issuer = await issuing(t)
+  const { status } = await gate(t, issuer)
+  for (const alg of ['none', 'None', 'NONE', 'nOnE', '']) {
+    const unsigned = `${encoded({ alg })}.${encoded(issuer.claims())}.`
+    assert.equal(await status(unsigned), 401, alg)
+    assert.equal(await status(`${unsigned}AAAA`), 401, alg)
+  }
+})
+
+test('RS-08 T14: HMAC with the public key as its secret is refused', async (t) => {
+  const issuer = await issuing(t, { algorithm: 'RS256' })
+  const { status } = await gate(t, issuer)
+  const [jwk] = issuer.keys
+  const publicKey = createPublicKey({ key: { ...jwk }, format: 'jwk' })
+  const secrets = [
+    publicKey.export({ type: 'spki', format: 'pem' }),
+    publicKey.export({ type: 'spki', format: 'der' }),
+    JSON.stringify(jwk),
+  ]
+  for (const secret of secrets) {
+    const signed = `${encoded({ alg: 'HS256', kid: 'first' })}.${encoded(issuer.claims())}`
+    const mac = createHmac('sha256', secret).update(signed).digest('base64url')
+    assert.equal(await status(`${signed}.${mac}`), 401)
+  }
+  assert.equal(await status(await issuer.jwt()), 200)
+})
+
+test('RS-08 T14: a key that the token brings along is never used', async (t) => {
+  const issuer = await issuing(t)
+  const { status } = await gate(t, issuer)
+  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
+  const jwk = await exportJWK(publicKey)
+  issuer.faults.set('/evil', (_request, response) =>
+    response.end(JSON.stringify({ keys: [{ ...jwk, kid: 'evil' }] })),
+  )
+  const url = `${issuer.origin}/evil`
+
+  const headers = [
+    { jwk },
+    { jku: url, kid: 'evil' },
+    { x5u: url },
+    { jwk, kid: 'first' },
+    { jku: url, jwk, kid: 'first' },
+  ]
+  for (const header of headers) assert.equal(await status(await signedBy(privateKey, issuer, header)), 401)
+  assert.equal(issuer.times('/evil'), 0)
+})
+
+test('RS-08: an extension that must be understood is refused, even when it is signed', async (t) => {
+  const issuer = await issuing(t)
+  const { status } = await gate(t, issuer)
+  assert.equal(await status(await issuer.jwt({}, { crit: ['b64'], b64: true })), 401)
+})
+
+for (const algorithm of ['RS256', 'RS512', 'PS256', 'ES256', 'ES384', 'EdDSA']) {
+  test(`a token signed with ${algorithm} is accepted`, async (t) => {
+    const issuer = await issuing(t, { algorithm })
+    const { status } = await gate(t, issuer)
+    assert.equal(await status(await issuer.jwt()), 200)
+  })
+}
+
+test('an RSA key that is too short to trust verifies nothing', async (t) => {
+  const issuer = await issuing(t)
+  for (const [modulusLength, expected] of [
+    [1024, 401],
+    [2048, 200],
+  ] as const) {
+    const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength })
+    issuer.keys = [{ ...publicKey.export({ format: 'jwk' }), kty: 'RSA', kid: 'rsa' }]
+    const fresh = await gate(t, issuer)
+    const signed = `${encoded({ alg: 'RS256', kid: 'rsa' })}.${encoded(issuer.claims())}`
+    const signature = sign('sha256', Buffer.from(signed), privateKey).toString('base64url')
+    assert.equal(await fresh.status(`${signed}.${signature}`), expected)
+  }
+})
+
+test('a token without `kid` is tried with every key that fits', async (t) => {
+  const issuer = await issuing(t)
+  await issuer.rotate('second')
+  await issuer.rotate('third')
+  const { status } = await gate(t, issuer)
+  const { privateKey } = await generateKeyPair('ES256')
+
+  assert.equal(await status(await issuer.jwt({}, { kid: undefined })), 200)
+  assert.equal(await status(await signedBy(privateKey, issuer, {})), 401)
+})
+
+test('RS-09: `iss` is compared as bytes: slash, case, port and encoding count', async (t) => {
+  const issuer = await issuing(t, { path: '/Tenant' })
+  const { status } = await gate(t, issuer)
+  const { url, origin } = issuer
+  const near = [
+    `${url}/`,
+    `${origin}/tenant`,
+    `${origin}/%54enant`,
+    `${url}#`,
+    `${url}?`,
+    `${origin}/./Tenant`,
+    ` ${url}`,
+  ]
+  for (const iss of near) assert.equal(await status(await issuer.jwt({ iss })), 401, iss)
+  assert.equal(await status(await issuer.jwt()), 200)
+})
+
+test('RS-09: an issuer that ends in a slash accepts only itself', async (t) => {
+  const issuer = await issuing(t, { path: '/' })
+  const { status } = await gate(t, issuer)
+  assert.equal(await status(await issuer.jwt({ iss: issuer.origin })), 401)
+  assert.equal(await status(await issuer.jwt()), 200)
+})
+
+test('RS-10: a token without `aud` is refused, and each audience is compared whole', async (t) => {
+  const issuer = await issuing(t)
+  const { status } = await gate(t, issuer)
+  for (const aud of [undefined, 'regist', 'registry2', ['registry2', 'xregistry'], 'registry other']) {
+    assert.equal(await status(await issuer.jwt({ aud })), 401, String(aud))
+  }
+})
+
+test('`anyAudience` accepts a token for somebody else, and needs no audience', async (t) => {
+  const issuer = await issuing(t)
+  const { status } = await gate(t, issuer, { audience: undefined, anyAudience: true })
+  assert.equal(await status(await issuer.jwt({ aud: 'somebody else' })), 200)
+})
+
+test('RS-11: `exp`, `nbf` and `clockTolerance` at both edges', async (t) => {
+  const issuer = await issuing(t)
+  const strict = await gate(t, issuer)
+  const lenient = await gate(t, issuer, { clockTolerance: '30s' })
+  // Only the clock of the claims: sockets and timers go on.
+  const now = Math.floor(Date.now() / 1000)
+  t.mock.timers.enable({ apis: ['Date'], now: now * 1000 })
+
+  const cases: readonly (readonly [Readonly<Record<string, unknown>>, number, number])[] = [
+    [{ exp: now + 1 }, 200, 200],
+    [{ exp: now }, 401, 200],
+    [{ exp: now - 29 }, 401, 200],
+    [{ exp: now - 30 }, 401, 401],
+    [{ nbf: now }, 200, 200],
+    [{ nbf: now + 1 }, 401, 200],
+    [{ nbf: now + 30 }, 401, 200],
+    [{ nbf: now + 31 }, 401, 401],
+    [{ iat: now + 60 }, 200, 200],
+    [{ iat: now + 61 }, 401, 401],
+    [{ exp: undefined }, 401, 401],
+    [{ exp: now + 0.5 }, 200, 200],
+    [{ exp: 1e300 }, 200, 200],
+  ]
+  for (const [claims, strictly, leniently] of cases) {
+    const token = await issuer.jwt(claims)
+    assert.equal(await strict.status(token), strictly, JSON.stringify(claims))
+    assert.equal(await lenient.status(token), leniently, JSON.stringify(claims))
+  }
+})
+
+test('RS-11: a tolerance above 60 s stops the start', async (t) => {
+  const issuer = await issuing(t)
+  await assert.rejects(gate(t, issuer, { clockTolerance: '61s' }), { code: 'CONFIG_INVALID' })
+})
+
+test('a remembered token is refused from the second it expires', async (t) => {
+  const issuer = await issuing(t)
+  const { status } = await gate(t, issuer)
+  const now = Math.floor(Date.now() / 1000)
+  t.mock.timers.enable({ apis: ['Date'], now: now * 1000 })
+  const token = await issuer.jwt({ exp: now + 10 })
+
+  assert.equal(await status(token), 200)
+  t.mock.timers.setTime((now + 10) * 1000)
+  assert.equal(await status(token), 401)
+})
+
+test('RS-12: tokens of another kind are refused, even when they are signed', async (t) => {
+  const issuer = await issuing(t)
+  const { status } = await gate(t, issuer)
+  const kinds = ['token-introspection+jwt', 'dpop+jwt', 'logout+jwt', 'oauth-id-jag+jwt', 'secevent+jwt']
+  for (const typ of kinds) {
+    for (const each of [typ, `application/${typ}`, typ.toUpperCase()]) {
+      assert.equal(await status(await issuer.jwt({}, { typ: each })), 401, each)
+    }
+  }
+})
+
+test('T14: an ID token is refused where it can be told', async (t) => {
+  const issuer = await issuing(t)
+  const { status } = await gate(t, issuer)
+  assert.equal(await status(await issuer.jwt({ at_hash: 'x' })), 401)
+  assert.equal(await status(await issuer.jwt({ typ: 'ID' })), 401)
+  const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+  assert.equal(await status(await issuer.jwt({ events })), 401)
+})
+
+test('RS-13: access tokens may say so, and must with `requireAccessTokenType`', async (t) => {
+  const issuer = await issuing(t)
+  const usual = await gate(t, issuer)
+  const strict = await gate(t, issuer, { requireAccessTokenType: true })
+  for (const typ of ['at+jwt', 'application/at+jwt', 'AT+JWT']) {
+    const token = await issuer.jwt({}, { typ })
+    assert.deepEqual([await usual.status(token), await strict.status(token)], [200, 200], typ)
+  }
+  for (const typ of ['JWT', undefined]) {
+    const token = await issuer.jwt({}, { typ })
+    assert.deepEqual([await usual.status(token), await strict.status(token)], [200, 401], typ)
+  }
+})
+
+test('RS-24: a token bound to a key is refused without proof of the key', async (t) => {
+  const issuer = await issuing(t)
+  const { status } = await gate(t, issuer)
+  for (const cnf of [{ jkt: 'x' }, { 'x5t#S256': 'x' }, {}, 'x'])
+    assert.equal(await status(await issuer.jwt({ cnf })), 401)
+})
+
+test('RS-05: every cause looks the same to the caller, and only the log tells them apart', async (t) => {
+  const issuer = await issuing(t)
+  const { knock, lines } = await gate(t, issuer)
+  const good = await issuer.jwt()
+  const tokens = {
+    foreign: await issuer.jwt({ iss: 'https://elsewhere.example' }),
+    'claim:aud': await issuer.jwt({ aud: 'other' }),
+    'claim:exp': await issuer.jwt({ exp: 1 }),
+    'claim:nbf': await issuer.jwt({ nbf: 9_999_999_999 }),
+    'claim:cnf': await issuer.jwt({ cnf: {} }),
+    signature: `${good.slice(0, good.lastIndexOf('.'))}.${(await issuer.jwt({ sub: 'another' })).split('.')[2]}`,
+    algorithm: `${encoded({ alg: 'none' })}.${encoded(issuer.claims())}.`,
+    type: await issuer.jwt({}, { typ: 'dpop+jwt' }),
+    key: await issuer.jwt({}, { kid: 'nobody' }),
+    format: 'opaque',
+  }
+  const answers = new Set<string>()
+  for (const [cause, token] of Object.entries(tokens)) {
+    const answer = await knock(`Bearer ${token}`)
+    const { request_id: _, ...body } = (await answer.json()) as Record<string, unknown>
+    answers.add(JSON.stringify([answer.status, answer.headers.get('www-authenticate'), body]))
+    const line = lines.filter(({ msg }) => msg === 'refused').at(-1)
+    assert.deepEqual([line?.['provider'], line?.['cause']], ['corp', cause])
+    assert.equal(typeof line?.['reqId'], 'string')
+  }
+  assert.equal(answers.size, 1)
+  assert.equal(lines.filter(({ msg }) => msg === 'refused').length, Object.keys(tokens).length)
+})
+
+async function signedBy(
+  key: CryptoKey,
+  issuer: Issuer,
+  header: Partial<JWTHeaderParameters>,
+): Promise<string> {
+  const protectedHeader = { alg: 'ES256', ...header } as JWTHeaderParameters
+  return new SignJWT({ ...issuer.claims() }).setProtectedHeader(protectedHeader).sign(key)
+}
