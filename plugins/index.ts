@@ -13,6 +13,7 @@ export const catalogue: Catalogue = {
   'internal/metrics': () => import('./internal/metrics.js'),
   'internal/server': () => import('./internal/server.js'),
   'listen/http': () => import('./listen/http.js'),
+  'pages/people': () => import('./pages/people.js'),
   'registry/api': () => import('./registry/api.js'),
   'registry/catalogue': () => import('./registry/catalogue.js'),
   'registry/openapi': () => import('./registry/openapi.js'),

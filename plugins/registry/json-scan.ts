@@ -1,0 +1,155 @@
+/** A value's place in the bytes of a JSON text. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_LIST = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_LIST = 0x5d
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+
+/**
+ * Finds values in a JSON text without reading them into objects, which would turn 1.0 into 1 and
+ * 12345678901234567890 into another number. It looks at brackets and strings only: whoever uses a span parses it.
+ */
+export class JsonScan {
+  constructor(readonly bytes: Uint8Array) {}
+
+  /** The whole text as one value. */
+  root(): Span {
+    // A byte order mark is no JSON, but editors write it.
+    const start = this.skip(
+      this.bytes[0] === 0xef && this.bytes[1] === 0xbb && this.bytes[2] === 0xbf ? 3 : 0,
+    )
+    const end = this.endOf(start)
+    if (this.skip(end) !== this.bytes.length) throw malformed(end)
+    return { start, end }
+  }
+
+  isList({ start }: Span): boolean {
+    return this.bytes[start] === OPEN_LIST
+  }
+
+  isObject({ start }: Span): boolean {
+    return this.bytes[start] === OPEN_OBJECT
+  }
+
+  *elements({ start, end }: Span): Generator<Span> {
+    for (let at = this.skip(start + 1); at < end - 1; ) {
+      const value = { start: at, end: this.endOf(at) }
+      yield value
+      at = this.next(value.end, CLOSE_LIST)
+    }
+  }
+
+  /** Keys as they are written, escapes resolved, with the places of their values. */
+  *members({ start, end }: Span): Generator<readonly [key: string, value: Span]> {
+    for (let at = this.skip(start + 1); at < end - 1; ) {
+      if (this.bytes[at] !== QUOTE) throw malformed(at)
+      const keyEnd = this.endOfString(at)
+      const key: unknown = JSON.parse(this.text({ start: at, end: keyEnd }))
+      const colon = this.skip(keyEnd)
+      if (this.bytes[colon] !== COLON) throw malformed(colon)
+      const from = this.skip(colon + 1)
+      const value = { start: from, end: this.endOf(from) }
+      yield [String(key), value]
+      at = this.next(value.end, CLOSE_OBJECT)
+    }
+  }
+
+  member(object: Span, name: string): Span | undefined {
+    let found: Span | undefined
+    // The last of several wins, as in JSON.parse.
+    for (const [key, value] of this.members(object)) if (key === name) found = value
+    return found
+  }
+
+  text({ start, end }: Span): string {
+    return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + start, end - start).toString('utf8')
+  }
+
+  /** The value without the white space between its tokens, copied to `out`; returns where it ends there. */
+  copyCompact({ start, end }: Span, out: Uint8Array, to: number): number {
+    const { bytes } = this
+    let written = to
+    let inString = false
+    for (let at = start; at < end; at++) {
+      const byte = bytes[at] ?? 0
+      if (inString) {
+        out[written++] = byte
+        if (byte === BACKSLASH) out[written++] = bytes[++at] ?? 0
+        else if (byte === QUOTE) inString = false
+      } else if (!isSpace(byte)) {
+        out[written++] = byte
+        if (byte === QUOTE) inString = true
+      }
+    }
+    return written
+  }
+
+  /** From the end of one value to the start of the next, or to the bracket that closes the list. */
+  private next(at: number, close: number): number {
+    const separator = this.skip(at)
+    if (this.bytes[separator] === close) return separator
+    if (this.bytes[separator] !== COMMA) throw malformed(separator)
+    const following = this.skip(separator + 1)
+    if (this.bytes[following] === close) throw malformed(following)
+    return following
+  }
+
+  private skip(at: number): number {
+    let here = at
+    while (isSpace(this.bytes[here] ?? 0)) here++
+    return here
+  }
+
+  private endOf(start: number): number {
+    const first = this.bytes[start]
+    if (first === QUOTE) return this.endOfString(start)
+    if (first === OPEN_OBJECT || first === OPEN_LIST) return this.endOfBrackets(start)
+    let at = start
+    while (isPlain(this.bytes[at] ?? COMMA)) at++
+    if (at === start) throw malformed(start)
+    return at
+  }
+
+  private endOfBrackets(start: number): number {
+    let depth = 0
+    for (let at = start; at < this.bytes.length; at++) {
+      const byte = this.bytes[at]
+      if (byte === QUOTE) at = this.endOfString(at) - 1
+      else if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth++
+      else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
+        depth--
+        if (depth === 0) return at + 1
+      }
+    }
+    throw malformed(this.bytes.length)
+  }
+
+  private endOfString(start: number): number {
+    for (let at = start + 1; at < this.bytes.length; at++) {
+      const byte = this.bytes[at]
+      if (byte === BACKSLASH) at++
+      else if (byte === QUOTE) return at + 1
+    }
+    throw malformed(this.bytes.length)
+  }
+}
+
+const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+
+const isPlain = (byte: number): boolean =>
+  !isSpace(byte) &&
+  byte !== COMMA &&
+  byte !== COLON &&
+  byte !== QUOTE &&
+  byte !== CLOSE_LIST &&
+  byte !== CLOSE_OBJECT
+
+const malformed = (at: number): SyntaxError => new SyntaxError(`not JSON at byte ${at}`)

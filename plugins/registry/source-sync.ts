@@ -1,0 +1,198 @@
+import { type HealthState, type Log, type Source, UpstreamError, within } from 'sallyport'
+import { Breath } from './breath.js'
+import { gather, type Holding, NOTHING } from './holding.js'
+import type { RefusedDocument } from './intake.js'
+import type { StateFile } from './state-file.js'
+import type { SyncMeter } from './sync-meter.js'
+
+/** What came of one sync. */
+export type SyncResult =
+  | { readonly outcome: 'changed' | 'unchanged'; readonly versions: number; readonly refused: number }
+  | { readonly outcome: 'failed'; readonly reason: string; readonly retryAfter?: number }
+
+export interface SyncOptions {
+  readonly log: Log
+  readonly meter: SyncMeter
+  readonly state: StateFile | undefined
+  readonly timeout: number
+  readonly maxDocumentBytes: number
+  /** Puts a new holding where it is served from. */
+  readonly publish: () => Promise<void>
+}
+
+/** Keeps what one source has, and brings it up to date. One sync at a time; a failed one changes nothing. */
+export class SourceSync {
+  holding: Holding = NOTHING
+  /** Whether there is anything to serve: synced once, or brought back from the disk. */
+  loaded = false
+  #bookmark: string | undefined
+  #refused: readonly RefusedDocument[] = []
+  #failure: string | undefined
+  #running: Promise<SyncResult> | undefined
+  #next: Promise<SyncResult> | undefined
+
+  constructor(
+    readonly source: Source,
+    private readonly options: SyncOptions,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** Brings back the last good state. A state that cannot be used is told and left alone. */
+  async restore(): Promise<void> {
+    const { log, state, maxDocumentBytes } = this.options
+    const breath = new Breath(this.signal)
+    try {
+      const kept = await state?.read(breath)
+      if (kept === undefined) return
+      const found = { kind: 'whole', payloads: [kept.payload] } as const
+      const { holding } = await gather(found, NOTHING, maxDocumentBytes, breath)
+      this.#bookmark = kept.bookmark
+      await this.accept(holding)
+      log.info({ source: this.source.name, versions: holding.size }, 'last good state of a source is back')
+    } catch (error) {
+      if (this.signal.aborted) return
+      const reason = reasonOf(error)
+      log.warn({ source: this.source.name, path: state?.path, reason }, 'kept state cannot be used')
+    }
+  }
+
+  /** A sync that begins now or, when one is under way, right after it: that one may have read before the change. */
+  sync(): Promise<SyncResult> {
+    if (this.#running === undefined) return this.begin()
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined
+      return this.begin()
+    })
+    return this.#next
+  }
+
+  get health(): HealthState {
+    const failure = this.#failure
+    if (!this.loaded) return { status: 'down', reason: failure ?? 'not read yet' }
+    if (failure !== undefined) return { status: 'degraded', reason: `last sync failed: ${failure}` }
+    const [first] = this.#refused
+    if (first === undefined) return { status: 'ok' }
+    const count = this.#refused.length
+    const documents = count === 1 ? '1 document was' : `${count} documents were`
+    return { status: 'degraded', reason: `${documents} refused; ${first.name}: ${first.reason}` }
+  }
+
+  private begin(): Promise<SyncResult> {
+    this.#running = this.run().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  private async run(): Promise<SyncResult> {
+    const { meter, timeout } = this.options
+    const { name } = this.source
+    const since = performance.now()
+    const limit = AbortSignal.timeout(timeout)
+    const signal = AbortSignal.any([this.signal, limit])
+    let result: SyncResult
+    try {
+      // A source that does not listen to its signal is left behind, and what it still brings goes nowhere.
+      const late = () => new Error(`it took longer than ${timeout / 1000} s`)
+      result = await within(timeout, this.read(signal), late)
+      this.recovered()
+    } catch (error) {
+      result = this.failed(error)
+    }
+    meter.synced(name, result.outcome, (performance.now() - since) / 1000, this.holding.size)
+    return result
+  }
+
+  private async read(signal: AbortSignal): Promise<SyncResult> {
+    const { maxDocumentBytes } = this.options
+    const { size: held } = this.holding
+    const found = await this.source.fetch({ signal, bookmark: this.#bookmark, held })
+    if (found.kind === 'unchanged')
+      return { outcome: 'unchanged', versions: held, refused: this.#refused.length }
+
+    const breath = new Breath(signal)
+    const { holding, changed, refused: fresh } = await gather(found, this.holding, maxDocumentBytes, breath)
+    const bookmark = found.bookmark?.()
+    signal.throwIfAborted()
+    const refused =
+      found.kind === 'changes' ? [...stillRefused(this.#refused, fresh, holding), ...fresh] : fresh
+    this.tell(refused)
+    if (changed || !this.loaded) await this.accept(holding)
+    if (changed || bookmark !== this.#bookmark) await this.keep(holding, bookmark, new Breath(this.signal))
+    this.#bookmark = bookmark
+    return { outcome: changed ? 'changed' : 'unchanged', versions: holding.size, refused: refused.length }
+  }
+
+  private async accept(holding: Holding): Promise<void> {
+    this.holding = holding
+    this.loaded = true
+    await this.options.publish()
+  }
+
+  private async keep(holding: Holding, bookmark: string | undefined, breath: Breath): Promise<void> {
+    const { log, state } = this.options
+    try {
+      // What was refused is not kept, so after a restart the whole source has to be read to know it again.
+      const resumable = this.#refused.length === 0 ? bookmark : undefined
+      await state?.write(holding, resumable, breath)
+    } catch (error) {
+      if (this.signal.aborted) return
+      log.warn({ path: state?.path, reason: reasonOf(error) }, 'the last good state cannot be kept')
+    }
+  }
+
+  private tell(refused: readonly RefusedDocument[]): void {
+    const { log, meter } = this.options
+    const { name: source } = this.source
+    const told = new Set(this.#refused.map(({ name, reason }) => `${name} ${reason}`))
+    const fresh = refused.filter(({ name, reason }) => !told.has(`${name} ${reason}`))
+    for (const { name, reason } of fresh.slice(0, MOST_LINES)) {
+      log.warn({ source, document: name, reason }, 'a document was refused')
+    }
+    if (fresh.length > MOST_LINES) {
+      log.warn({ source, more: fresh.length - MOST_LINES }, 'further documents were refused')
+    }
+    this.#refused = refused
+    meter.refused(source, refused.length)
+  }
+
+  private failed(error: unknown): SyncResult {
+    const reason = reasonOf(error)
+    // A source that is down for a night is told once, not at every attempt.
+    if (reason !== this.#failure && !this.signal.aborted) {
+      this.options.log.warn({ source: this.source.name, reason, err: error }, 'a source could not be read')
+    }
+    this.#failure = reason
+    const retryAfter = error instanceof UpstreamError ? error.retryAfter : undefined
+    return { outcome: 'failed', reason, ...(retryAfter !== undefined && { retryAfter }) }
+  }
+
+  private recovered(): void {
+    if (this.#failure !== undefined) {
+      this.options.log.info({ source: this.source.name }, 'a source can be read again')
+    }
+    this.#failure = undefined
+  }
+}
+
+const MOST_LINES = 50
+
+/** Of what was refused earlier: what did not come again, and did not get better. */
+function stillRefused(
+  earlier: readonly RefusedDocument[],
+  fresh: readonly RefusedDocument[],
+  { byName }: Holding,
+): readonly RefusedDocument[] {
+  const again = new Set(fresh.map(({ name }) => name))
+  return earlier.filter(({ name: label }) => {
+    const [name = '', version] = label.split('@', 2)
+    return !again.has(label) && !byName.get(name)?.versions.some((held) => held.version === version)
+  })
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown'
+  const { code } = error as NodeJS.ErrnoException
+  // Messages of the file system repeat the path, which the log has beside it.
+  return error.name === 'Error' && code !== undefined ? `${code}` : error.message
+}

@@ -1,0 +1,35 @@
+import { randomUUID } from 'node:crypto'
+import { LineCounter, parseDocument, visit } from 'yaml'
+
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** The bytes of a file as JSON: as they are, or made from YAML when the name says that it is YAML. */
+export const jsonBytes = (path: string, bytes: Buffer): Uint8Array =>
+  /\.ya?ml$/i.test(path) ? Buffer.from(jsonFromYaml(bytes.toString('utf8'))) : bytes
+
+function jsonFromYaml(text: string): string {
+  const lineCounter = new LineCounter()
+  const document = parseDocument(text, { lineCounter, intAsBigInt: true, version: '1.2', merge: true })
+  const [error] = document.errors
+  if (error !== undefined) {
+    const { line, col } = lineCounter.linePos(error.pos[0])
+    throw new SyntaxError(`not YAML at line ${line}, column ${col}`)
+  }
+  // A number stays the text that it was, as it does in JSON: 1.0 is not to become 1.
+  const mark = randomUUID()
+  const numbers: string[] = []
+  visit(document, {
+    Scalar(key, node) {
+      if (typeof node.value !== 'number' && typeof node.value !== 'bigint') return
+      const number = numberText(node.source, node.value)
+      node.value = key === 'key' ? number : `${mark} ${numbers.push(number) - 1}`
+    },
+  })
+  const json = JSON.stringify(document.toJS({ maxAliasCount: 100 })) ?? 'null'
+  return json.replaceAll(new RegExp(`"${mark} (\\d+)"`, 'g'), (_, index) => numbers[Number(index)] ?? 'null')
+}
+
+function numberText(source: string | undefined, value: number | bigint): string {
+  if (source !== undefined && JSON_NUMBER.test(source)) return source
+  return typeof value === 'bigint' || Number.isFinite(value) ? String(value) : 'null'
+}
