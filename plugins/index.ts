@@ -18,4 +18,6 @@ export const catalogue: Catalogue = {
   'registry/catalogue': () => import('./registry/catalogue.js'),
   'registry/openapi': () => import('./registry/openapi.js'),
   'source/file': () => import('./source/file.js'),
+  'source/git': () => import('./source/git.js'),
+  'source/http': () => import('./source/http.js'),
 }

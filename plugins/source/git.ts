@@ -1,0 +1,83 @@
+import { definePlugin, duration, type Gateway, isInsecure, type Secret, Source, secretFrom } from 'sallyport'
+import { z } from 'zod'
+import { GitRepository } from './git-repository.js'
+
+const SCP_LIKE = /^[\w.-]+@[\w.-]+:(?!\/\/)[^\s]+$/
+
+// A URL that starts with a dash would be an option, and `ext::` would be a command.
+const repository = z
+  .string()
+  .refine(
+    (text) =>
+      /^(?:https?|ssh|file):\/\/[^\s]+$/.test(text) || SCP_LIKE.test(text) || /^\.{0,2}\/[^\s]+$/.test(text),
+    'expected an https, ssh or file URL, user@host:path, or a path that starts with ./, ../ or /',
+  )
+  .refine(
+    (text) => !URL.canParse(text) || new URL(text).password === '',
+    'expected no password: use tokenFile',
+  )
+  .refine(
+    (text) => !text.startsWith('http://') || !URL.canParse(text) || !isInsecure(new URL(text)),
+    'expected https; plain http is for loopback',
+  )
+
+const options = z.strictObject({
+  name: z.string().min(1).describe('the name that registries list it by'),
+  url: repository.describe('the repository'),
+  ref: z
+    .string()
+    .regex(/^(?!-)(?!.*\.\.)[\w./+-]+$/, 'expected a branch, a tag or a commit')
+    .default('HEAD')
+    .describe('a branch, a tag or a commit'),
+  path: z
+    .string()
+    .regex(/^(?!\/)(?!(?:.*\/)?\.\.(?:\/|$)).+$/, 'expected a path inside the repository')
+    .default('.')
+    .describe('a file, or a folder whose JSON and YAML files are read'),
+  every: duration().default(300_000).describe('how often it is looked at'),
+  timeout: duration().default(60_000).describe('the longest that one look may take'),
+  maxBytes: z
+    .int()
+    .positive()
+    .default(256 * 1024 * 1024)
+    .describe('the most bytes that are read from `path`'),
+  tokenFile: z.string().optional().describe('a file with a token for https'),
+  username: z
+    .string()
+    .regex(/^[^:\s]+$/)
+    .default('x-access-token')
+    .describe('the user name that goes with the token'),
+})
+
+export default definePlugin({
+  name: 'source/git',
+  api: 1,
+  summary: "Reads a file, or a folder of files, from a git repository, with the system's git.",
+  provides: [Source],
+  options,
+
+  setup(gateway, given) {
+    const { name, ref, path, every } = given
+    const url = /^\.{0,2}\//.test(given.url) ? gateway.path(given.url) : given.url
+    const token = tokenOf(gateway, given.tokenFile)
+    gateway.onStop(() => token?.close())
+    const header = (): string | undefined =>
+      token === undefined ? undefined : basic(given.username, token.reveal())
+    const place = { url, ref, path: path.replace(/\/+$/, ''), header }
+    const repo = new GitRepository({ ...place, timeout: given.timeout, maxBytes: given.maxBytes })
+    gateway.provide(Source, {
+      name,
+      place: `git ${url} ${ref} ${path}`,
+      every,
+      fetch: (context) => repo.read(context),
+    })
+  },
+})
+
+function tokenOf(gateway: Gateway, file: string | undefined): Secret | undefined {
+  const { log, scrubber } = gateway
+  return secretFrom({ file: file === undefined ? undefined : gateway.path(file) }, { log, scrubber })
+}
+
+const basic = (username: string, token: string): string =>
+  `Authorization: Basic ${Buffer.from(`${username}:${token}`).toString('base64')}`
