@@ -111,9 +111,10 @@ export class KeyRing {
   private accept(fetched: FetchedKeys): void {
     const { provider, log, fetches } = this.options
     if (this.failure !== undefined) log.info({ provider }, 'the keys of the provider can be fetched again')
-    const changed = fetched.text !== this.held?.text
+    const { held } = this
+    const changed = held !== undefined && fetched.text !== held.text
     // The same keys stay the same object: jose has imported them already.
-    this.held = changed || this.held === undefined ? fetched : { ...this.held, freshFor: fetched.freshFor }
+    this.held = changed || held === undefined ? fetched : { ...held, freshFor: fetched.freshFor }
     this.heldSince = Date.now()
     this.failure = undefined
     this.failures = 0
@@ -121,7 +122,7 @@ export class KeyRing {
     if (changed) {
       this.version++
       this.changed()
-      log.debug({ provider, keys: fetched.ids.length }, 'the keys of the provider have changed')
+      log.info({ provider, keys: fetched.ids.length }, 'the keys of the provider have changed')
     }
     this.schedule(fetched.freshFor * (0.9 + Math.random() / 10))
   }

@@ -39,8 +39,8 @@ export function challengeFrom({
         error_description: described(message),
       }),
       ...(scope.length > 0 && { scope: scope.join(' ') }),
-      ...metadata,
       ...challenge,
+      ...metadata,
     }
   }
 
