@@ -31,7 +31,9 @@ export async function runGateway<Settings>(
   const outcome = await preset.read(invocation)
   if ('problems' in outcome) return tell(await allProblems(preset, outcome))
   if (isOn(invocation, 'print-plugins')) return print(preset.list(outcome.settings), outcome)
-  return new Session(preset, invocation).run(outcome)
+  const code = await new Session(preset, invocation).run(outcome)
+  // Everything was stopped. A timer that some plugin forgot must not keep the process here.
+  process.exit(code)
 }
 
 /** What is wrong with the form, and what the kernel finds in what can be read of it, in the order of the file. */

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { get, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { folder } from '../../kit/folder.js'
+import { program } from '../../kit/program.js'
+
+const listen = "  - { use: listen/http, with: { address: '127.0.0.1:0' } }\n"
+
+const says = (text: string): string => `
+  import { definePlugin } from 'sallyport'
+  export default definePlugin({
+    name: 'says',
+    api: 1,
+    setup(gateway) {
+      gateway.http.get('/', { config: { public: true } }, () => '${text}')
+      gateway.http.get('/events', { config: { public: true } }, (request, reply) => {
+        reply.hijack()
+        reply.raw.setHeader('content-type', 'text/event-stream')
+        reply.raw.write('data: 1\\n\\n')
+      })
+    },
+  })`
+
+test('a list is booted, told in one line on stdout, and stopped by a signal with 0', async (t) => {
+  const home = folder(t, {
+    'gateway.yaml': `plugins:\n${listen}  - use: ./says.mjs\n`,
+    'says.mjs': says('hello'),
+  })
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    const gateway = program(t, ['run', '--config', join(home, 'gateway.yaml')])
+    const url = await gateway.ready()
+    assert.equal(await (await fetch(url)).text(), 'hello')
+
+    gateway.process.kill(signal)
+    assert.equal(await gateway.ended(), 0)
+    assert.equal(gateway.output.stdout, `sallyport run listening on ${url}\n`)
+    for (const line of gateway.output.stderr.trim().split('\n'))
+      assert.equal(typeof JSON.parse(line).msg, 'string')
+  }
+})
+
+test('with an event stream open a signal still ends it at once', async (t) => {
+  const home = folder(t, {
+    'gateway.yaml': `plugins:\n${listen}  - use: ./says.mjs\n`,
+    'says.mjs': says('hello'),
+  })
+  const gateway = program(t, ['run', '--config', join(home, 'gateway.yaml')])
+  const [stream] = (await once(get(`${await gateway.ready()}/events`), 'response')) as [IncomingMessage]
+  stream.on('error', () => {})
+  await once(stream, 'data')
+
+  const asked = Date.now()
+  gateway.process.kill('SIGTERM')
+  assert.equal(await gateway.ended(), 0)
+  assert.ok(Date.now() - asked < 8_000)
+})
+
+test('a second signal waits for nothing', async (t) => {
+  const home = folder(t, {
+    'gateway.yaml': `plugins:\n${listen}  - use: ./slow.mjs\n`,
+    'slow.mjs': `export default { name: 'slow', api: 1, setup(gateway) { gateway.onStop(() => new Promise(() => {})) } }`,
+  })
+  const gateway = program(t, ['run', '--config', join(home, 'gateway.yaml')])
+  await gateway.ready()
+
+  gateway.process.kill('SIGTERM')
+  await gateway.until(/asked to stop/)
+  gateway.process.kill('SIGTERM')
+  assert.equal(await gateway.ended(), 1)
+})
+
+test('a signal during each step of the boot ends it with 0 and says nothing on stdout', async (t) => {
+  const hangs = (where: string): string => `
+    const hang = () => { console.error('in ${where}'); setInterval(() => {}, 1000); return new Promise(() => {}) }
+    export default {
+      name: 'hangs',
+      api: 1,
+      setup(gateway) {
+        ${where === 'setup' ? 'return hang()' : `gateway.${where}(hang)`}
+      },
+    }`
+  for (const where of ['setup', 'onStart', 'onReady']) {
+    const home = folder(t, {
+      'gateway.yaml': `plugins:\n${listen}  - use: ./hangs.mjs\n`,
+      'hangs.mjs': hangs(where),
+    })
+    const gateway = program(t, ['run', '--config', join(home, 'gateway.yaml')])
+    await gateway.until(new RegExp(`in ${where}`))
+
+    gateway.process.kill('SIGTERM')
+    assert.equal(await gateway.ended(), 0, where)
+    assert.equal(gateway.output.stdout, '')
+  }
+})
+
+test('SIGHUP reads the file again, and a file that is wrong changes nothing', async (t) => {
+  const home = folder(t, {
+    'gateway.yaml': `plugins:\n${listen}  - use: ./old.mjs\n`,
+    'old.mjs': says('old'),
+    'new.mjs': says('new'),
+  })
+  const file = join(home, 'gateway.yaml')
+  const gateway = program(t, ['run', '--config', file])
+  const url = await gateway.ready()
+
+  writeFileSync(file, `plugins:\n${listen}  - usse: ./new.mjs\n`)
+  gateway.process.kill('SIGHUP')
+  const told = await gateway.until(/\{.*is not in force.*\}/)
+  assert.match(told, /gateway\.yaml:3:5 plugins\[1\]\.usse: unknown key/)
+  assert.equal(await (await fetch(url)).text(), 'old')
+
+  writeFileSync(file, `plugins:\n${listen}  - use: ./new.mjs\n`)
+  gateway.process.kill('SIGHUP')
+  await gateway.until(/is in force"/)
+  assert.equal(await (await fetch(url)).text(), 'new')
+})
+
+test('eight mistakes are eight lines, in the order of the file, and exit with 2', async (t) => {
+  const home = folder(t, {
+    'gateway.yaml': `plugins:
+  - use: listen/htp
+    with: { address: '127.0.0.1:0' }
+  - use: internal/server
+    wth: { address: '127.0.0.1:0' }
+  - use: listen/http
+    with: { address: 7, maxConections: 3 }
+  - use: ./nope.js
+  - use: guard/origin
+    with: { allowed: '\${env:NOPE}' }
+  - use: auth/anonymous
+    required: maybe
+  - scope: github
+    plugins: []
+`,
+  })
+  const gateway = program(t, ['run', '--config', 'gateway.yaml'], { cwd: home })
+
+  assert.equal(await gateway.ended(), 2)
+  assert.equal(gateway.output.stdout, '')
+  const lines = gateway.output.stderr.trim().split('\n')
+  assert.deepEqual(
+    lines.map((line) => line.split(' ', 2).join(' ')),
+    [
+      'gateway.yaml:2:10 plugins[0].use:',
+      'gateway.yaml:5:5 plugins[1].wth:',
+      'gateway.yaml:7:22 plugins[2].with.address',
+      'gateway.yaml:7:40 plugins[2].with.maxConections',
+      'gateway.yaml:8:10 plugins[3].use:',
+      'gateway.yaml:10:22 plugins[4].with.allowed:',
+      'gateway.yaml:12:15 plugins[5].required:',
+      'gateway.yaml:13:12 plugins[6].scope:',
+    ],
+  )
+  assert.equal(lines.filter((line) => line.includes('did you mean')).length, 3)
+})
+
+test('the printed list can be run again, and no secret is in it', async (t) => {
+  const home = folder(t, {
+    'gateway.yaml': `plugins:
+${listen}
+  - use: ./secretive.mjs
+    with: { key: in-the-file, note: 'from \${env:NOTE} here', plain: shown }
+  - { scope: /inner, plugins: [{ use: auth/anonymous }] }
+`,
+    'secretive.mjs': `
+      import { z } from '${import.meta.resolve('zod')}'
+      export default {
+        name: 'secretive',
+        api: 1,
+        options: z.strictObject({ key: z.string().meta({ writeOnly: true }), note: z.string(), plain: z.string() }),
+        setup() {},
+      }`,
+  })
+  const argv = ['run', '--config', join(home, 'gateway.yaml'), '--print-plugins']
+  const printing = program(t, argv, { environment: { NOTE: 'in-the-environment' } })
+  assert.equal(await printing.ended(), 0)
+
+  const { stdout } = printing.output
+  assert.match(stdout, /key: "\*\*\*"\n\s+note: from \*\*\* here\n\s+plain: shown/)
+  assert.ok(!stdout.includes('in-the-file') && !stdout.includes('in-the-environment'))
+  writeFileSync(join(home, 'printed.yaml'), stdout)
+  const again = program(t, ['run', '--config', join(home, 'printed.yaml'), '--print-plugins'])
+  assert.equal(await again.ended(), 0)
+  assert.equal(again.output.stdout, stdout)
+})

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { eventually } from './captured-log.js'
+
+const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
+
+/** The program as a person starts it, in a process of its own. */
+export interface Program {
+  readonly process: ChildProcess
+  readonly output: { stdout: string; stderr: string }
+  /** The first address on stdout. */
+  ready(): Promise<string>
+  /** Resolves when stderr has a match. */
+  until(pattern: RegExp): Promise<string>
+  ended(): Promise<number | null>
+}
+
+/** Starts `sallyport` from source with only these variables in its environment. Killed when the test ends. */
+export function program(
+  t: TestContext,
+  argv: readonly string[],
+  { environment = {}, cwd = root }: { environment?: Readonly<Record<string, string>>; cwd?: string } = {},
+): Program {
+  const { PATH = '', HOME = '' } = process.env
+  const tsx = import.meta.resolve('tsx')
+  const child = spawn(
+    process.execPath,
+    ['-C', 'source', '--import', tsx, join(root, 'cli/bin.ts'), ...argv],
+    { cwd, env: { PATH, HOME, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk) => {
+    output.stdout += String(chunk)
+  })
+  child.stderr.on('data', (chunk) => {
+    output.stderr += String(chunk)
+  })
+  const exit = once(child, 'close').then(([code]: (number | null)[]) => code ?? null)
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await exit
+  })
+
+  const look = (pattern: RegExp, stream: 'stdout' | 'stderr') => () => {
+    const found = pattern.exec(output[stream])?.[0]
+    if (found === undefined && child.exitCode !== null) {
+      assert.fail(`it ended with ${child.exitCode} before ${pattern} was seen\n${output.stderr}`)
+    }
+    return found
+  }
+  return {
+    process: child,
+    output,
+    ready: () => eventually(look(/http:\/\/\S+/, 'stdout')),
+    until: (pattern) => eventually(look(pattern, 'stderr')),
+    ended: () => exit,
+  }
+}
