@@ -40,6 +40,7 @@ export { type Instrument, type Labels, Telemetry } from './contracts/telemetry.j
 export { isPromise, within } from './deadline.js'
 export { duration } from './duration.js'
 export { isPublicAddress } from './egress/address.js'
+export { failureCode } from './egress/failure.js'
 export { createFetcher, type Fetch, type Fetcher, type FetcherOptions } from './egress/fetcher.js'
 export type { Resolve, ResolvedAddress } from './egress/resolve.js'
 export { isInsecure } from './egress/url-rules.js'

@@ -81,6 +81,11 @@ export function egressFailure(origin: string, cause: unknown): UpstreamError {
   return new UpstreamError(code, message, { statusCode, cause: root })
 }
 
+/** The class of a failed request, such as `EGRESS_DNS`; it holds no address. */
+export function failureCode(error: unknown): string {
+  return kindOf(rootCause(error))[0]
+}
+
 function kindOf(error: unknown): Kind {
   const code = codeOf(error) ?? ''
   // undici leaves out the code of most parser errors.
