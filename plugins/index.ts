@@ -9,6 +9,7 @@ export const catalogue: Catalogue = {
   'auth/oidc': () => import('./auth/oidc.js'),
   'auth/public-paths': () => import('./auth/public-paths.js'),
   'discovery/resource': () => import('./discovery/resource.js'),
+  'forward/http': () => import('./forward/http.js'),
   'guard/origin': () => import('./guard/origin.js'),
   'internal/metrics': () => import('./internal/metrics.js'),
   'internal/server': () => import('./internal/server.js'),

@@ -1,0 +1,114 @@
+import type { IncomingMessage } from 'node:http'
+import { Refusal } from 'sallyport'
+import type { Arriving, SlowBodies } from './slow-bodies.js'
+
+/** What the head of a request says of its body. */
+export interface BodyFacts {
+  /** In bytes; undefined when only the end of the stream will tell. */
+  readonly length: number | undefined
+  readonly chunked: boolean
+}
+
+/** Node has refused what frames a body twice; what is left is one way, or none. */
+export function bodyFacts({ headers }: IncomingMessage, most: number): BodyFacts {
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined) {
+    if (coding.toLowerCase() !== 'chunked') throw unknownCoding()
+    return { length: undefined, chunked: true }
+  }
+  const length = Number(headers['content-length'] ?? 0)
+  if (length > most) throw tooLarge()
+  return { length, chunked: false }
+}
+
+export interface BodyLimits {
+  readonly most: number
+  readonly slow: SlowBodies
+}
+
+/** A caller's body: read whole, or as it comes, and in both cases no more of it than allowed and no slower. */
+export class Body implements Arriving {
+  moved = true
+  private size = 0
+  private early: Buffer[] = []
+  private take: (chunk: Buffer) => void = () => {}
+  private finish: () => void = () => {}
+  private reading = false
+  private ended = false
+
+  constructor(
+    private readonly message: IncomingMessage,
+    private readonly limits: BodyLimits,
+    private readonly wrong: (refusal: Refusal) => void,
+  ) {}
+
+  get trailers(): readonly string[] {
+    return this.message.rawTrailers
+  }
+
+  /** Reads to the end if that is not further than `most` bytes; otherwise what was read waits for `flow`. */
+  collect(most: number, done: (whole: Buffer | undefined) => void): void {
+    let size = 0
+    this.finish = () => {
+      const { early } = this
+      done(early.length === 1 ? early[0] : Buffer.concat(early))
+    }
+    this.take = (chunk) => {
+      this.early.push(chunk)
+      size += chunk.length
+      if (size <= most) return
+      this.message.pause()
+      done(undefined)
+    }
+    this.read()
+  }
+
+  /** Hands on what comes, until `take` says `false`; `resume` goes on. */
+  flow(take: (chunk: Buffer) => boolean, finish: () => void): void {
+    this.finish = finish
+    this.take = (chunk) => {
+      if (!take(chunk)) this.message.pause()
+    }
+    for (const chunk of this.early.splice(0)) this.take(chunk)
+    if (this.ended) finish()
+    else this.read()
+  }
+
+  resume(): void {
+    this.message.resume()
+  }
+
+  tooSlow(): void {
+    // Paused is our doing, or the target's.
+    if (this.message.isPaused()) this.limits.slow.add(this)
+    else this.wrong(tooSlow())
+  }
+
+  private read(): void {
+    if (this.reading) {
+      this.message.resume()
+      return
+    }
+    this.reading = true
+    this.limits.slow.add(this)
+    this.message.on('data', (chunk: Buffer) => {
+      this.moved = true
+      this.size += chunk.length
+      if (this.size > this.limits.most) this.wrong(tooLarge())
+      else this.take(chunk)
+    })
+    this.message.on('end', () => {
+      this.ended = true
+      this.finish()
+    })
+    this.message.on('close', () => this.limits.slow.delete(this))
+  }
+}
+
+const tooLarge = (): Refusal =>
+  new Refusal(413, 'BODY_TOO_LARGE', 'the body is larger than this gateway takes')
+
+const tooSlow = (): Refusal => new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not come in time')
+
+const unknownCoding = (): Refusal =>
+  new Refusal(501, 'TRANSFER_CODING', 'only chunked is understood as transfer coding')
