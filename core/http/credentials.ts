@@ -14,7 +14,10 @@ const BEARER = /^bearer ([\w.~+/-]+=*)$/i
 const LONGEST_HEADER = 16 * 1024
 
 /** The one reading of the `Authorization` header. Tokens in a query or a form are never looked for. */
-export function credentialsOf({ headers, rawHeaders }: IncomingMessage): Credentials {
+export function credentialsOf({
+  headers,
+  rawHeaders,
+}: Pick<IncomingMessage, 'headers' | 'rawHeaders'>): Credentials {
   const { authorization } = headers
   if (authorization === undefined) return NONE
   if (authorization.length > LONGEST_HEADER || repeated(rawHeaders)) return MALFORMED
