@@ -25,6 +25,7 @@ export default definePlugin({
   options: z
     .strictObject({
       ...tokenFields,
+      name: tokenFields.name.default('kubernetes'),
       issuerUrl: tokenFields.issuerUrl
         .optional()
         .describe('the issuer of the cluster; read from the token in `authTokenFile` when unset'),

@@ -6,28 +6,24 @@ const publicPaths = z
   .default([])
   .describe('further paths that need no token, matched by whole segments')
 
-function refuseRepeats(list: readonly { readonly name: string }[], context: z.core.$RefinementCtx): void {
-  const names = list.map(({ name }) => name)
-  for (const [index, name] of names.entries()) {
-    if (names.indexOf(name) === index) continue
-    context.issues.push({
-      code: 'custom',
-      input: name,
-      path: [index, 'name'],
-      message: 'this name stands in the list already',
-    })
-  }
-}
-
 /** One identity provider. What else stands here belongs to the plugin that `type` picks, which validates it. */
 const provider = z.looseObject({
-  name: z.string().min(1).describe('the provider in logs and metrics'),
+  name: z.string().min(1).optional().describe('the provider in logs and metrics'),
   type: z
     .string()
     .min(1)
     .default('oidc')
     .describe('`oidc`, `kubernetes`, or the plugin of another kind of provider: a package, or a path'),
 })
+
+function refuseRepeats(list: readonly z.output<typeof provider>[], context: z.core.$RefinementCtx): void {
+  const names = list.map(({ name, type }) => name ?? type)
+  for (const [index, name] of names.entries()) {
+    if (names.indexOf(name) === index) continue
+    const message = 'this name stands in the list already'
+    context.issues.push({ code: 'custom', input: name, path: [index, 'name'], message })
+  }
+}
 
 const oauth = z.strictObject({
   resourceUrl: z.string().describe('the URL of what is protected, as clients know it'),
@@ -136,7 +132,7 @@ const at = (...path: SettingPath): Entry['origin'] => ({ '': [...OAUTH, ...path]
 function providerEntry({ type, ...options }: OAuth['providers'][number], origin: Entry['origin']): Entry {
   return {
     use: BUILT_IN[type] ?? type,
-    id: `auth/${type}:${options.name}`,
+    id: `auth/${type}:${options.name ?? type}`,
     with: options,
     ...(origin && { origin }),
   }

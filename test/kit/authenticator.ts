@@ -25,9 +25,9 @@ export const closedRoute = definePlugin({
 
 /** A gateway on a free port with these entries at its gate, and a way to knock. */
 export async function gateOf(t: TestContext, entries: List) {
-  const { log, lines } = recordedLog()
+  const { log, lines, scrubber } = recordedLog()
   const door = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
-  const running = await serving(t, [door, ...entries, { use: closedRoute }], { log })
+  const running = await serving(t, [door, ...entries, { use: closedRoute }], { log, scrubber })
   const url = `${running.addresses.main}/closed`
   const knock = (authorization?: string) =>
     fetch(url, authorization === undefined ? {} : { headers: { authorization } })

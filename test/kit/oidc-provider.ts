@@ -1,0 +1,114 @@
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import { exportJWK, generateKeyPair } from 'jose'
+
+interface Provider {
+  callback(): RequestListener
+}
+
+type MakeProvider = new (issuer: string, configuration: object) => Provider
+
+export interface RealIssuerOptions {
+  readonly version?: 8 | 9
+  readonly algorithm?: 'RS256' | 'ES256' | 'PS256' | 'EdDSA'
+  readonly format?: 'jwt' | 'opaque'
+  readonly tls?: { readonly key: string; readonly cert: string }
+}
+
+export interface RealIssuer {
+  readonly url: string
+  readonly introspectionUrl: string
+  readonly client: { readonly clientId: string; readonly clientSecret: string }
+  readonly audience: string
+  /** A token that the provider issues to its client. */
+  token(): Promise<string>
+  revoke(token: string): Promise<void>
+}
+
+const AUDIENCE = 'urn:example:registry'
+const CLIENT = { clientId: 'registry', clientSecret: 'a secret: with % and +' }
+
+/** `oidc-provider` as somebody would run it, on loopback. Closed when the test ends. */
+export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}): Promise<RealIssuer> {
+  const { algorithm = 'RS256', format = 'jwt', tls, version = 9 } = options
+  const handler: { listener?: RequestListener } = {}
+  const listener: RequestListener = (request, response) => handler.listener?.(request, response)
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const url = tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`
+
+  // It tells its stage of development, and what a production server would do, on the console.
+  for (const method of ['info', 'warn'] as const) t.mock.method(console, method, () => {})
+  const { default: Provider } = (await import(version === 8 ? 'oidc-provider-8' : 'oidc-provider')) as {
+    default: MakeProvider
+  }
+  handler.listener = new Provider(url, await configuration(algorithm, format)).callback()
+
+  const post = async (path: string, form: Readonly<Record<string, string>>) => {
+    // Asked from within, so that a private authority needs no trust here.
+    const pair = [CLIENT.clientId, CLIENT.clientSecret].map(encodeURIComponent).join(':')
+    const { Agent, fetch } = await import('undici')
+    const response = await fetch(url + path, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` },
+      body: new URLSearchParams(form),
+      dispatcher: new Agent({ connect: { rejectUnauthorized: false } }),
+    })
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+    return response.text()
+  }
+  return {
+    url,
+    introspectionUrl: `${url}/token/introspection`,
+    client: CLIENT,
+    audience: AUDIENCE,
+    token: async () => {
+      const answer: { access_token: string } = JSON.parse(
+        await post('/token', { grant_type: 'client_credentials', resource: AUDIENCE, scope: 'read' }),
+      )
+      return answer.access_token
+    },
+    revoke: async (token) => void (await post('/token/revocation', { token })),
+  }
+}
+
+async function configuration(algorithm: string, format: string): Promise<object> {
+  const { privateKey } = await generateKeyPair(algorithm, { extractable: true })
+  const jwk = { ...(await exportJWK(privateKey)), kid: 'signing', alg: algorithm, use: 'sig' }
+  return {
+    jwks: { keys: [jwk] },
+    clients: [
+      {
+        client_id: CLIENT.clientId,
+        client_secret: CLIENT.clientSecret,
+        id_token_signed_response_alg: algorithm,
+        grant_types: ['client_credentials'],
+        redirect_uris: [],
+        response_types: [],
+      },
+    ],
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      introspection: { enabled: true },
+      revocation: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: () => ({
+          scope: 'read',
+          audience: AUDIENCE,
+          accessTokenTTL: 300,
+          accessTokenFormat: format,
+          ...(format === 'jwt' && { jwt: { sign: { alg: algorithm } } }),
+        }),
+      },
+    },
+  }
+}

@@ -1,0 +1,274 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { ConfigError } from 'sallyport'
+import { eventually } from '../../kit/captured-log.js'
+import { folder } from '../../kit/folder.js'
+import { booted, gateOf, type Issuer, issuing } from '../../kit/index.js'
+import { authority } from '../../kit/tls.js'
+
+async function gate(t: TestContext, options: Readonly<Record<string, unknown>>, use = 'auth/oidc') {
+  const { knock, lines, running } = await gateOf(t, [{ use, with: options }])
+  const status = async (token: string) => (await knock(`Bearer ${token}`)).status
+  const cause = () => lines.filter(({ msg }) => msg === 'refused').at(-1)?.['cause']
+  return { status, cause, lines, running }
+}
+
+const sentTo = (issuer: Issuer, path: string) =>
+  issuer.asked.filter((asked) => asked.path === path).map(({ headers }) => headers.authorization)
+
+async function problemsOf(t: TestContext, use: string, options: Readonly<Record<string, unknown>>) {
+  const error = await booted(t, [{ use, with: options }]).then(
+    () => assert.fail('it should not have started'),
+    (reason: unknown) => reason,
+  )
+  assert.ok(error instanceof ConfigError, String(error))
+  return error.problems.map(({ place }) => place.split(' ').at(-1))
+}
+
+test('files that cannot be read stop the start, and all of them are named', async (t) => {
+  const issuer = await issuing(t)
+  const missing = {
+    caCertPath: '/nowhere/ca',
+    authTokenFile: '/nowhere/token',
+    clientSecretFile: '/nowhere/secret',
+  }
+  const options = {
+    ...issuer.provider,
+    introspectionUrl: issuer.introspectionUrl,
+    clientId: 'me',
+    ...missing,
+  }
+  assert.deepEqual(await problemsOf(t, 'auth/oidc', options), [
+    'caCertPath',
+    'authTokenFile',
+    'clientSecretFile',
+  ])
+})
+
+test('files that hold nothing of use stop the start, and name their option', async (t) => {
+  const issuer = await issuing(t)
+  const files = folder(t, {
+    empty: '',
+    nonsense: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
+  })
+  const options = { ...issuer.provider, introspectionUrl: issuer.introspectionUrl, clientId: 'me' }
+  for (const [option, file] of [
+    ['caCertPath', 'empty'],
+    ['caCertPath', 'nonsense'],
+    ['authTokenFile', 'empty'],
+    ['clientSecretFile', 'empty'],
+  ] as const) {
+    const written = { ...options, [option]: join(files, file) }
+    assert.deepEqual(await problemsOf(t, 'auth/oidc', written), [option])
+  }
+})
+
+test('relative files are looked for beside the configuration', async (t) => {
+  const issuer = await issuing(t)
+  const root = folder(t, { token: 'from-file' })
+  await booted(t, [{ use: 'auth/jwt', with: { ...issuer.provider, authTokenFile: 'token' } }], {
+    folder: root,
+  })
+})
+
+test('options that do not go together stop the start', async (t) => {
+  const provider = { name: 'corp', issuerUrl: 'https://idp.example', audience: 'registry' }
+  const introspectionUrl = 'https://idp.example/introspect'
+  for (const [options, place] of [
+    [{ ...provider, audience: undefined }, '(auth/oidc)'],
+    [{ ...provider, anyAudience: true }, '(auth/oidc)'],
+    [{ ...provider, introspectionUrl, clientSecret: 'x' }, '(auth/oidc)'],
+    [
+      { ...provider, introspectionUrl, clientId: 'x', clientSecret: 'x', clientSecretFile: 'y' },
+      '(auth/oidc)',
+    ],
+    [{ ...provider, issuerUrl: 'idp.example' }, '(auth/oidc)'],
+    [{ ...provider, isuerUrl: 'x' }, '(auth/oidc)'],
+  ] as const) {
+    assert.deepEqual(await problemsOf(t, 'auth/oidc', options), [place])
+  }
+})
+
+test('RS-23: an http URL that is not on this machine stops the start, and the environment alone can lift that', async (t) => {
+  const provider = { name: 'corp', issuerUrl: 'http://idp.example', audience: 'registry' }
+  const introspectionUrl = 'http://idp.example/introspect'
+  assert.deepEqual(await problemsOf(t, 'auth/oidc', { ...provider, introspectionUrl }), [
+    'issuerUrl',
+    'introspectionUrl',
+  ])
+  assert.deepEqual(await problemsOf(t, 'auth/jwt', { ...provider, jwksUrl: 'http://idp.example/keys' }), [
+    'jwksUrl',
+  ])
+  await booted(t, [{ use: 'auth/jwt', with: { ...provider, jwksUrl: 'https://idp.example/keys' } }])
+
+  t.after(() => delete process.env['SALLYPORT_INSECURE_HTTP'])
+  process.env['SALLYPORT_INSECURE_HTTP'] = '1'
+  await booted(t, [{ use: 'auth/oidc', with: { ...provider, introspectionUrl } }])
+})
+
+test('RS-23: a provider at a private address is not asked unless `allowPrivateIP` is set', async (t) => {
+  const issuer = await issuing(t)
+  const { introspectionUrl } = issuer
+  const { status, cause } = await gate(t, { ...issuer.provider, introspectionUrl, allowPrivateIP: false })
+  assert.equal(await status(await issuer.jwt()), 401)
+  assert.equal(await status(issuer.opaque()), 401)
+  assert.equal(cause(), 'unreachable')
+  assert.equal(issuer.asked.length, 0)
+})
+
+test('RS-38: an address inside the discovery document is held to the same rules', async (t) => {
+  const issuer = await issuing(t)
+  for (const jwks_uri of [
+    'http://idp.example/keys',
+    'file:///etc/passwd',
+    'https://user:pass@idp.example/keys',
+    7,
+  ]) {
+    issuer.metadata = { jwks_uri }
+    const { status, cause } = await gate(t, issuer.provider)
+    assert.equal(await status(await issuer.jwt()), 401, String(jwks_uri))
+    assert.ok(['unreachable', 'answer'].includes(String(cause())), String(cause()))
+  }
+})
+
+test('`authTokenFile` goes to a configured `jwksUrl` and `introspectionUrl`, and is read again when it changes', async (t) => {
+  const issuer = await issuing(t)
+  const authTokenFile = join(folder(t, { token: 'first-token\n' }), 'token')
+  const { introspectionUrl } = issuer
+  const jwksUrl = `${issuer.origin}/jwks`
+  const options = { ...issuer.provider, jwksUrl, introspectionUrl, authTokenFile, introspectionCacheTtl: 0 }
+  const { status } = await gate(t, options)
+  assert.equal(await status(await issuer.jwt()), 200)
+  assert.equal(await status(issuer.opaque()), 200)
+  assert.deepEqual(sentTo(issuer, '/jwks'), ['Bearer first-token'])
+  assert.deepEqual(sentTo(issuer, '/introspect'), ['Bearer first-token'])
+
+  writeFileSync(authTokenFile, 'second-token')
+  await eventually(async () => {
+    assert.equal(await status(issuer.opaque()), 200)
+    return sentTo(issuer, '/introspect').at(-1) === 'Bearer second-token' ? true : undefined
+  })
+})
+
+test('with `clientId`, Basic authenticates introspection and the file token the key fetches', async (t) => {
+  const issuer = await issuing(t)
+  const authTokenFile = join(folder(t, { token: 'file-token' }), 'token')
+  const { introspectionUrl } = issuer
+  const jwksUrl = `${issuer.origin}/jwks`
+  const client = { clientId: 'me', clientSecret: 'secret' }
+  const { status } = await gate(t, {
+    ...issuer.provider,
+    jwksUrl,
+    introspectionUrl,
+    authTokenFile,
+    ...client,
+  })
+  assert.equal(await status(await issuer.jwt()), 200)
+  assert.equal(await status(issuer.opaque()), 200)
+  assert.deepEqual(sentTo(issuer, '/jwks'), ['Bearer file-token'])
+  assert.deepEqual(sentTo(issuer, '/introspect'), [`Basic ${Buffer.from('me:secret').toString('base64')}`])
+})
+
+test('`authTokenFile` goes to discovered keys on the origin of the issuer, and to nobody else', async (t) => {
+  const issuer = await issuing(t)
+  const elsewhere = await issuing(t)
+  const authTokenFile = join(folder(t, { token: 'file-token' }), 'token')
+  const same = await gate(t, { ...issuer.provider, authTokenFile })
+  assert.equal(await same.status(await issuer.jwt()), 200)
+  assert.deepEqual(sentTo(issuer, '/.well-known/openid-configuration'), [undefined])
+  assert.deepEqual(sentTo(issuer, '/jwks'), ['Bearer file-token'])
+
+  elsewhere.keys = issuer.keys
+  issuer.metadata = { jwks_uri: `${elsewhere.origin}/jwks` }
+  const other = await gate(t, { ...issuer.provider, authTokenFile })
+  assert.equal(await other.status(await issuer.jwt()), 200)
+  assert.deepEqual(sentTo(elsewhere, '/jwks'), [undefined])
+})
+
+test('T11: no credential follows a redirect', async (t) => {
+  const issuer = await issuing(t)
+  const elsewhere = await issuing(t)
+  const authTokenFile = join(folder(t, { token: 'file-token' }), 'token')
+  for (const path of ['/jwks', '/introspect']) {
+    issuer.faults.set(path, (_request, response) =>
+      response.writeHead(307, { location: `${elsewhere.origin}${path}` }).end(),
+    )
+  }
+  const { introspectionUrl } = issuer
+  const jwksUrl = `${issuer.origin}/jwks`
+  const { status } = await gate(t, { ...issuer.provider, jwksUrl, introspectionUrl, authTokenFile })
+  assert.equal(await status(await issuer.jwt()), 401)
+  assert.equal(await status(issuer.opaque()), 401)
+  assert.equal(elsewhere.asked.length, 0)
+})
+
+test('`caCertPath` is read again when it changes', async (t) => {
+  const [right, wrong] = [authority(t), authority(t)]
+  const issuer = await issuing(t, { tls: right.issue(['localhost']) })
+  const caCertPath = join(folder(t, { 'ca.pem': wrong.certificate }), 'ca.pem')
+  const { status, cause } = await gate(t, { ...issuer.provider, caCertPath })
+  assert.equal(await status(await issuer.jwt()), 401)
+  assert.equal(cause(), 'unreachable')
+
+  writeFileSync(caCertPath, right.certificate)
+  await eventually(async () => ((await status(await issuer.jwt())) === 200 ? true : undefined))
+})
+
+test('auth/kubernetes takes the issuer from the mounted token, and sends that token for the keys', async (t) => {
+  const ca = authority(t)
+  const issuer = await issuing(t, { tls: ca.issue(['localhost']) })
+  const mounted = await issuer.jwt({ sub: 'system:serviceaccount:here:gateway' })
+  const authTokenFile = join(folder(t, { token: mounted }), 'token')
+  const jwksUrl = `${issuer.origin}/jwks`
+  const options = { audience: issuer.audience, jwksUrl, authTokenFile, caCertPath: ca.file }
+  const { status } = await gate(t, options, 'auth/kubernetes')
+  const claims = { sub: 'system:serviceaccount:there:client', 'kubernetes.io': { namespace: 'there' } }
+
+  assert.equal(await status(await issuer.jwt({ ...claims, aud: [issuer.audience] })), 200)
+  assert.equal(await status(await issuer.jwt({ ...claims, iss: 'https://kubernetes.default.svc' })), 401)
+  assert.deepEqual(sentTo(issuer, '/jwks'), [`Bearer ${mounted}`])
+})
+
+test('auth/kubernetes needs an audience and nothing else: outside a cluster it misses the mounted files', async (t) => {
+  assert.deepEqual(await problemsOf(t, 'auth/kubernetes', { audience: 'registry' }), [
+    'caCertPath',
+    'authTokenFile',
+  ])
+})
+
+test('RS-31: no secret reaches the log, at the level that tells everything', async (t) => {
+  const issuer = await issuing(t)
+  const secrets = { token: 'canary-file-token', secret: 'canary-client-secret' }
+  const files = folder(t, secrets)
+  const { introspectionUrl } = issuer
+  const options = {
+    ...issuer.provider,
+    introspectionUrl,
+    clientId: 'me',
+    clientSecretFile: join(files, 'secret'),
+    authTokenFile: join(files, 'token'),
+  }
+  const { status, lines } = await gate(t, options)
+  const tokens = [
+    await issuer.jwt(),
+    await issuer.jwt({ aud: 'x' }),
+    issuer.opaque(),
+    issuer.opaque({ exp: 1 }),
+  ]
+  for (const token of tokens) await status(token)
+  for (const [path, text] of [
+    ['/jwks', 'canary-file-token'],
+    ['/introspect', 'canary-client-secret'],
+  ] as const) {
+    issuer.faults.set(path, (_request, response) => response.writeHead(500, text).end(text))
+  }
+  for (const token of [await issuer.jwt({}, { kid: 'other' }), 'canary-opaque']) await status(token)
+
+  const written = JSON.stringify(lines)
+  assert.ok(written.length > 500)
+  for (const secret of [...tokens, ...tokens.map((token) => token.slice(-20)), 'canary']) {
+    assert.equal(written.includes(secret), false, secret)
+  }
+})

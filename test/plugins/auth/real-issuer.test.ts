@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { gateOf } from '../../kit/index.js'
+import { type RealIssuer, type RealIssuerOptions, realIssuer } from '../../kit/oidc-provider.js'
+import { authority } from '../../kit/tls.js'
+
+async function gate(t: TestContext, issuer: RealIssuer, options: Readonly<Record<string, unknown>> = {}) {
+  const { url: issuerUrl, audience } = issuer
+  const provider = { name: 'real', issuerUrl, audience, allowPrivateIP: true }
+  const { knock, lines } = await gateOf(t, [{ use: 'auth/oidc', with: { ...provider, ...options } }])
+  const cause = () => lines.filter(({ msg }) => msg === 'refused').at(-1)?.['cause']
+  return { status: async (token: string) => (await knock(`Bearer ${token}`)).status, cause }
+}
+
+const kinds: readonly RealIssuerOptions[] = [
+  { version: 9, algorithm: 'RS256' },
+  { version: 9, algorithm: 'ES256' },
+  { version: 9, algorithm: 'PS256' },
+  { version: 9, algorithm: 'EdDSA' },
+  { version: 8, algorithm: 'RS256' },
+  { version: 8, algorithm: 'ES256' },
+]
+for (const kind of kinds) {
+  test(`a JWT of oidc-provider ${kind.version} with ${kind.algorithm} is accepted`, async (t) => {
+    const issuer = await realIssuer(t, kind)
+    const { status, cause } = await gate(t, issuer)
+    const token = await issuer.token()
+    assert.equal(await status(token), 200, String(cause()))
+    assert.equal(await status(`${token.slice(0, -8)}AAAAAAAA`), 401)
+  })
+}
+
+for (const version of [8, 9] as const) {
+  test(`RS-18: an opaque token of oidc-provider ${version} is accepted until it is revoked`, async (t) => {
+    const issuer = await realIssuer(t, { version, format: 'opaque' })
+    const { introspectionUrl, client } = issuer
+    const { status, cause } = await gate(t, issuer, { introspectionUrl, ...client, introspectionCacheTtl: 0 })
+    const token = await issuer.token()
+    assert.equal(await status(token), 200, String(cause()))
+    assert.equal(await status(`${token}x`), 401)
+    assert.equal(cause(), 'inactive')
+
+    await issuer.revoke(token)
+    assert.equal(await status(token), 401)
+  })
+
+  test(`RS-19: oidc-provider ${version} does not tell of JWTs, or of anything to a client with a wrong secret`, async (t) => {
+    const issuer = await realIssuer(t, { version })
+    const { introspectionUrl, client } = issuer
+    // Without keys the JWT can only be asked about.
+    const jwksUrl = `${issuer.url}/nothing-here`
+    const asking = await gate(t, issuer, { introspectionUrl, ...client, jwksUrl })
+    assert.equal(await asking.status(await issuer.token()), 401)
+    const wrong = await gate(t, issuer, { introspectionUrl, ...client, clientSecret: 'wrong' })
+    assert.equal(await wrong.status('opaque'), 401)
+    assert.equal(wrong.cause(), 'introspection:refused')
+  })
+}
+
+test('`caCertPath`: a provider with a private authority is trusted with its certificate, and not without', async (t) => {
+  const ca = authority(t)
+  const issuer = await realIssuer(t, { algorithm: 'ES256', tls: ca.issue(['localhost']) })
+  const opaque = await realIssuer(t, { format: 'opaque', tls: ca.issue(['localhost']) })
+  const trusting = await gate(t, issuer, { caCertPath: ca.file })
+  const without = await gate(t, issuer)
+  const token = await issuer.token()
+
+  assert.equal(await trusting.status(token), 200)
+  assert.equal(await without.status(token), 401)
+  assert.equal(without.cause(), 'unreachable')
+  const { introspectionUrl, client } = opaque
+  const asking = await gate(t, opaque, { caCertPath: ca.file, introspectionUrl, ...client })
+  assert.equal(await asking.status(await opaque.token()), 200)
+})

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConfigError, definePlugin, type Entry, isScope, pathText } from 'sallyport'
+import { authSection, incomingEntries } from 'sallyport/presets/incoming'
+import { booted, closedRoute, issuing } from '../../kit/index.js'
+
+const provider = { name: 'corp', issuerUrl: 'https://idp.example', audience: 'registry' }
+const oauth = { resourceUrl: 'https://r.example', providers: [provider] }
+
+const usesOf = (entries: readonly Entry[]) => entries.map(({ use }) => use)
+const issuesOf = (written: unknown) =>
+  authSection.safeParse(written).error?.issues.map(({ path }) => path.join('.')) ?? []
+
+test('the section is mode oauth unless it says otherwise, and then needs oauth and a provider', () => {
+  assert.deepEqual(issuesOf({}), ['oauth'])
+  assert.deepEqual(issuesOf({ mode: 'oauth' }), ['oauth'])
+  assert.deepEqual(issuesOf({ oauth: { resourceUrl: 'https://r.example', providers: [] } }), [
+    'oauth.providers',
+  ])
+  assert.deepEqual(issuesOf({ mode: 'none' }), ['mode'])
+  assert.deepEqual(issuesOf({ oauth: { ...oauth, providers: [provider, provider] } }), [
+    'oauth.providers.1.name',
+  ])
+  assert.deepEqual(issuesOf({ oauth }), [])
+  assert.deepEqual(issuesOf({ mode: 'anonymous' }), [])
+})
+
+test('providers stand in the written order, each with a plugin of its type', () => {
+  const providers = [
+    provider,
+    { type: 'kubernetes', audience: 'registry' },
+    { name: 'own', type: './own.js', key: 1 },
+  ]
+  const entries = incomingEntries(authSection.parse({ oauth: { ...oauth, providers } }))
+  assert.deepEqual(usesOf(entries), [
+    'auth/oidc',
+    'auth/kubernetes',
+    './own.js',
+    'auth/public-paths',
+    'discovery/resource',
+  ])
+  assert.deepEqual(
+    entries.slice(0, 3).map(({ id }) => id),
+    ['auth/oidc:corp', 'auth/kubernetes:kubernetes', 'auth/./own.js:own'],
+  )
+  assert.deepEqual(entries[2]?.with, { name: 'own', key: 1 })
+})
+
+test('mode anonymous asks nobody, and has no metadata', async (t) => {
+  const entries = incomingEntries(authSection.parse({ mode: 'anonymous', oauth }))
+  assert.deepEqual(usesOf(entries), ['auth/anonymous', 'auth/public-paths'])
+  const app = await booted(t, [...entries, { use: closedRoute }])
+  assert.equal((await app.inject('/closed')).statusCode, 200)
+  const metadata = await app.inject('/.well-known/oauth-protected-resource')
+  assert.deepEqual([metadata.statusCode, metadata.json().error], [404, 'not_found'])
+})
+
+test('mode oauth without providers, from whoever skips the schema, lets nobody in', async (t) => {
+  const entries = incomingEntries({ mode: 'oauth', publicPaths: [] })
+  const app = await booted(t, [...entries, { use: closedRoute }])
+  assert.equal((await app.inject('/closed')).statusCode, 401)
+})
+
+test('`publicPaths` of both places hold beside the ones that are always public', async (t) => {
+  const issuer = await issuing(t)
+  const auth = authSection.parse({
+    publicPaths: ['/a'],
+    oauth: { ...oauth, publicPaths: ['/b'], providers: [issuer.provider] },
+  })
+  const routes = definePlugin({
+    name: 'routes',
+    api: 1,
+    setup: ({ http }) => void ['/a', '/b', '/c', '/openapi.json'].map((path) => http.get(path, () => path)),
+  })
+  const app = await booted(t, [...incomingEntries(auth), { use: routes }])
+  const statuses = await Promise.all(
+    ['/a', '/b', '/c', '/openapi.json', '/.well-known/x'].map(
+      async (url) => (await app.inject(url)).statusCode,
+    ),
+  )
+  assert.deepEqual(statuses, [200, 200, 401, 200, 404])
+})
+
+test('a wrong option of a provider is told at the place in the file where it stands', async (t) => {
+  const auth = authSection.parse({
+    oauth: {
+      resourceUrl: 'not a url',
+      publicPaths: ['/x/../y'],
+      providers: [provider, { name: 'wrong', issuerUrl: 'https://idp.example', audiance: 'registry' }],
+    },
+  })
+  const error = await booted(t, incomingEntries(auth)).catch((reason: unknown) => reason)
+  assert.ok(error instanceof ConfigError)
+  const places = error.problems.map(({ place }) => place.split(' ')[0])
+  assert.deepEqual(
+    new Set(places),
+    new Set(['auth.oauth.providers[1].audiance', 'auth.oauth.publicPaths[0]', 'auth.oauth.resourceUrl']),
+  )
+})
+
+test('`unavailableStatus: 503` answers so when no provider that could decide was reachable, and 401 otherwise', async (t) => {
+  const issuer = await issuing(t)
+  const dead = { name: 'dead', issuerUrl: 'http://127.0.0.1:9', audience: 'registry', allowPrivateIP: true }
+  for (const unavailableStatus of [401, 503] as const) {
+    const auth = authSection.parse({
+      oauth: { ...oauth, unavailableStatus, providers: [issuer.provider, dead] },
+    })
+    const app = await booted(t, [...incomingEntries(auth), { use: closedRoute }])
+    const ask = async (token: string) =>
+      app.inject({ url: '/closed', headers: { authorization: `Bearer ${token}` } })
+    const undecided = await ask(await issuer.jwt({ iss: dead.issuerUrl }))
+    assert.equal(undecided.statusCode, unavailableStatus)
+    assert.equal(undecided.headers['retry-after'] !== undefined, unavailableStatus === 503)
+    assert.equal((await ask(await issuer.jwt({ exp: 1 }))).statusCode, 401)
+    assert.equal((await ask(await issuer.jwt())).statusCode, 200)
+  }
+})
+
+test('the entries can be printed: they are data and nothing else', () => {
+  const entries = incomingEntries(authSection.parse({ publicPaths: ['/x'], oauth }), {
+    alwaysPublic: [],
+    resourcePath: '/mcp',
+  })
+  assert.ok(entries.every((entry) => !isScope(entry)))
+  assert.deepEqual(structuredClone(entries), entries)
+  assert.equal(pathText(entries[0]?.origin?.[''] ?? []), 'auth.oauth.providers[0]')
+})
