@@ -1,3 +1,4 @@
+import { explainGroups } from './explain.js'
 import type { Command, OptionGroup } from './option.js'
 import { proxyGroups } from './proxy.js'
 import { registryGroups } from './registry.js'
@@ -49,6 +50,19 @@ export const commands: readonly Command[] = [
     groups: runGroups,
     examples: ['sallyport run --config gateway.yaml'],
     run: async () => (await import('../commands/run.js')).run,
+  },
+  {
+    name: 'explain',
+    summary: 'Tell why a token is accepted or refused',
+    description:
+      'Judges a token by the providers of a configuration file, as the gateway would, and prints what each of them looked at. The token comes from standard input or a file, since other users of this machine can see a command line.',
+    positionals: [],
+    groups: explainGroups,
+    examples: [
+      'sallyport explain --config registry.yaml < token',
+      'sallyport explain --config gateway.yaml --token-file ./token',
+    ],
+    run: async () => (await import('../commands/explain.js')).explain,
   },
   {
     name: 'completion',

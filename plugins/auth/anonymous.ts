@@ -8,7 +8,14 @@ export default definePlugin({
 
   setup(gateway) {
     const verdict: Verdict = { identity: { provider: 'anonymous', subject: 'anonymous', claims: {} } }
-    gateway.provide(Authenticator, { provider: 'anonymous', authenticate: () => verdict })
+    gateway.provide(Authenticator, {
+      provider: 'anonymous',
+      authenticate: () => verdict,
+      explain: async () => ({
+        verdict,
+        findings: [{ about: 'mode', holds: true, detail: 'nobody is asked for credentials' }],
+      }),
+    })
     gateway.onReady(() => gateway.log.warn('nobody is asked for credentials here'))
   },
 })

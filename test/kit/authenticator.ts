@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { definePlugin, type List } from 'sallyport'
 import { recordedLog, serving } from './booted.js'
 import { providerFaults } from './faults.js'
-import { listening } from './listening.js'
+import { closedPort, listening } from './listening.js'
 
 /** An authenticator under test, with a provider that works. */
 export interface AuthenticatorCase {
@@ -125,7 +125,7 @@ async function refusesWhenFaulty(t: TestContext, subject: AuthenticatorCase): Pr
       async ([fault, listener]) => [fault, await listening(t, listener)] as const,
     ),
   )
-  const all = [...faulty, ['a port that is closed', 'http://127.0.0.1:9'] as const]
+  const all = [...faulty, ['a port that is closed', await closedPort()] as const]
   await Promise.all(
     all.map(async ([fault, provider]) => {
       const { knock } = await gateOf(t, subject.entries(provider))

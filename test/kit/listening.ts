@@ -12,3 +12,12 @@ export async function listening(t: TestContext, answer: RequestListener): Promis
   })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
+
+/** An origin on loopback where nothing listens any more. */
+export async function closedPort(): Promise<string> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return `http://127.0.0.1:${port}`
+}

@@ -36,7 +36,11 @@ async function jwtFindings(
   // A token of another issuer is judged by nothing else: its keys are not this provider's.
   if (!issuer.holds && claims['iss'] !== undefined) return [issuer]
   const found = [
-    { about: 'typ', holds: !isOtherKind(jwt, accessTokensOnly), detail: quoted(typ) },
+    {
+      about: 'typ',
+      holds: !isOtherKind(jwt, accessTokensOnly),
+      detail: typ === undefined ? 'missing' : quoted(typ),
+    },
     { about: 'alg', holds: isAllowedAlgorithm(alg), detail: quoted(alg) },
   ]
   if (ring === undefined) return [...found, ...claimFindings(claims, policy)]

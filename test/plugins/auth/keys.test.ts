@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { eventually } from '../../kit/captured-log.js'
 import { booted, closedRoute, gateOf, type Issuer, issuing, listening } from '../../kit/index.js'
+import { closedPort } from '../../kit/listening.js'
 
 const MINUTE = 60_000
 
@@ -194,7 +195,7 @@ test('RS-22: a provider that is silent or gone costs the tokens of another nothi
   const at = (name: string, issuerUrl: string) => jwtEntry(issuer, { name, issuerUrl })
   const both = await gateOf(t, [at('other', other.url), at('corp', issuer.url)])
   const oneSilent = await gateOf(t, [at('other', silent), at('corp', issuer.url)])
-  const oneGone = await gateOf(t, [at('other', 'http://127.0.0.1:9'), at('corp', issuer.url)])
+  const oneGone = await gateOf(t, [at('other', await closedPort()), at('corp', issuer.url)])
   const gates = [both, oneSilent, oneGone]
   const times: number[][] = [[], [], []]
   for (let round = 0; round < 400; round++) {

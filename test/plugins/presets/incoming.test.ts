@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { ConfigError, definePlugin, type Entry, isScope, pathText } from 'sallyport'
 import { authSection, incomingEntries } from 'sallyport/presets/incoming'
 import { booted, closedRoute, issuing } from '../../kit/index.js'
+import { closedPort } from '../../kit/listening.js'
 
 const provider = { name: 'corp', issuerUrl: 'https://idp.example', audience: 'registry' }
 const oauth = { resourceUrl: 'https://r.example', providers: [provider] }
@@ -91,16 +92,14 @@ test('a wrong option of a provider is told at the place in the file where it sta
   })
   const error = await booted(t, incomingEntries(auth)).catch((reason: unknown) => reason)
   assert.ok(error instanceof ConfigError)
-  const places = error.problems.map(({ place }) => place.split(' ')[0])
-  assert.deepEqual(
-    new Set(places),
-    new Set(['auth.oauth.providers[1].audiance', 'auth.oauth.publicPaths[0]', 'auth.oauth.resourceUrl']),
-  )
+  const places = new Set(error.problems.map(({ place }) => place.split(' ')[0]))
+  const wrong = ['auth.oauth.providers[1].audiance', 'auth.oauth.publicPaths[0]', 'auth.oauth.resourceUrl']
+  for (const place of wrong) assert.ok(places.has(place), place)
 })
 
 test('`unavailableStatus: 503` answers so when no provider that could decide was reachable, and 401 otherwise', async (t) => {
   const issuer = await issuing(t)
-  const dead = { name: 'dead', issuerUrl: 'http://127.0.0.1:9', audience: 'registry', allowPrivateIP: true }
+  const dead = { name: 'dead', issuerUrl: await closedPort(), audience: 'registry', allowPrivateIP: true }
   for (const unavailableStatus of [401, 503] as const) {
     const auth = authSection.parse({
       oauth: { ...oauth, unavailableStatus, providers: [issuer.provider, dead] },

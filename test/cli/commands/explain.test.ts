@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { folder } from '../../kit/folder.js'
+import { type Issuer, issuing } from '../../kit/index.js'
+import { closedPort } from '../../kit/listening.js'
+
+const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
+
+async function explain(t: TestContext, config: unknown, token: string, way: 'file' | 'stdin' = 'stdin') {
+  const files = folder(t, { 'config.json': JSON.stringify(config), token })
+  const argv = ['explain', '--config', join(files, 'config.json')]
+  if (way === 'file') argv.push('--token-file', join(files, 'token'))
+  const node = ['-C', 'source', '--import', import.meta.resolve('tsx'), join(root, 'cli/bin.ts')]
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn(process.execPath, [...node, ...argv], { cwd: root, env: { PATH, HOME } })
+  child.stdin.end(way === 'stdin' ? token : '')
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  const signature = token.split('.')[2]?.trim()
+  if (signature !== undefined) {
+    for (let at = 0; at + 6 <= signature.length; at++) {
+      const piece = signature.slice(at, at + 6)
+      assert.equal((stdout + stderr).includes(piece), false, 'a piece of the signature was printed')
+    }
+  }
+  return { code: child.exitCode, stdout, stderr }
+}
+
+const registryOf = (...providers: readonly object[]) => ({
+  auth: { oauth: { resourceUrl: 'https://registry.example', providers } },
+})
+
+/** The line about one thing, as `ok` or `wrong` and the rest. */
+function finding(stdout: string, about: string): readonly [string, string] {
+  const line = new RegExp(`^ +(ok|wrong) +${about} +(.*)$`, 'm').exec(stdout)
+  assert.ok(line, `nothing about ${about} in\n${stdout}`)
+  return [line[1] ?? '', line[2] ?? '']
+}
+
+const causesOf = (stdout: string) =>
+  [...stdout.matchAll(/^\d\. (\S+): (?:refuses it \((.+)\)|(accepts it|not asked))$/gm)].map(
+    ([, name, cause, other]) => [name, cause ?? other],
+  )
+
+test('an accepted token ends with 0, and who comes after the acceptor is not asked', async (t) => {
+  const issuer = await issuing(t)
+  const other = { ...issuer.provider, name: 'other', issuerUrl: `${issuer.url}/` }
+  const config = registryOf(other, issuer.provider, { ...issuer.provider, name: 'late' })
+  const { code, stdout } = await explain(t, config, `Bearer ${await issuer.jwt()}\n`, 'file')
+  assert.equal(code, 0, stdout)
+  assert.deepEqual(causesOf(stdout), [
+    ['other', 'foreign'],
+    ['corp', 'accepts it'],
+    ['late', 'not asked'],
+  ])
+})
+
+test('a refused token ends with 1, and every provider says in order what it looked at', async (t) => {
+  const issuer = await issuing(t)
+  const slash = { ...issuer.provider, name: 'slash', issuerUrl: `${issuer.url}/` }
+  const token = await issuer.jwt({ aud: 'else', exp: Math.floor(Date.now() / 1000) - 90 })
+  const { code, stdout } = await explain(t, registryOf(slash, issuer.provider), token)
+
+  assert.equal(code, 1)
+  assert.deepEqual(causesOf(stdout), [
+    ['slash', 'foreign'],
+    ['corp', 'claim:aud'],
+  ])
+  assert.match(finding(stdout, 'iss')[1], new RegExp(`differ at character ${issuer.url.length + 1},`))
+  assert.deepEqual(finding(stdout, 'aud'), ['wrong', '"else", expected "registry"'])
+  assert.match(finding(stdout, 'exp')[1], /^expired 9\d s ago$/)
+  assert.deepEqual(finding(stdout, 'signature')[0], 'ok')
+})
+
+test('for keys the kid is told, and what the provider has', async (t) => {
+  const issuer = await issuing(t)
+  const { stdout } = await explain(t, registryOf(issuer.provider), await issuer.jwt({}, { kid: 'gone' }))
+  assert.deepEqual(causesOf(stdout), [['corp', 'key']])
+  assert.deepEqual(finding(stdout, 'kid'), ['wrong', '"gone", the provider has "first"'])
+  assert.equal(finding(stdout, 'signature')[0], 'wrong')
+})
+
+test('for networks it is told what failed', async (t) => {
+  const issuer = await issuing(t)
+  const dead = { ...issuer.provider, issuerUrl: await closedPort() }
+  const unreachable = await explain(t, registryOf(dead), await issuer.jwt({ iss: dead.issuerUrl }))
+  assert.match(finding(unreachable.stdout, 'keys')[1], /nothing listens there/)
+
+  const priv = { ...issuer.provider, allowPrivateIP: false }
+  const refused = await explain(t, registryOf(priv), await issuer.jwt())
+  assert.match(finding(refused.stdout, 'keys')[1], /allowPrivateIP/)
+  issuer.metadata = { issuer: `${issuer.url}/` }
+  const mismatch = await explain(t, registryOf(issuer.provider), await issuer.jwt())
+  assert.deepEqual(causesOf(mismatch.stdout), [['corp', 'issuer']])
+})
+
+test('an opaque token is asked about, and a list of plugins is understood with its scopes', async (t) => {
+  const issuer = await issuing(t)
+  const entry = (each: Issuer, name: string) => ({
+    use: 'auth/oidc',
+    id: name,
+    with: { ...each.provider, name, introspectionUrl: each.introspectionUrl },
+  })
+  const list = [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { scope: '/inner', plugins: [entry(issuer, 'inside')] },
+  ]
+  const { code, stdout } = await explain(t, list, issuer.opaque())
+  assert.equal(code, 0, stdout)
+  assert.match(stdout, /^\/inner:$/m)
+  assert.deepEqual(causesOf(stdout), [['inside', 'accepts it']])
+})
+
+test('a wrong file, a wrong option and an empty token end with 2', async (t) => {
+  const issuer = await issuing(t)
+  const token = await issuer.jwt()
+  assert.equal((await explain(t, { auth: {} }, token)).code, 2)
+  const unknown = await explain(t, registryOf({ ...issuer.provider, audiance: 'x' }), token)
+  assert.equal(unknown.code, 2)
+  assert.match(unknown.stderr, /config\.json:\d+:\d+ auth\.oauth\.providers\[0\]\.audiance/)
+  const missing = await explain(t, registryOf({ ...issuer.provider, caCertPath: '/nowhere/ca' }), token)
+  assert.equal(missing.code, 2)
+  assert.equal((await explain(t, registryOf(issuer.provider), '\n')).code, 2)
+  assert.equal((await explain(t, registryOf(issuer.provider), 'not a token')).code, 1)
+})
