@@ -10,6 +10,8 @@ export interface ServerVersion {
   readonly isLatest: boolean
   /** `{"server":...,"_meta":...}` as it goes over the wire: JSON in UTF-8, its values as the source gave them. */
   readonly json: Uint8Array
+  /** Stands for `json`: other bytes have another tag. */
+  readonly tag: string
 }
 
 /** Which versions are wanted, in the order of names and then from the newest version to the oldest. */

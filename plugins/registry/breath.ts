@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 
 // Long enough to get on, short enough that a request that comes meanwhile does not notice.
-const LONGEST_MS = 1
+const LONGEST_MS = 0.5
 
 /** Cuts long work into slices: between them the event loop answers requests. */
 export class Breath {

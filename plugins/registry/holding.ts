@@ -1,6 +1,7 @@
 import type { Fetched } from 'sallyport'
+import { Arena } from './arena.js'
 import { type Breath, sortedInSlices } from './breath.js'
-import { type HeldVersion, isSame, withLatest } from './held-version.js'
+import type { HeldVersion } from './held-version.js'
 import { documentsIn, Intake, type RefusedDocument } from './intake.js'
 import { JsonScan } from './json-scan.js'
 import { byText, newestFirst, orderKey } from './version-order.js'
@@ -40,17 +41,19 @@ export async function gather(
   breath: Breath,
 ): Promise<Gathered> {
   const known = new Before(before)
+  await known.learn(breath)
   const { versions, refused } = await admitted(found, known, maxDocumentBytes, breath)
   if (versions.size === 0 && refused.length > 0 && found.kind === 'whole') {
     const [first] = refused
     throw new Error(`none of its ${refused.length} documents can be taken; ${first?.name}: ${first?.reason}`)
   }
+  const arena = new Arena()
   const kept = found.kind === 'changes' ? before : NOTHING
   const byName = new Map(kept.byName)
   let changed = false
   for (const [name, given] of versions) {
     const old = before.byName.get(name)
-    const server = serverOf(name, given, kept.byName.get(name), known)
+    const server = serverOf(name, given, kept.byName.get(name), known, arena)
     if (server !== old) changed = true
     byName.set(name, server)
     if (breath.due) await breath.take()
@@ -60,10 +63,18 @@ export async function gather(
 }
 
 async function admitted(found: Found, before: Before, maxDocumentBytes: number, breath: Breath) {
+  const names = new Map<string, string>()
   const intake = new Intake({
     maxDocumentBytes,
+    arena: new Arena(),
     asOf: found.asOf ?? new Date(),
+    nameOf: (name) => {
+      const known = before.holding.byName.get(name)?.name ?? names.get(name) ?? name
+      names.set(known, known)
+      return known
+    },
     before: (name, version) => before.find(name, version),
+    made: (mark) => before.made(mark),
   })
   const versions = new Map<string, Map<string, HeldVersion>>()
   const refused: RefusedDocument[] = []
@@ -99,8 +110,21 @@ function put(
 /** Finds versions of a server, also when a source gives one server very many. */
 class Before {
   readonly #indexes = new Map<HeldServer, ReadonlyMap<string, HeldVersion>>()
+  readonly #marks = new Map<string, HeldVersion>()
 
   constructor(readonly holding: Holding) {}
+
+  /** Learns what every version was made of, so that what is the same again need not be read again. */
+  async learn(breath: Breath): Promise<void> {
+    for (const { versions } of this.holding.servers) {
+      for (const held of versions) this.#marks.set(held.mark, held)
+      if (breath.due) await breath.take()
+    }
+  }
+
+  made(mark: string): HeldVersion | undefined {
+    return this.#marks.get(mark)
+  }
 
   find(name: string, version: string): HeldVersion | undefined {
     const server = this.holding.byName.get(name)
@@ -119,23 +143,24 @@ function serverOf(
   given: ReadonlyMap<string, HeldVersion>,
   kept: HeldServer | undefined,
   before: Before,
+  arena: Arena,
 ): HeldServer {
   const old = before.holding.byName.get(name)
   const all = new Map(kept?.versions.map((held) => [held.version, held]))
   let changed = false
   for (const [version, held] of given) {
     const known = before.find(name, version)
-    if (known !== undefined && isSame(known, held)) all.set(version, known)
+    if (known !== undefined && (known === held || known.isSame(held))) all.set(version, known)
     else {
       all.set(version, held)
       changed = true
     }
   }
   if (!changed && old !== undefined && all.size === old.versions.length) return old
-  return ordered(name, [...all.values()])
+  return ordered(name, [...all.values()], arena)
 }
 
-function ordered(name: string, versions: readonly HeldVersion[]): HeldServer {
+function ordered(name: string, versions: readonly HeldVersion[], arena: Arena): HeldServer {
   const sorted = versions
     .map((held) => ({ held, key: orderKey(held) }))
     .sort((a, b) => newestFirst(a.key, b.key))
@@ -144,7 +169,7 @@ function ordered(name: string, versions: readonly HeldVersion[]): HeldServer {
   return {
     name,
     searchable: name.toLowerCase(),
-    versions: sorted.map((held) => withLatest(held, held === latest)),
+    versions: sorted.map((held) => held.withLatest(held === latest, arena)),
     updatedAt: sorted.reduce((youngest, held) => Math.max(youngest, held.updatedAt), 0),
   }
 }

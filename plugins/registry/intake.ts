@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer'
+import { hash } from 'node:crypto'
 import type { z } from 'zod'
-import { type HeldVersion, hasDocument, heldVersion, type Metadata } from './held-version.js'
+import type { Arena } from './arena.js'
+import { HeldVersion, type Metadata } from './held-version.js'
 import type { JsonScan, Span } from './json-scan.js'
 import { givenMetadata, OFFICIAL, serverDocument } from './server-document.js'
 
@@ -16,29 +18,55 @@ export type Admitted = { readonly held: HeldVersion } | { readonly refused: Refu
 export interface IntakeOptions {
   /** The most bytes that one document may have. */
   readonly maxDocumentBytes: number
+  /** Where the answers are put. */
+  readonly arena: Arena
   /** The date of what brings none. */
   readonly asOf: Date
+  /** One text for a name, however often it is given. */
+  readonly nameOf: (name: string) => string
   /** The version that is held under this name now. */
   readonly before: (name: string, version: string) => HeldVersion | undefined
+  /** The version that was made out of exactly these bytes the last time. */
+  readonly made: (mark: string) => HeldVersion | undefined
 }
 
 /** The documents in a payload, in any of the forms that a source may give. Throws when it is not JSON at all. */
 export function* documentsIn(scan: JsonScan): Generator<Span> {
-  const root = scan.root()
-  if (scan.isList(root)) yield* scan.elements(root)
-  else if (!scan.isObject(root)) throw new SyntaxError('neither a list nor an object')
-  else {
-    const list = scan.member(root, 'servers') ?? listInside(scan, root)
-    if (list === undefined) yield root
-    else if (scan.isList(list)) yield* scan.elements(list)
-    else throw new SyntaxError('"servers" is not a list')
-  }
+  const start = scan.begin()
+  if (scan.isList(start)) scan.finish(yield* scan.elements(start))
+  else if (scan.isObject(start)) {
+    const { end, found } = yield* listsIn(scan, start, true)
+    if (!found) yield { start, end }
+    scan.finish(end)
+  } else throw new SyntaxError('neither a list nor an object')
 }
 
-// `{"data":{"servers":[...]}}` is how registries were written before there was one form for all.
-function listInside(scan: JsonScan, root: Span): Span | undefined {
-  const data = scan.member(root, 'data')
-  return data !== undefined && scan.isObject(data) ? scan.member(data, 'servers') : undefined
+/**
+ * `{"servers":[...]}` as a registry answers it, or `{"data":{"servers":[...]}}` as registries were written before there
+ * was one form for all. Nothing is looked for ahead, since the list may be very long.
+ */
+function* listsIn(
+  scan: JsonScan,
+  start: number,
+  outer: boolean,
+): Generator<Span, { readonly end: number; readonly found: boolean }> {
+  const members = scan.members(start)
+  let found = false
+  let end: number | undefined
+  for (;;) {
+    const step = members.next(end)
+    if (step.done === true) return { end: step.value, found }
+    const [key, value] = step.value
+    end = undefined
+    if (key === 'servers' && scan.isList(value)) {
+      end = yield* scan.elements(value)
+      found = true
+    } else if (outer && key === 'data' && scan.isObject(value)) {
+      const inner = yield* listsIn(scan, value, false)
+      end = inner.end
+      found = found || inner.found
+    }
+  }
 }
 
 /** Judges documents one by one and makes what is to be served out of them. */
@@ -51,17 +79,27 @@ export class Intake {
     if (size > this.options.maxDocumentBytes) {
       return refused(number, `larger than ${this.options.maxDocumentBytes} bytes`)
     }
-    if (!isUtf8(scan.bytes.subarray(span.start, span.end))) return refused(number, 'not UTF-8')
+    const bytes = scan.bytes.subarray(span.start, span.end)
+    // Half of it is enough to tell versions apart, and there are many.
+    const mark = hash('sha256', bytes, 'binary').slice(0, 16)
+    const made = this.options.made(mark)
+    if (made !== undefined) return { held: made }
+    if (!isUtf8(bytes)) return refused(number, 'not UTF-8')
     let value: unknown
     try {
-      value = JSON.parse(scan.text(span))
+      value = JSON.parse(bytes.toString('utf8'))
     } catch {
       return refused(number, 'not JSON')
     }
-    return this.judge(scan, span, value, number)
+    return this.judge(scan, span, value, { number, mark })
   }
 
-  private judge(scan: JsonScan, span: Span, value: unknown, number: string): Admitted {
+  private judge(
+    scan: JsonScan,
+    span: Span,
+    value: unknown,
+    { number, mark }: { readonly number: string; readonly mark: string },
+  ): Admitted {
     const wrapped = isObject(value) && isObject(value['server'])
     const inner = wrapped ? value['server'] : value
     const read = serverDocument.safeParse(inner)
@@ -72,11 +110,12 @@ export class Intake {
     const given = givenMetadata.safeParse(outer ?? {})
     if (!given.success) return refused(`${name}@${version}`, `${OFFICIAL}: ${complaint(given.error)}`)
 
-    const document = wrapped ? scan.member(span, 'server') : span
+    const document = wrapped ? scan.member(span.start, 'server') : span
     const bytes = compact(scan, document ?? span)
     const metadata = this.dated(given.data, this.options.before(name, version), bytes)
-    const others = wrapped ? otherMetadata(scan, scan.member(span, '_meta')) : []
-    return { held: heldVersion({ name, version }, bytes, others, metadata) }
+    const others = wrapped ? otherMetadata(scan, scan.member(span.start, '_meta')) : []
+    const { arena, nameOf } = this.options
+    return { held: HeldVersion.make({ name: nameOf(name), version, mark }, bytes, others, metadata, arena) }
   }
 
   /** A date that the source gives holds; without one a document is as old as what we know of it. */
@@ -87,7 +126,7 @@ export class Intake {
   ): Metadata {
     const asOf = this.options.asOf.toISOString()
     const { status, statusMessage, statusChangedAt } = given
-    const same = before !== undefined && before.status === status && hasDocument(before, document)
+    const same = before !== undefined && before.status === status && before.hasDocument(document)
     const publishedAt = given.publishedAt ?? dateOf(before?.publishedAt) ?? asOf
     const unseen = before === undefined ? publishedAt : asOf
     const updatedAt = given.updatedAt ?? (same ? dateOf(before.updatedAt) : undefined) ?? unseen
@@ -123,12 +162,12 @@ function compact(scan: JsonScan, span: Span): Uint8Array {
 
 /** What others say of the server beside us, each with its key and a comma behind it. */
 function otherMetadata(scan: JsonScan, metadata: Span | undefined): Uint8Array[] {
-  if (metadata === undefined || !scan.isObject(metadata)) return []
-  return [...scan.members(metadata)]
+  if (metadata === undefined || !scan.isObject(metadata.start)) return []
+  return [...scan.members(metadata.start)]
     .filter(([key]) => key !== OFFICIAL)
     .flatMap(([key, value]) => [
       Buffer.from(`${JSON.stringify(key)}:`),
-      compact(scan, value),
+      compact(scan, scan.span(value)),
       Buffer.from(','),
     ])
 }

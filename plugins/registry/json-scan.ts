@@ -18,59 +18,73 @@ const CLOSE_OBJECT = 0x7d
  * 12345678901234567890 into another number. It looks at brackets and strings only: whoever uses a span parses it.
  */
 export class JsonScan {
-  constructor(readonly bytes: Uint8Array) {}
+  readonly bytes: Buffer
 
-  /** The whole text as one value. */
-  root(): Span {
+  constructor(bytes: Uint8Array) {
+    this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  }
+
+  /** Where the text's one value begins. */
+  begin(): number {
+    const { bytes } = this
     // A byte order mark is no JSON, but editors write it.
-    const start = this.skip(
-      this.bytes[0] === 0xef && this.bytes[1] === 0xbb && this.bytes[2] === 0xbf ? 3 : 0,
-    )
-    const end = this.endOf(start)
-    if (this.skip(end) !== this.bytes.length) throw malformed(end)
-    return { start, end }
+    return this.skip(bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0)
   }
 
-  isList({ start }: Span): boolean {
-    return this.bytes[start] === OPEN_LIST
+  /** Throws when anything follows after a value that ends at `end`. */
+  finish(end: number): void {
+    const rest = this.skip(end)
+    if (rest !== this.bytes.length) throw malformed(rest)
   }
 
-  isObject({ start }: Span): boolean {
-    return this.bytes[start] === OPEN_OBJECT
+  isList(at: number): boolean {
+    return this.bytes[at] === OPEN_LIST
   }
 
-  *elements({ start, end }: Span): Generator<Span> {
-    for (let at = this.skip(start + 1); at < end - 1; ) {
-      const value = { start: at, end: this.endOf(at) }
+  isObject(at: number): boolean {
+    return this.bytes[at] === OPEN_OBJECT
+  }
+
+  /** The elements of the list that begins at `start`, each found when it is asked for; returns where the list ends. */
+  *elements(start: number): Generator<Span, number> {
+    let at = this.skip(start + 1)
+    while (this.bytes[at] !== CLOSE_LIST) {
+      const value = this.span(at)
       yield value
       at = this.next(value.end, CLOSE_LIST)
     }
+    return at + 1
   }
 
-  /** Keys as they are written, escapes resolved, with the places of their values. */
-  *members({ start, end }: Span): Generator<readonly [key: string, value: Span]> {
-    for (let at = this.skip(start + 1); at < end - 1; ) {
-      if (this.bytes[at] !== QUOTE) throw malformed(at)
-      const keyEnd = this.endOfString(at)
-      const key: unknown = JSON.parse(this.text({ start: at, end: keyEnd }))
-      const colon = this.skip(keyEnd)
-      if (this.bytes[colon] !== COLON) throw malformed(colon)
-      const from = this.skip(colon + 1)
-      const value = { start: from, end: this.endOf(from) }
-      yield [String(key), value]
-      at = this.next(value.end, CLOSE_OBJECT)
+  /**
+   * The keys of the object that begins at `start`, escapes resolved, each with where its value begins; returns where
+   * the object ends. Who has walked through a value already may say where it ended.
+   */
+  *members(start: number): Generator<readonly [key: string, value: number], number, number | undefined> {
+    let at = this.skip(start + 1)
+    while (this.bytes[at] !== CLOSE_OBJECT) {
+      const [key, value] = this.key(at)
+      const end = yield [key, value]
+      at = this.next(end ?? this.endOf(value), CLOSE_OBJECT)
     }
+    return at + 1
   }
 
-  member(object: Span, name: string): Span | undefined {
+  member(start: number, name: string): Span | undefined {
     let found: Span | undefined
-    // The last of several wins, as in JSON.parse.
-    for (const [key, value] of this.members(object)) if (key === name) found = value
+    for (const [key, value] of this.members(start)) {
+      // The last of several wins, as in JSON.parse.
+      if (key === name) found = this.span(value)
+    }
     return found
   }
 
+  span(start: number): Span {
+    return { start, end: this.endOf(start) }
+  }
+
   text({ start, end }: Span): string {
-    return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + start, end - start).toString('utf8')
+    return this.bytes.toString('utf8', start, end)
   }
 
   /** The value without the white space between its tokens, copied to `out`; returns where it ends there. */
@@ -102,12 +116,22 @@ export class JsonScan {
     return following
   }
 
+  private key(at: number): readonly [key: string, value: number] {
+    if (this.bytes[at] !== QUOTE) throw malformed(at)
+    const end = this.endOfString(at)
+    const key: unknown = JSON.parse(this.text({ start: at, end }))
+    const colon = this.skip(end)
+    if (this.bytes[colon] !== COLON) throw malformed(colon)
+    return [String(key), this.skip(colon + 1)]
+  }
+
   private skip(at: number): number {
     let here = at
     while (isSpace(this.bytes[here] ?? 0)) here++
     return here
   }
 
+  /** Where the value that begins at `start` ends. */
   private endOf(start: number): number {
     const first = this.bytes[start]
     if (first === QUOTE) return this.endOfString(start)

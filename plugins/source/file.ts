@@ -1,5 +1,5 @@
 import type { Stats } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 import { DirectoryWatch, definePlugin, duration, type Fetched, GatewayError, Source } from 'sallyport'
 import { z } from 'zod'
 import { jsonBytes } from './list-text.js'
@@ -49,7 +49,7 @@ class WatchedList {
         const mark = markOf(facts)
         this.#read = mark
         if (mark === bookmark) return { kind: 'unchanged' }
-        const payloads = [jsonBytes(path, await file.readFile())]
+        const payloads = [jsonBytes(path, await contentOf(file, facts.size))]
         return { kind: 'whole', payloads, asOf: facts.mtime, bookmark: () => mark }
       } finally {
         await file.close()
@@ -78,6 +78,18 @@ class WatchedList {
   private mark(): Promise<string> {
     return stat(this.path).then(markOf, () => GONE)
   }
+}
+
+/** Read into one piece of memory: a catalogue may be large, and joining its parts would take as much again. */
+async function contentOf(file: FileHandle, size: number): Promise<Buffer> {
+  const content = Buffer.allocUnsafe(size)
+  let filled = 0
+  while (filled < size) {
+    const { bytesRead } = await file.read(content, filled, size - filled)
+    if (bytesRead === 0) break
+    filled += bytesRead
+  }
+  return content.subarray(0, filled)
 }
 
 const markOf = ({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string =>
