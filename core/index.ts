@@ -1,4 +1,5 @@
 // The public door: everything a plugin, a preset or a program that embeds the gateway may use.
+export { listenAddress } from './address-option.js'
 export { type BootContext, Booted, boot, pathText, planList } from './boot.js'
 export { type Capability, type Many, many, type One, one } from './capability.js'
 export { type AuditEvent, AuditSink } from './contracts/audit-sink.js'
@@ -24,7 +25,7 @@ export type { Identity } from './contracts/identity.js'
 export { Listener } from './contracts/listener.js'
 export { PublicPath } from './contracts/public-path.js'
 export { type ResourceDocument, ResourceMetadata } from './contracts/resource-metadata.js'
-export { SecretStore } from './contracts/secret-store.js'
+export { type SecretKeeping, SecretStore } from './contracts/secret-store.js'
 export {
   type RegistryView,
   ServerCatalogue,

@@ -1,9 +1,19 @@
 import { many } from '../capability.js'
 
+/** What `sallyport secret` does to a store that can be written. */
+export interface SecretKeeping {
+  set(name: string, value: string): Promise<void>
+  /** `false` when there was none of that name. */
+  delete(name: string): Promise<boolean>
+  names(): Promise<readonly string[]>
+}
+
 /** Keeps secrets by name. `undefined` when it has none of that name: the next in the list is asked. */
 export interface SecretStore {
   readonly name: string
   get(name: string): string | undefined | Promise<string | undefined>
+  /** Only what the operator may fill through this gateway has it; an environment or a mounted directory has not. */
+  readonly keeping?: SecretKeeping
 }
 
 export const SecretStore = many<SecretStore>('secret store')
