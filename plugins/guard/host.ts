@@ -1,0 +1,52 @@
+import type { IncomingMessage } from 'node:http'
+import { definePlugin, Guard, Refusal } from 'sallyport'
+import { z } from 'zod'
+import { loopbackHosts } from './loopback.js'
+
+export default definePlugin({
+  name: 'guard/host',
+  api: 1,
+  summary:
+    'Refuses requests that were meant for another host, as a page does that rebinds its own name to this machine.',
+  provides: [Guard],
+  options: z.strictObject({
+    allowed: z.array(z.string()).default([]).describe('values of `Host`, compared exactly but for case'),
+    loopback: z
+      .boolean()
+      .default(false)
+      .describe('allow `localhost`, `127.0.0.1` and `[::1]` with the port that was opened'),
+  }),
+
+  setup(gateway, options) {
+    const allowed = new Set(options.allowed.map((host) => host.toLowerCase()))
+    if (options.loopback) {
+      gateway.onReady((addresses) => {
+        for (const host of loopbackHosts(addresses)) allowed.add(host)
+      })
+    }
+    gateway.provide(Guard, ({ raw, originalUrl }) => {
+      const host = raw.headers.host?.toLowerCase()
+      const meant = authorityOf(originalUrl)
+      if (
+        host !== undefined &&
+        allowed.has(host) &&
+        (meant === undefined || allowed.has(meant)) &&
+        isOne(raw)
+      ) {
+        return
+      }
+      throw new Refusal(403, 'HOST_FORBIDDEN', 'this gateway is not known by that host')
+    })
+  },
+})
+
+/** The host that an absolute request target names beside the header. */
+function authorityOf(target: string): string | undefined {
+  if (target.startsWith('/')) return undefined
+  return /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]?.toLowerCase()
+}
+
+/** Node shows the first of several `Host` headers, and whoever reads the last would read another. */
+const isOne = ({ rawHeaders }: IncomingMessage): boolean =>
+  rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host')
+    .length === 1

@@ -1,0 +1,30 @@
+// They frame the message or belong to one connection, and whoever could set them could smuggle requests.
+const FORBIDDEN = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'forwarded',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+const FORBIDDEN_PREFIXES = ['x-forwarded-', 'proxy-']
+
+const NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/
+// What RFC 9110 (5.5) lets stand in a value, without white space at its ends.
+const VALUE = /^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/
+
+/** Why a header may not be added to requests; nothing if it may. */
+export function nameFault(name: string): string | undefined {
+  const lower = name.toLowerCase()
+  if (!NAME.test(name)) return 'is no header name'
+  const forbidden = FORBIDDEN.has(lower) || FORBIDDEN_PREFIXES.some((prefix) => lower.startsWith(prefix))
+  return forbidden ? 'may not be set: it belongs to the connection, not to the message' : undefined
+}
+
+/** Whether a text can be sent as a header's value as it is. The text itself is for no message. */
+export const isHeaderValue = (text: string): boolean => VALUE.test(text)

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { nameFault } from './forbidden.js'
+
+/** The name of a header that may be added, in lower case. */
+export const headerName = z
+  .string()
+  .min(1)
+  .superRefine((name, context) => {
+    const fault = nameFault(name)
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: `"${name}" ${fault}` })
+  })
+  .transform((name) => name.toLowerCase())
+
+/** Refuses a list in which one name stands twice: only one of them could be meant. */
+export function refuseRepeats(
+  list: readonly { readonly name: string }[],
+  context: z.core.$RefinementCtx,
+): void {
+  const names = list.map(({ name }) => name)
+  for (const [index, name] of names.entries()) {
+    if (names.indexOf(name) === index) continue
+    context.issues.push({
+      code: 'custom',
+      input: name,
+      path: [index, 'name'],
+      message: `"${name}" stands in the list already`,
+    })
+  }
+}

@@ -1,0 +1,96 @@
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { definePlugin, Guard } from 'sallyport'
+import { z } from 'zod'
+
+// By hand, as @fastify/cors answers preflights of its own list of origins: here the guards have judged them.
+export default definePlugin({
+  name: 'http/cors',
+  api: 1,
+  summary:
+    'Lets pages in browsers read the answers, if their origin has passed the guards that stand before it.',
+  provides: [Guard],
+  options: z.strictObject({
+    exposed: z
+      .array(z.string())
+      .default(['WWW-Authenticate', 'Mcp-Session-Id', 'Mcp-Protocol-Version'])
+      .describe('headers of answers that a page may read'),
+    maxAge: z.int().nonnegative().default(600).describe('seconds that a browser may remember a preflight'),
+  }),
+
+  async setup(gateway, { exposed, maxAge }) {
+    // Whose origin the guards before this one let pass: an answer to anybody else says nothing of CORS.
+    const passed = new WeakSet<FastifyRequest>()
+    gateway.provide(Guard, (request) => {
+      if (request.headers.origin !== undefined) passed.add(request)
+    })
+    const share = (request: FastifyRequest, reply: FastifyReply): void => {
+      const { origin } = request.headers
+      if (origin === undefined || !passed.has(request) || reply.hasHeader('access-control-allow-origin'))
+        return
+      reply
+        .header('access-control-allow-origin', origin)
+        .header('access-control-expose-headers', exposed.join(', '))
+      vary(reply)
+    }
+    // The first for answers that a handler writes past Fastify, the second also for those of the gate.
+    gateway.http.addHook('onRequest', (request, reply, done) => {
+      share(request, reply)
+      done()
+    })
+    gateway.http.addHook('onSend', (request, reply, payload, done) => {
+      share(request, reply)
+      done(null, payload)
+    })
+    answerPreflights(gateway.http, maxAge)
+  },
+})
+
+const PREFLIGHT = 'preflight'
+
+const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'OPTIONS' &&
+  headers.origin !== undefined &&
+  headers['access-control-request-method'] !== undefined
+
+/**
+ * A preflight carries no credentials by design (Fetch, CORS-preflight), so it has a public route of its own, told
+ * apart by the router. Any other OPTIONS meets whatever route there is, and authentication.
+ */
+function answerPreflights(http: FastifyInstance, maxAge: number): void {
+  if (!http.hasConstraintStrategy(PREFLIGHT)) {
+    http.addConstraintStrategy({
+      name: PREFLIGHT,
+      storage() {
+        const handlers = new Map<unknown, unknown>()
+        return {
+          get: (value: unknown) => handlers.get(value) ?? null,
+          set: (value: unknown, handler: unknown) => void handlers.set(value, handler),
+        } as never
+      },
+      deriveConstraint: isPreflight,
+      validate() {},
+    })
+  }
+  http.route({
+    method: 'OPTIONS',
+    url: '/*',
+    constraints: { [PREFLIGHT]: true },
+    config: { public: true },
+    handler: (request, reply) => {
+      const { 'access-control-request-headers': headers, 'access-control-request-method': method } =
+        request.headers
+      reply
+        .code(204)
+        .header('access-control-allow-methods', String(method))
+        .header('access-control-max-age', maxAge)
+      if (headers !== undefined) reply.header('access-control-allow-headers', headers)
+      return reply.send()
+    },
+  })
+}
+
+function vary(reply: FastifyReply): void {
+  const before = reply.getHeader('vary')
+  reply.header('vary', before === undefined ? 'Origin' : `${String(before)}, Origin`)
+}

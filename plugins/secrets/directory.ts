@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { definePlugin, GatewayError, SecretStore, warnIfWorldReadable } from 'sallyport'
+import { z } from 'zod'
+import { isSecretName } from './variable.js'
+
+export default definePlugin({
+  name: 'secrets/directory',
+  api: 1,
+  summary:
+    'Reads secrets from a directory that holds one file for each, as Docker and Kubernetes mount them.',
+  provides: [SecretStore],
+  options: z.strictObject({ path: z.string().min(1).describe('the directory') }),
+
+  setup(gateway, options) {
+    const directory = gateway.path(options.path)
+    gateway.provide(SecretStore, {
+      name: `directory ${directory}`,
+      async get(name) {
+        if (!isSecretName(name)) return undefined
+        const file = join(directory, name)
+        const text = await readIfThere(file)
+        if (text !== undefined) warnIfWorldReadable(file, gateway.log)
+        // Editors and `echo` end a file with a newline.
+        return text?.replace(/\r?\n$/, '')
+      },
+    })
+  },
+})
+
+async function readIfThere(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    const { code = 'unknown' } = cause instanceof Error ? (cause as NodeJS.ErrnoException) : {}
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw new GatewayError('SECRET_UNREADABLE', `cannot read ${file}: ${code}`, { cause })
+  }
+}
