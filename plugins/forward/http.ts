@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Credential, definePlugin, type Gateway, HeaderSource, isUpgrade } from 'sallyport'
+import { Authenticator, Credential, definePlugin, type Gateway, HeaderSource, isUpgrade } from 'sallyport'
 import { z } from 'zod'
 import { Body, type BodyFacts, type BodyLimits, bodyFacts } from './body.js'
 import { Credentials } from './credentials.js'
@@ -81,7 +81,13 @@ class Forwarder {
       'What became of requests on their way to the target: its class of status, or a class of failure',
       ['outcome', 'mcp_method'],
     )
+    const judges = gateway.use(Authenticator)
     gateway.onStart(() => {
+      if (given.forwardAuthorization && judges().some(({ provider }) => provider !== 'anonymous')) {
+        gateway.log.warn(
+          'tokens that were checked here are sent on: whoever runs the target can use them here',
+        )
+      }
       const held = new Credentials(credentials())
       this.house = new House(target, held, sources(), given, measure, gateway.log)
     })

@@ -13,9 +13,14 @@ export default definePlugin({
       .boolean()
       .default(false)
       .describe('allow `localhost`, `127.0.0.1` and `[::1]` with the port that was opened'),
+    any: z.boolean().default(false).describe('let every origin pass; this is said in the log'),
   }),
 
   setup(gateway, options) {
+    if (options.any) {
+      gateway.log.warn('pages of any origin may send requests here: list the origins that may')
+      return
+    }
     const allowed = new Set(options.allowed)
     if (options.loopback) {
       gateway.onReady((addresses) => {
