@@ -154,8 +154,7 @@ async function listed(view: RegistryView, query: z.output<typeof listQuery>): Pr
     // Who follows changes has to learn of what went away.
     includeDeleted: include_deleted || updatedSince !== undefined,
   })
-  if (page === undefined)
-    throw wrongParameter('querystring', 'cursor', 'expected a nextCursor of this registry')
+  if (page === undefined) throw wrongParameter('query', 'cursor', 'expected a nextCursor of this registry')
   return listAnswer(page.versions, page.nextCursor)
 }
 

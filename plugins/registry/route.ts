@@ -19,7 +19,8 @@ export function routeFor(
 ): RouteOptions {
   return {
     method: 'GET',
-    validatorCompiler: ({ schema, httpPart }) => validatorFor(schema as z.ZodType, httpPart ?? ''),
+    validatorCompiler: ({ schema, httpPart }) =>
+      validatorFor(schema as z.ZodType, httpPart === 'params' ? 'path' : 'query'),
     // Answers are bytes by the time they come here.
     serializerCompiler: () => (data) => JSON.stringify(data),
     ...route,

@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { booted } from '../../kit/index.js'
+import { issuing } from '../../kit/issuer.js'
+import { BASE, fileRegistry, idsIn, inside, type ListBody, OFFICIAL, server, wrapped } from './registry.js'
+
+const some = [
+  server('b.example/two', '1.9.0'),
+  server('b.example/two', '1.10.0'),
+  server('b.example/two', '1.10.0-rc.1'),
+  server('b.example/two', 'nightly'),
+  wrapped(server('a.example/One', '2.0.0'), { status: 'deprecated', publishedAt: '2024-05-01T00:00:00Z' }),
+  wrapped(server('c.example/gone', '1.0.0'), {
+    status: 'deleted',
+    publishedAt: '2024-05-01T00:00:00Z',
+    updatedAt: '2024-06-01T00:00:00Z',
+  }),
+  wrapped(server('c.example/half', '1.0.0'), { status: 'active', publishedAt: '2024-05-01T00:00:00Z' }),
+  wrapped(server('c.example/half', '2.0.0'), { status: 'deleted', publishedAt: '2024-05-02T00:00:00Z' }),
+]
+
+const visible = [
+  'a.example/One@2.0.0',
+  'b.example/two@1.10.0',
+  'b.example/two@1.10.0-rc.1',
+  'b.example/two@1.9.0',
+  'b.example/two@nightly',
+  'c.example/half@1.0.0',
+]
+
+test('a list goes by name, then from the newest version to the oldest, without what was deleted', async (t) => {
+  const app = await booted(t, fileRegistry(t, some).list)
+  const response = await app.inject(BASE)
+
+  assert.equal(response.statusCode, 200)
+  assert.match(String(response.headers['content-type']), /^application\/json/)
+  assert.deepEqual(idsIn(response.json()), visible)
+  assert.deepEqual(response.json().metadata, { count: visible.length })
+})
+
+test('the latest version is the newest that was not deleted', async (t) => {
+  const app = await booted(t, fileRegistry(t, some).list)
+  const list: ListBody = (await app.inject(`${BASE}?version=latest`)).json()
+
+  assert.deepEqual(idsIn(list), ['a.example/One@2.0.0', 'b.example/two@1.10.0', 'c.example/half@1.0.0'])
+  assert.ok(list.servers.every(({ _meta }) => _meta[OFFICIAL]?.['isLatest'] === true))
+  const two = await app.inject(`${BASE}/b.example%2Ftwo/versions/latest`)
+  assert.equal(two.json().server.version, '1.10.0')
+})
+
+test('filters: search in any case, one version, what was changed since, what was deleted', async (t) => {
+  const app = await booted(t, fileRegistry(t, some).list)
+  const ids = async (query: string) => idsIn((await app.inject(`${BASE}?${query}`)).json())
+
+  assert.deepEqual(await ids('search=oNe'), ['a.example/One@2.0.0'])
+  assert.deepEqual(await ids('search=nowhere'), [])
+  assert.deepEqual(await ids('version=1.0.0'), ['c.example/half@1.0.0'])
+  assert.deepEqual(await ids('version=1.0.0&include_deleted=true'), [
+    'c.example/gone@1.0.0',
+    'c.example/half@1.0.0',
+  ])
+  assert.deepEqual(await ids('updated_since=2024-06-01T00:00:00Z&search=c.example'), ['c.example/gone@1.0.0'])
+  assert.deepEqual(await ids('updated_since=2024-06-01T02:00:00%2B02:00&search=c.ex'), [
+    'c.example/gone@1.0.0',
+  ])
+  assert.deepEqual(await ids('updated_since=2024-06-01T00:00:00.001Z&search=c.example'), [])
+})
+
+test('versions of a server, and one of them', async (t) => {
+  const app = await booted(t, fileRegistry(t, some).list)
+  const status = async (url: string) => (await app.inject(BASE + url)).statusCode
+
+  const all = await app.inject(`${BASE}/b.example%2Ftwo/versions`)
+  assert.deepEqual(idsIn(all.json()), visible.slice(1, 5))
+  assert.equal(
+    (await app.inject(`${BASE}/b.example%2Ftwo/versions/1.10.0-rc.1`)).json().server.version,
+    '1.10.0-rc.1',
+  )
+  assert.equal(await status('/b.example%2Ftwo/versions/9.9.9'), 404)
+  assert.equal(await status('/b.example%2Fthree/versions'), 404)
+  assert.equal(await status('/c.example%2Fgone/versions'), 404)
+  assert.equal(await status('/c.example%2Fgone/versions?include_deleted=true'), 200)
+  assert.equal(await status('/c.example%2Fhalf/versions/2.0.0'), 404)
+  assert.equal(await status('/c.example%2Fhalf/versions/2.0.0?include_deleted=true'), 200)
+})
+
+test('a wrong parameter is 400 and names itself, never its value', async (t) => {
+  const app = await booted(t, fileRegistry(t, some).list)
+  const wrong = [
+    'limit=0',
+    'limit=101',
+    'limit=-1',
+    'limit=1.5',
+    'limit=',
+    'limit=CANARY',
+    'limit=2&limit=3',
+    'cursor=CANARY',
+    'cursor=a&cursor=b',
+    'updated_since=CANARY',
+    'updated_since=2024-06-01',
+    'updated_since=2024-02-30T00:00:00Z',
+    'version=',
+    'include_deleted=CANARY',
+    `search=${'x'.repeat(201)}`,
+  ]
+  for (const query of wrong) {
+    const response = await app.inject(`${BASE}?${query}`)
+    assert.equal(response.statusCode, 400, query)
+    assert.equal(response.json().error, 'invalid_request')
+    assert.ok(response.json().error_description.includes(`"${query.split('=')[0]}"`), response.body)
+    assert.doesNotMatch(response.body, /CANARY/)
+  }
+})
+
+test('cursors walk through everything once, whatever the size of a page', async (t) => {
+  const app = await booted(t, fileRegistry(t, some).list)
+  for (const limit of [1, 2, 3, 5, 100]) {
+    const walked: string[] = []
+    let cursor = ''
+    do {
+      const page: ListBody = (await app.inject(`${BASE}?limit=${limit}&cursor=${cursor}`)).json()
+      assert.equal(page.metadata.count, page.servers.length)
+      walked.push(...idsIn(page))
+      cursor = page.metadata.nextCursor ?? ''
+    } while (cursor !== '')
+    assert.deepEqual(walked, visible)
+  }
+})
+
+test('a cursor stands where it stood after a sync that took its version away and brought others', async (t) => {
+  const { list, write } = fileRegistry(t, some)
+  const app = await booted(t, [...list, { use: inside }])
+  const page: ListBody = (await app.inject(`${BASE}?limit=3`)).json()
+  assert.equal(idsIn(page).at(-1), 'b.example/two@1.10.0-rc.1')
+
+  write([
+    ...some.filter((each) => !('version' in each && each.version === '1.10.0-rc.1')),
+    server('a.example/zero', '1.0.0'),
+    server('b.example/two', '1.9.5'),
+  ])
+  assert.equal((await app.inject({ method: 'POST', url: '/internal/sync/main' })).json().outcome, 'changed')
+  const rest = await app.inject(`${BASE}?cursor=${page.metadata.nextCursor}`)
+  assert.deepEqual(idsIn(rest.json()), [
+    'b.example/two@1.9.5',
+    'b.example/two@1.9.0',
+    'b.example/two@nightly',
+    'c.example/half@1.0.0',
+  ])
+})
+
+test('what anybody makes up as a cursor is 400 and never 500', async (t) => {
+  const app = await booted(t, fileRegistry(t, some).list)
+  const made = fc.oneof(
+    fc.string({ minLength: 1, maxLength: 60 }),
+    fc.base64String({ minLength: 1, maxLength: 60 }),
+    fc.json().map((text) => Buffer.from(text).toString('base64url')),
+  )
+  await fc.assert(
+    fc.asyncProperty(made, async (cursor) => {
+      const { statusCode } = await app.inject(`${BASE}?cursor=${encodeURIComponent(cursor)}`)
+      assert.equal(statusCode, 400)
+    }),
+    { numRuns: 200 },
+  )
+})
+
+test('the same answer again is 304, and HEAD says what GET would', async (t) => {
+  const { list, write } = fileRegistry(t, some)
+  const app = await booted(t, [...list, { use: inside }])
+  const first = await app.inject(BASE)
+  const etag = String(first.headers.etag)
+  const status = async (tag: string) =>
+    (await app.inject({ url: BASE, headers: { 'if-none-match': tag } })).statusCode
+
+  for (const tag of [etag, etag.slice(2), `"x", ${etag}`, '*']) assert.equal(await status(tag), 304, tag)
+  assert.equal(await status('"x"'), 200)
+  assert.match(String(first.headers.vary), /Authorization/)
+  const head = await app.inject({ method: 'HEAD', url: BASE })
+  assert.equal(head.statusCode, 200)
+  assert.equal(head.body, '')
+  for (const name of ['etag', 'content-length', 'content-type', 'cache-control', 'vary']) {
+    assert.equal(head.headers[name], first.headers[name], name)
+  }
+
+  write([...some, server('z.example/new', '1.0.0')])
+  await app.inject({ method: 'POST', url: '/internal/sync/main' })
+  assert.equal(await status(etag), 200)
+})
+
+test('gzip for whoever takes it, the same bytes within', async (t) => {
+  const app = await booted(t, fileRegistry(t, some).list)
+  const plain = await app.inject(BASE)
+  const ask = (encoding: string) => app.inject({ url: BASE, headers: { 'accept-encoding': encoding } })
+
+  for (const encoding of ['gzip', 'br, gzip', 'gzip;q=0.5', 'deflate,GZIP']) {
+    const response = await ask(encoding)
+    assert.equal(response.headers['content-encoding'], 'gzip', encoding)
+    assert.equal(gunzipSync(response.rawPayload).toString('utf8'), plain.body)
+    assert.equal(response.headers.etag, plain.headers.etag)
+    assert.match(String(response.headers.vary), /Accept-Encoding/)
+  }
+  for (const encoding of ['identity', 'br', 'gzip;q=0', 'gzip; q=0.000', 'xgzip']) {
+    assert.equal((await ask(encoding)).headers['content-encoding'], undefined, encoding)
+  }
+})
+
+test('without a token nobody learns whether a registry or a server is there', async (t) => {
+  const issuer = await issuing(t)
+  const { list } = fileRegistry(t, some)
+  const guarded = list.map((entry) =>
+    entry.use === 'auth/anonymous'
+      ? { use: 'auth/oidc', with: issuer.provider }
+      : entry.use === 'registry/api' || entry.use === 'registry/openapi'
+        ? { use: entry.use }
+        : entry,
+  )
+  const app = await booted(t, guarded)
+  const urls = [
+    BASE,
+    '/registry/none/v0.1/servers',
+    `${BASE}/no%2Fone/versions`,
+    `${BASE}?limit=0`,
+    '/nowhere',
+  ]
+  const statuses = (headers: Record<string, string>) =>
+    Promise.all(urls.map(async (url) => (await app.inject({ url, headers })).statusCode))
+
+  assert.deepEqual(await statuses({}), [401, 401, 401, 401, 401])
+  const authorization = `Bearer ${await issuer.jwt()}`
+  assert.deepEqual(await statuses({ authorization }), [200, 404, 404, 400, 404])
+  const answer = await app.inject({ url: BASE, headers: { authorization } })
+  assert.equal(answer.headers['cache-control'], 'private, no-cache')
+  assert.equal((await app.inject('/openapi.json')).statusCode, 200)
+})

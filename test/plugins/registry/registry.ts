@@ -1,0 +1,89 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { definePlugin, type Entry, type Fetched, Source, type SyncContext } from 'sallyport'
+import { folder } from '../../kit/folder.js'
+
+/** The least that a server document needs. */
+export const server = (name: string, version: string, more: object = {}) => ({
+  name,
+  version,
+  description: `${name} for tests`,
+  ...more,
+})
+
+export const OFFICIAL = 'io.modelcontextprotocol.registry/official'
+
+/** A version as a registry gives it, with what that registry says of it. */
+export const wrapped = (document: object, official: object, others: object = {}) => ({
+  server: document,
+  _meta: { ...others, [OFFICIAL]: official },
+})
+
+/** A registry over one file, everybody let in. `write` changes the file. */
+export function fileRegistry(t: TestContext, documents: unknown, options: object = {}) {
+  const path = join(folder(t), 'servers.json')
+  const write = (value: unknown): void =>
+    writeFileSync(path, typeof value === 'string' ? value : JSON.stringify(value))
+  write(documents)
+  return {
+    path,
+    write,
+    list: registryOf([{ use: 'source/file', with: { name: 'main', path, watch: false } }], ['main'], options),
+  }
+}
+
+export const registryOf = (
+  entries: readonly Entry[],
+  sources: readonly string[],
+  options: object = {},
+): Entry[] => [
+  { use: 'internal/server', with: { address: '127.0.0.1:0' } },
+  { use: 'auth/anonymous' },
+  ...entries,
+  {
+    use: 'registry/catalogue',
+    with: { registries: [{ name: 'default', sources }], stateDirectory: null, ...options },
+  },
+  { use: 'registry/openapi', with: { anonymous: true } },
+  { use: 'registry/api', with: { anonymous: true } },
+]
+
+type Act = (context: SyncContext) => Promise<Fetched>
+
+/** A source that does what the test says. */
+export function acting(name: string, act: Act, every?: number) {
+  return definePlugin({
+    name: `acting/${name}`,
+    api: 1,
+    provides: [Source],
+    setup: (gateway) => gateway.provide(Source, { name, place: `test ${name}`, every, fetch: act }),
+  })
+}
+
+/** The internal port below `/internal` of the main one, for tests that open no socket. */
+export const inside = definePlugin({
+  name: 'inside',
+  api: 1,
+  setup({ http, internal }) {
+    http.all('/internal/*', async ({ method, url }, reply) => {
+      const answer = await internal.inject({ method: method as 'GET', url: url.replace('/internal', '') })
+      return reply.code(answer.statusCode).type('application/json').send(answer.body)
+    })
+  },
+})
+
+export const payload = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value))
+
+export const BASE = '/registry/default/v0.1/servers'
+
+export interface ListBody {
+  readonly servers: readonly {
+    readonly server: { readonly name: string; readonly version: string }
+    readonly _meta: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  }[]
+  readonly metadata: { readonly count: number; readonly nextCursor?: string }
+}
+
+export const idsIn = ({ servers }: ListBody): string[] =>
+  servers.map(({ server: { name, version } }) => `${name}@${version}`)
