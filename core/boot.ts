@@ -10,8 +10,9 @@ import { Health, type HealthState } from './contracts/health.js'
 import { Listener } from './contracts/listener.js'
 import { PublicPath } from './contracts/public-path.js'
 import { Telemetry } from './contracts/telemetry.js'
-import { ConfigError } from './errors.js'
-import type { Addresses } from './gateway.js'
+import { within } from './deadline.js'
+import { ConfigError, GatewayError } from './errors.js'
+import type { Addresses, Dispatch } from './gateway.js'
 import type { Answers } from './http/answers.js'
 import { behind, createInternal, createMain } from './http/app.js'
 import { Gate } from './http/gate.js'
@@ -47,7 +48,10 @@ const GATE_DEADLINE = 15_000
 /** Loads a list and finds everything that is wrong with it, without setting anything up. */
 export async function planList(list: List, context: BootContext): Promise<PlannedScope> {
   const planner = new Planner(new Loader(context.catalogue, context.folder), context.locate ?? pathText)
-  const plan = await planner.plan(list)
+  const limit = context.limits?.start ?? STEP_LIMITS.start
+  const late = (): Error =>
+    new GatewayError('PLUGIN_LATE', `the plugins were not loaded within ${limit / 1000} s`)
+  const plan = await within(limit, planner.plan(list), late, context.signal)
   // With an entry missing, complaints about what it would have provided are noise.
   if (planner.problems.length === 0) planner.checkCapabilities(plan)
   if (planner.problems.length > 0) throw new ConfigError(planner.problems)
@@ -83,7 +87,7 @@ export class Booted {
   private readonly observation: Observation
   private readonly gate: Gate
   private readonly answers: Answers
-  private readonly publicRoutes: readonly string[]
+  private readonly publicRoutes: () => readonly string[]
   readonly takesUpgrades: () => boolean
   private readonly house: House
   private state: 'starting' | 'ready' | 'stopping' = 'starting'
@@ -91,7 +95,10 @@ export class Booted {
   constructor(private readonly context: BootContext) {
     const { log, folder, limits, signal } = context
     this.lifecycle = new Lifecycle(log, { ...STEP_LIMITS, ...limits }, signal ?? new AbortController().signal)
-    const meter = createMeter(this.whenComplete(() => this.container.many(Telemetry)))
+    const meter = createMeter(
+      this.whenComplete(() => this.container.many(Telemetry)),
+      (error) => log.warn({ err: error }, 'a metric could not be told'),
+    )
     this.observation = new Observation(
       meter,
       log,
@@ -104,7 +111,7 @@ export class Booted {
     this.publicRoutes = publicRoutes
     this.takesUpgrades = takesUpgrades
     this.internal = createInternal(log)
-    const dispatch = app.inject.bind(app)
+    const dispatch: Dispatch = (request) => this.dispatch(request)
     this.house = {
       log,
       folder,
@@ -127,10 +134,13 @@ export class Booted {
     const wings: Wing[] = []
     await this.furnish(plan, new Wing(this.house, '', this.container, this.app, this.gate), wings)
     this.house.complete = true
-    await Promise.all([this.app.ready(), this.internal.ready()])
+    const bolt = async (): Promise<void> =>
+      void (await Promise.all([this.app.ready(), this.internal.ready()]))
+    await this.lifecycle.step('setup', { id: 'routes', required: true, run: bolt })
     for (const wing of wings) this.openGate(wing)
     await this.lifecycle.run('start')
-    this.context.log.info({ routes: this.publicRoutes }, 'these routes need no credentials')
+    const paths = [...new Set(wings.flatMap(publicPathsOf))]
+    this.context.log.info({ routes: this.publicRoutes(), paths }, 'these need no credentials')
   }
 
   private async furnish(plan: PlannedScope, wing: Wing, wings: Wing[]): Promise<void> {
@@ -158,15 +168,21 @@ export class Booted {
     const { plugin, options, required } = entry
     const gateway = wing.gatewayFor(entry)
     const id = wing.path === '' ? entry.id : `${wing.path} ${entry.id}`
-    // The kernel passes what the plugin's own schema returned, which is what `setup` is typed for.
-    await this.lifecycle.step('setup', { id, required, run: () => plugin.setup(gateway, options as never) })
+    const run = async (): Promise<void> => {
+      // The kernel passes what the plugin's own schema returned, which is what `setup` is typed for.
+      await plugin.setup(gateway, options as never)
+      // What it registered with Fastify is its work too, and counts in its time.
+      await Promise.all([wing.http.after(), this.internal.after()])
+    }
+    await this.lifecycle.step('setup', { id, required, run })
   }
 
-  private openGate({ container, gate, path }: Wing): void {
+  private openGate(wing: Wing): void {
+    const { container, gate } = wing
     gate.open({
       guards: container.many(Guard),
       authenticators: container.many(Authenticator),
-      publicPaths: new PublicPaths(container.many(PublicPath).map((open) => path + open)),
+      publicPaths: new PublicPaths(publicPathsOf(wing)),
       challenge: container.one(Challenge),
       deadline: this.context.gateDeadline ?? GATE_DEADLINE,
     })
@@ -192,7 +208,13 @@ export class Booted {
     this.app.routing(request, response)
   }
 
+  private async dispatch(request: Parameters<Dispatch>[0]): ReturnType<Dispatch> {
+    if (!this.house.complete) throw new GatewayError('CONTRACT_BROKEN', 'dispatch answers from onStart on')
+    return this.inFlight.during(this.app.inject(request))
+  }
+
   readonly handleInternal = (request: IncomingMessage, response: ServerResponse): void => {
+    this.inFlight.enter(response)
     this.internal.routing(request, response)
   }
 
@@ -200,7 +222,8 @@ export class Booted {
   async stop(): Promise<void> {
     this.leave()
     await this.lifecycle.stop()
-    await Promise.all([this.app.close(), this.internal.close()])
+    for (const app of [this.app, this.internal])
+      await this.lifecycle.end({ id: 'routes', run: () => app.close() })
     this.container.clear()
   }
 
@@ -218,6 +241,9 @@ export class Booted {
     }
   }
 }
+
+const publicPathsOf = ({ container, path }: Wing): string[] =>
+  container.many(PublicPath).map((open) => `${path}${open}`)
 
 /** Whether anybody in the list, in any scope, watches requests. */
 function observes({ items }: PlannedScope): boolean {

@@ -14,8 +14,6 @@ export interface One<T> extends Handle<T> {
 /** A capability that any number may provide, kept in list order: the outer scope's first. */
 export interface Many<T> extends Handle<T> {
   readonly kind: 'many'
-  /** It watches and decides nothing, so an entry that provides nothing else may fail without stopping the boot. */
-  readonly observer: boolean
   /** It speaks of the whole process: what a scope provides is seen outside it too. */
   readonly shared: boolean
 }
@@ -29,7 +27,6 @@ export function one<T>(name: string): One<T> {
   return { kind: 'one', name, token: tokenOf(name) }
 }
 
-export function many<T>(name: string, traits: { observer?: boolean; shared?: boolean } = {}): Many<T> {
-  const { observer = false, shared = false } = traits
-  return { kind: 'many', name, token: tokenOf(name), observer, shared }
+export function many<T>(name: string, { shared = false }: { shared?: boolean } = {}): Many<T> {
+  return { kind: 'many', name, token: tokenOf(name), shared }
 }

@@ -24,3 +24,13 @@ export async function within<T>(
 /** What may be answered at once or later: only the latter costs a turn of the event loop. */
 export const isPromise = <T>(answer: T | PromiseLike<T>): answer is PromiseLike<T> =>
   typeof (answer as { then?: unknown } | null | undefined)?.then === 'function'
+
+/** Runs what only watches: whether it throws or rejects, nobody else notices. */
+export function harmless(watch: () => unknown, failed: (error: unknown) => void): void {
+  try {
+    const answer = watch()
+    if (isPromise(answer)) answer.then(undefined, failed)
+  } catch (error) {
+    failed(error)
+  }
+}

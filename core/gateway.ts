@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Logger } from 'pino'
 import type { Capability, Many, One } from './capability.js'
 import type { Scrubber } from './log/scrubber.js'
@@ -58,6 +58,6 @@ export interface Gateway {
 }
 
 /** How an outer end other than a socket reaches the list: through `http`, without a listener. */
-export type Dispatch = FastifyInstance['inject']
+export type Dispatch = (request: InjectOptions | string) => Promise<LightMyRequestResponse>
 
 export type { Capability }

@@ -23,14 +23,18 @@ interface Step {
 export class Lifecycle {
   private readonly steps: Record<'start' | 'ready' | 'stop', Step[]> = { start: [], ready: [], stop: [] }
 
+  private stopping = false
+
   constructor(
     private readonly log: Logger,
     private readonly limits: StepLimits,
     private readonly signal: AbortSignal,
   ) {}
 
+  /** A plugin that comes late, after its own deadline, finds the gateway stopping: what it opened is closed at once. */
   add(phase: 'start' | 'ready' | 'stop', step: Step): void {
-    this.steps[phase].push(step)
+    if (!this.stopping) this.steps[phase].push(step)
+    else if (phase === 'stop') void this.end(step)
   }
 
   /** Runs one step under its deadline. What goes wrong names the plugin and the step. */
@@ -52,12 +56,16 @@ export class Lifecycle {
 
   /** Runs every stop step, last first. One that fails is logged: it must not keep the others from running. */
   async stop(): Promise<void> {
-    for (const { id, run } of this.steps.stop.splice(0).reverse()) {
-      try {
-        await within(this.limits.stop, runNow(run, {}), () => new Error(this.late('stop')))
-      } catch (error) {
-        this.log.error({ plugin: id, err: failed(id, 'stop', error) }, 'a plugin did not stop cleanly')
-      }
+    this.stopping = true
+    for (const step of this.steps.stop.splice(0).reverse()) await this.end(step)
+  }
+
+  /** A step of the kernel's own at the end: it is not waited for without end either. */
+  async end({ id, run }: Pick<Step, 'id' | 'run'>): Promise<void> {
+    try {
+      await within(this.limits.stop, runNow(run, {}), () => new Error(this.late('stop')))
+    } catch (error) {
+      this.log.error({ plugin: id, err: failed(id, 'stop', error) }, 'a plugin did not stop cleanly')
     }
   }
 

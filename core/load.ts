@@ -18,7 +18,12 @@ export class Loader {
 
   async load(use: string | Plugin): Promise<Loaded> {
     if (typeof use !== 'string') return check(use, 'the given object')
-    const builtIn = this.catalogue[use]
+    const builtIn = Object.hasOwn(this.catalogue, use) ? this.catalogue[use] : undefined
+    if (builtIn === undefined && !isPath(use) && !isPackage(use)) {
+      return {
+        problem: { message: 'expected a built-in name, a package, or a path that starts with ./, ../ or /' },
+      }
+    }
     try {
       const module: unknown = builtIn === undefined ? await this.importForeign(use) : await builtIn()
       return checkModule(module, use)
@@ -44,11 +49,8 @@ export class Loader {
         message: `"${use}" is TypeScript, which this Node does not run: build it, or use Node 22.18 or newer`,
       }
     }
-    if (
-      code === 'ERR_MODULE_NOT_FOUND' ||
-      code === 'ERR_INVALID_MODULE_SPECIFIER' ||
-      code === 'ERR_UNSUPPORTED_DIR_IMPORT'
-    ) {
+    if (code === 'ERR_UNSUPPORTED_DIR_IMPORT') return { message: `"${use}" is a folder: name the file in it` }
+    if (code === 'ERR_MODULE_NOT_FOUND' || code === 'ERR_INVALID_MODULE_SPECIFIER') {
       const missing = /Cannot find (?:package|module) '([^']+)'/.exec(message)?.[1]
       const itself =
         missing === undefined || missing === packageOf(use) || missing === resolve(this.folder, use)
@@ -64,6 +66,9 @@ export class Loader {
   }
 }
 
+// No `node:fs`, no `data:`, no control character that would break a line of the log.
+const isPackage = (use: string): boolean => /^(?:@[\w.~-]+\/)?[\w~-][\w.~-]*(?:\/[\w.~-]+)*$/.test(use)
+
 const packageOf = (use: string): string =>
   use
     .split('/')
@@ -73,7 +78,9 @@ const packageOf = (use: string): string =>
 const isPath = (use: string): boolean => /^\.{0,2}[/\\]/.test(use) || isAbsolute(use)
 
 function checkModule(module: unknown, use: string): Loaded {
-  const { default: plugin } = module as { default?: unknown }
+  const { default: exported } = module as { default?: unknown }
+  // A TypeScript build to CommonJS puts its default export one level deeper.
+  const plugin = isCompiledDefault(exported) ? exported.default : exported
   if (plugin === undefined) {
     return {
       problem: {
@@ -83,6 +90,9 @@ function checkModule(module: unknown, use: string): Loaded {
   }
   return check(plugin, `the default export of "${use}"`)
 }
+
+const isCompiledDefault = (exported: unknown): exported is { default: unknown } =>
+  typeof exported === 'object' && exported !== null && '__esModule' in exported && 'default' in exported
 
 function check(plugin: unknown, what: string): Loaded {
   if (typeof plugin !== 'object' || plugin === null) {

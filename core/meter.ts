@@ -1,4 +1,5 @@
 import type { Instrument, Labels, Telemetry } from './contracts/telemetry.js'
+import { harmless } from './deadline.js'
 
 /** Adds to a counter, sets a gauge, or observes a value. Without an observer in the list it costs nothing. */
 export type Measure = (value: number, labels?: Labels) => void
@@ -13,13 +14,14 @@ export interface Meter {
 const NO_LABELS: Labels = {}
 
 /** One meter for a boot. The observers are asked for at the first measurement: during setup they are not all there. */
-export function createMeter(observers: () => readonly Telemetry[]): Meter {
+export function createMeter(observers: () => readonly Telemetry[], failed: (error: unknown) => void): Meter {
   const make =
     (kind: Instrument['kind']) =>
     (name: string, help: string, labels: readonly string[] = []): Measure => {
       const instrument: Instrument = { kind, name: `sallyport_${name}`, help, labels }
       return (value, values = NO_LABELS) => {
-        for (const observer of observers()) observer.measure(instrument, value, values)
+        for (const observer of observers())
+          harmless(() => observer.measure(instrument, value, values), failed)
       }
     }
   return { counter: make('counter'), gauge: make('gauge'), histogram: make('histogram') }

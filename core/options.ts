@@ -17,9 +17,17 @@ export async function validateOptions(
   const given = written ?? {}
   if (schema === undefined) return withoutOptions(given)
 
-  const result = await schema['~standard'].validate(given)
-  if (result.issues === undefined) return { value: result.value }
-  return { problems: result.issues.flatMap((issue) => describe(issue, schema)) }
+  try {
+    const result = await schema['~standard'].validate(given)
+    if (result.issues === undefined) return { value: result.value }
+    const problems = result.issues.flatMap((issue) => describe(issue, schema))
+    return {
+      problems: problems.length > 0 ? problems : [{ path: [], message: 'these options were not accepted' }],
+    }
+  } catch {
+    // What a foreign schema throws may quote the value it did not like.
+    return { problems: [{ path: [], message: 'the schema of this plugin failed on these options' }] }
+  }
 }
 
 /** The JSON Schema of what an operator may write, when the schema's maker can tell. */

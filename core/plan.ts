@@ -1,10 +1,16 @@
 import type { Capability } from './capability.js'
+import { AuditSink } from './contracts/audit-sink.js'
+import { Health } from './contracts/health.js'
+import { Telemetry } from './contracts/telemetry.js'
 import type { Entry, List, Scope, SettingPath } from './list.js'
 import { isScope } from './list.js'
 import type { Loaded, Loader } from './load.js'
 import { validateOptions } from './options.js'
 import type { Plugin } from './plugin.js'
 import type { Problem } from './problem.js'
+
+// By their own tokens: a plugin's word for it that its capability only watches is worth nothing.
+const OBSERVERS: readonly symbol[] = [AuditSink.token, Telemetry.token]
 
 /** Turns a path in the operator's settings into the place a message names: a flag, or file, line and path. */
 export type Locate = (path: SettingPath) => string
@@ -27,6 +33,7 @@ export const isPlannedScope = (item: PlannedEntry | PlannedScope): item is Plann
 /** What is wrong with a list is collected here while it is read, so that all of it can be told at once. */
 export class Planner {
   readonly problems: Problem[] = []
+  private readonly scopePaths = new Set<string>()
 
   constructor(
     private readonly loader: Loader,
@@ -37,7 +44,8 @@ export class Planner {
     return this.scope(list, '', ['plugins'])
   }
 
-  private async scope(list: List, path: string, at: SettingPath): Promise<PlannedScope> {
+  private async scope(given: List, path: string, at: SettingPath): Promise<PlannedScope> {
+    const list = this.readable(given, at)
     // Every import is under way at once; complaints still come in list order.
     const loading = list.map((item) => (isScope(item) ? undefined : this.loader.load(item.use)))
     const planned: (PlannedEntry | PlannedScope | undefined)[] = []
@@ -53,11 +61,28 @@ export class Planner {
     return { path, items: planned.filter((item) => item !== undefined) }
   }
 
-  private inner({ scope, plugins }: Scope, outer: string, at: SettingPath): Promise<PlannedScope> {
-    if (!/^(\/[\w.~-]+)+$/.test(scope)) {
-      this.complain([...at, 'scope'], 'expected a path such as "/github": one leading slash, none at the end')
+  /** A program may hand over anything; what is no list of entries is told here, and the rest is looked through. */
+  private readable(given: unknown, at: SettingPath): List {
+    if (!Array.isArray(given)) {
+      this.complain(at, 'expected a list of plugins')
+      return []
     }
-    return this.scope(plugins, outer + scope, [...at, 'plugins'])
+    return given.filter((item: unknown, index): item is Entry | Scope => {
+      const fault = faultOf(item)
+      if (fault !== undefined) this.complain([...at, index], fault)
+      return fault === undefined
+    })
+  }
+
+  private inner({ scope, plugins }: Scope, outer: string, at: SettingPath): Promise<PlannedScope> {
+    const path = outer + scope
+    if (!/^(\/[\w.~-]+)+$/.test(scope) || /\/\.{1,2}(\/|$)/.test(scope)) {
+      this.complain([...at, 'scope'], 'expected a path such as "/github": one leading slash, none at the end')
+    } else if (this.scopePaths.has(path)) {
+      this.complain([...at, 'scope'], `"${path}" is in the list already: a path belongs to one scope`)
+    }
+    this.scopePaths.add(path)
+    return this.scope(plugins, path, [...at, 'plugins'])
   }
 
   private async entry(
@@ -97,14 +122,14 @@ export class Planner {
     const seen = new Map<string, number>()
     for (const [index, item] of planned.entries()) {
       const original = list[index]
-      if (item === undefined || original === undefined) continue
-      const name = isPlannedScope(item) ? item.path : item.id
+      if (item === undefined || original === undefined || isPlannedScope(item) || isScope(original)) continue
+      const name = item.id
       const first = seen.get(name)
       if (first === undefined) {
         seen.set(name, index)
         continue
       }
-      const place = [...at, index, isScope(original) ? 'scope' : original.id === undefined ? 'use' : 'id']
+      const place = [...at, index, original.id === undefined ? 'use' : 'id']
       const before = this.locate([...at, first])
       this.complain(
         place,
@@ -118,7 +143,10 @@ export class Planner {
   }
 
   /** Every requirement has a provider in its scope or outside it, and no `one` has two in the same scope. */
-  checkCapabilities(scope: PlannedScope, outside: readonly Capability[] = []): void {
+  checkCapabilities(
+    scope: PlannedScope,
+    outside: readonly Capability[] = [Health, ...sharedIn(scope)],
+  ): void {
     const entries = scope.items.filter((item): item is PlannedEntry => !isPlannedScope(item))
     const provided = entries.flatMap(({ plugin }) => plugin.provides ?? [])
     const inReach = new Set([...outside, ...provided].map(({ token }) => token))
@@ -153,13 +181,35 @@ export class Planner {
 const article = (name: string): string => `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
 
 const onlyObserves = ({ provides }: Plugin): boolean =>
-  provides !== undefined &&
-  provides.length > 0 &&
-  provides.every((capability) => capability.kind === 'many' && capability.observer)
+  provides !== undefined && provides.length > 0 && provides.every(({ token }) => OBSERVERS.includes(token))
+
+/** What a scope anywhere in the list provides for the whole process. */
+const sharedIn = ({ items }: PlannedScope): Capability[] =>
+  items.flatMap((item) =>
+    isPlannedScope(item)
+      ? sharedIn(item)
+      : (item.plugin.provides ?? []).filter((capability) => capability.kind === 'many' && capability.shared),
+  )
+
+function faultOf(item: unknown): string | undefined {
+  if (typeof item !== 'object' || item === null) return 'expected an entry with `use`, or a scope'
+  const { use, id, required, scope, plugins }: Readonly<Record<string, unknown>> = { ...item }
+  if (scope !== undefined) {
+    return typeof scope === 'string' && Array.isArray(plugins)
+      ? undefined
+      : 'a scope needs a path and `plugins`'
+  }
+  if (typeof use !== 'string' && (typeof use !== 'object' || use === null))
+    return 'expected `use` to name a plugin'
+  if (id !== undefined && typeof id !== 'string') return 'expected `id` to be a text'
+  return required === undefined || typeof required === 'boolean'
+    ? undefined
+    : 'expected `required` to be true or false'
+}
 
 function whereWritten({ origin }: Entry, path: SettingPath, at: SettingPath): SettingPath {
   const [option = '', ...rest] = path
-  const named = origin?.[String(option)]
+  const named = origin !== undefined && Object.hasOwn(origin, option) ? origin[option] : undefined
   if (named !== undefined) return [...named, ...rest]
   const all = origin?.['']
   return all === undefined ? [...at, 'with', ...path] : [...all, ...path]

@@ -1,5 +1,6 @@
 import { type BootContext, type Booted, boot } from './boot.js'
 import type { Listener } from './contracts/listener.js'
+import { ConfigError } from './errors.js'
 import type { Addresses } from './gateway.js'
 import { Door } from './http/sockets.js'
 import type { List } from './list.js'
@@ -30,6 +31,8 @@ export class Running {
   private doors = new Map<string, Door>()
   private busy: Promise<void> = Promise.resolve()
   private stopped = false
+  /** Ends an exchange that is still booting when a stop comes. */
+  private readonly ending = new AbortController()
 
   constructor(
     private booted: Booted,
@@ -59,14 +62,17 @@ export class Running {
   /** Takes no new requests, lets the ones in flight finish, then stops every plugin. */
   stop(drainLimit = this.context.drainLimit ?? DRAIN_LIMIT): Promise<void> {
     this.booted.leave()
+    this.ending.abort(new Error('the gateway was stopped'))
+    for (const door of this.doors.values()) door.shut()
     return this.inTurn(() => this.close(drainLimit))
   }
 
   private async exchange(list: List, context: BootContext): Promise<void> {
-    if (this.stopped) return
+    this.ending.signal.throwIfAborted()
     const old = this.booted
     const before = this.doors
-    const next = await boot(list, context)
+    const { signal = this.ending.signal } = context
+    const next = await boot(list, { ...context, signal: AbortSignal.any([signal, this.ending.signal]) })
     try {
       this.doors = await this.openDoors(next)
       await next.ready(this.addresses)
@@ -83,7 +89,7 @@ export class Running {
     const gone = [...before].filter(([key]) => !this.doors.has(key)).map(([, door]) => door)
     for (const door of gone) door.shut()
     old.leave()
-    await old.inFlight.drain(this.context.drainLimit ?? DRAIN_LIMIT)
+    await old.inFlight.drain(this.context.drainLimit ?? DRAIN_LIMIT, gone.length > 0)
     await closeAll(gone)
     await old.stop()
   }
@@ -92,7 +98,7 @@ export class Running {
     if (this.stopped) return
     this.stopped = true
     for (const door of this.doors.values()) door.shut()
-    await this.booted.inFlight.drain(drainLimit)
+    await this.booted.inFlight.drain(drainLimit, true)
     await closeAll(this.doors.values())
     await this.booted.stop()
   }
@@ -103,8 +109,9 @@ export class Running {
     const opened: Door[] = []
     try {
       for (const listener of listeners) {
+        refuseTwice(doors, listener)
         const standing = this.doors.get(keyOf(listener))
-        const door = standing ?? new Door(listener)
+        const door = standing ?? new Door()
         if (standing === undefined) {
           await door.open(listener)
           opened.push(door)
@@ -136,4 +143,10 @@ export class Running {
 
 async function closeAll(doors: Iterable<Door>): Promise<void> {
   await Promise.all([...doors].map((door) => door.destroy()))
+}
+
+function refuseTwice(doors: ReadonlyMap<string, Door>, listener: Listener): void {
+  if (!doors.has(keyOf(listener))) return
+  const message = 'two entries of the list open it; give one of them another address'
+  throw new ConfigError([{ place: `address ${listener.address}`, message }])
 }

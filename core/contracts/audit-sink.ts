@@ -17,4 +17,4 @@ export interface AuditEvent {
 /** Receives decisions. It must not block: it queues what takes time, and what it throws is logged and dropped. */
 export type AuditSink = (event: AuditEvent) => void
 
-export const AuditSink = many<AuditSink>('audit sink', { observer: true, shared: true })
+export const AuditSink = many<AuditSink>('audit sink', { shared: true })

@@ -15,4 +15,4 @@ export interface Telemetry {
   measure(instrument: Instrument, value: number, labels: Labels): void
 }
 
-export const Telemetry = many<Telemetry>('telemetry', { observer: true, shared: true })
+export const Telemetry = many<Telemetry>('telemetry', { shared: true })

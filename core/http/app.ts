@@ -3,6 +3,7 @@ import Fastify, {
   type FastifyInstance,
   type FastifyRequest,
   LogController,
+  type RouteOptions,
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import type { Logger } from 'pino'
@@ -24,8 +25,8 @@ interface Main {
   readonly app: FastifyInstance
   readonly gate: Gate
   readonly answers: Answers
-  /** `METHOD path` of every route that asks nobody for credentials. */
-  readonly publicRoutes: readonly string[]
+  /** `METHOD path` of every route that asks nobody for credentials, once they are all declared. */
+  readonly publicRoutes: () => readonly string[]
   /** Whether any route takes upgrades, once they are all declared. */
   readonly takesUpgrades: () => boolean
 }
@@ -38,20 +39,26 @@ export function createMain(
   const gate = new Gate()
   const gateOf = (request: FastifyRequest): Gate => request.routeOptions.config[GATE] ?? gate
   const answers = new Answers(gateOf, onRefusal)
-  const publicRoutes: string[] = []
-  let upgrades = false
-  const admit = admission(gateOf)
+  const routes: RouteOptions[] = []
+  const admit = admission(gateOf, answers.error)
   const app = createApp(log, answers, admit)
 
   app.decorateRequest('identity', undefined)
   app.decorateRequest('credentials')
-  app.addHook('onRoute', ({ method, url, config }) => {
-    if (config?.public === true) publicRoutes.push(`${String(method)} ${url}`)
-    upgrades ||= config?.upgrades === true
-  })
+  // The options themselves: a later hook may still change them.
+  app.addHook('onRoute', (route) => void routes.push(route))
   app.addHook('onRequest', admit)
   app.register(behind, { gate, answers })
-  return { app, gate, answers, publicRoutes, takesUpgrades: () => upgrades }
+  return {
+    app,
+    gate,
+    answers,
+    publicRoutes: () =>
+      routes
+        .filter(({ config }) => config?.public === true)
+        .map(({ method, url }) => `${String(method)} ${url}`),
+    takesUpgrades: () => routes.some(({ config }) => config?.upgrades === true),
+  }
 }
 
 /** Puts everything declared in a Fastify context behind one gate: its routes, and what it does not know. */
@@ -89,7 +96,9 @@ function createApp(log: Logger, answers: Answers, admit: ReturnType<typeof admis
     rewriteUrl: ({ url = '' }) => routedTarget(url),
     // An absolute target without a host reaches no hook, so it is brought to the gate by hand.
     frameworkErrors: (error, request, reply) =>
-      admit(request, reply, (refusal) => answers.error(refusal ?? error, request, reply)),
+      admit(request, reply, () => answers.error(error, request, reply)),
+    // A plugin that replaced it would answer refusals, and those of other plugins too.
+    allowErrorHandlerOverride: false,
   })
   app.setErrorHandler(answers.error)
   return app

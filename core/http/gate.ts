@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator, Rejection, Verdict } from '../contracts/authenticator.js'
 import type { Challenge } from '../contracts/challenge.js'
 import type { Guard } from '../contracts/guard.js'
+import type { Identity } from '../contracts/identity.js'
 import { isPromise, within } from '../deadline.js'
 import { GatewayError, Refusal, type RefusalReason } from '../errors.js'
 import { credentialsOf } from './credentials.js'
@@ -38,7 +39,7 @@ export class Gate {
   admit(request: FastifyRequest, isPublic: boolean): Promise<void> | undefined {
     const { keepers } = this
     if (keepers === undefined)
-      throw new Refusal(503, 'STARTING', 'the gateway is not open yet', { retryAfter: 1 })
+      throw new Refusal(503, 'STARTING', 'the gateway is not open', { retryAfter: 1 })
     return this.guard(keepers, request, isPublic, 0)
   }
 
@@ -50,7 +51,7 @@ export class Gate {
   ): Promise<void> | undefined {
     const { guards } = keepers
     for (let index = from; index < guards.length; index++) {
-      const answer = sure(() => guards[index]?.(request))
+      const answer = guards[index]?.(request)
       if (isPromise(answer)) {
         return waitFor(keepers, answer).then(() => this.guard(keepers, request, isPublic, index + 1))
       }
@@ -69,7 +70,7 @@ export class Gate {
     for (let index = from; index < keepers.authenticators.length; index++) {
       const authenticator = keepers.authenticators[index]
       if (authenticator === undefined) continue
-      const verdict = sure(() => authenticator.authenticate(request))
+      const verdict = authenticator.authenticate(request)
       if (isPromise(verdict)) {
         return waitFor(keepers, verdict).then((late) =>
           accepted(request, authenticator, late, asked)
@@ -83,19 +84,29 @@ export class Gate {
   }
 }
 
+const waitFor = <T>({ deadline }: Keepers, answer: PromiseLike<T>): Promise<T> =>
+  within(deadline, answer, () => new Error(`no answer within ${deadline / 1000} s`))
+
+/** Only a verdict that names somebody and rejects nothing lets a request in; one that is neither is a fault. */
 function accepted(
   request: FastifyRequest,
   { provider }: Authenticator,
   verdict: Verdict,
   asked: Asked[],
 ): boolean {
-  if ('identity' in verdict) {
-    request.identity = verdict.identity
+  const { identity, rejection }: { identity?: unknown; rejection?: unknown } = verdict
+  if (isObject(identity) && rejection === undefined) {
+    request.identity = (verdict as { identity: Identity }).identity
     return true
   }
-  asked.push({ provider, ...verdict.rejection })
+  if (!isObject(rejection) || (identity !== undefined && identity !== null)) {
+    throw new TypeError(`the verdict of "${provider}" is neither an identity nor a rejection`)
+  }
+  asked.push({ provider, ...(verdict as { rejection: Rejection }).rejection })
   return false
 }
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 function refusalFor({ credentials }: FastifyRequest, asked: Asked[], unavailableStatus: 401 | 503): Refusal {
   const reasons = asked.map(({ provider, cause, detail }) => ({
@@ -125,22 +136,6 @@ function refusalFor({ credentials }: FastifyRequest, asked: Asked[], unavailable
 }
 
 /** What is thrown on purpose passes; anything else is a fault of ours and keeps the request out all the same. */
-function sure<T>(ask: () => T): T {
-  try {
-    return ask()
-  } catch (error) {
-    throw shut(error)
-  }
-}
-
-async function waitFor<T>({ deadline }: Keepers, answer: PromiseLike<T>): Promise<T> {
-  try {
-    return await within(deadline, answer, () => new Error(`no answer within ${deadline / 1000} s`))
-  } catch (error) {
-    throw shut(error)
-  }
-}
-
 const shut = (error: unknown): GatewayError =>
   error instanceof GatewayError
     ? error
@@ -149,21 +144,36 @@ const shut = (error: unknown): GatewayError =>
         retryAfter: 5,
       })
 
-/** The hook that stands first on every route. A callback and not a promise: most requests never wait. */
-export function admission(gateOf: (request: FastifyRequest) => Gate) {
-  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+/** Answers a request that may not enter, in place of its route. */
+export type TurnAway = (refusal: GatewayError, request: FastifyRequest, reply: FastifyReply) => void
+
+/**
+ * The hook that stands first on every route. A callback and not a promise: most requests never wait. Who is
+ * turned away is answered here, since an error handler of the route could make something else of it.
+ */
+export function admission(gateOf: (request: FastifyRequest) => Gate, turnAway: TurnAway) {
+  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const { config } = request.routeOptions
     const enter = (): void => {
-      // Only now is the caller told to send its body: one that is refused keeps it.
-      if (request.headers.expect !== undefined && config.forwardsExpect !== true) reply.raw.writeContinue()
+      if (config.forwardsExpect !== true) {
+        reply.header('x-request-id', request.id)
+        letSend(request, reply)
+      }
       done()
     }
+    let waiting: Promise<void> | undefined
     try {
-      const waiting = gateOf(request).admit(request, config.public === true)
-      if (waiting === undefined) enter()
-      else waiting.then(enter, done)
+      waiting = gateOf(request).admit(request, config.public === true)
     } catch (error) {
-      done(error as Error)
+      turnAway(shut(error), request, reply)
+      return
     }
+    if (waiting === undefined) enter()
+    else waiting.then(enter, (error: unknown) => turnAway(shut(error), request, reply))
   }
+}
+
+/** Only now is the caller told to send its body: one that is refused keeps it. HTTP/1.0 knows no such word. */
+function letSend({ headers, raw }: FastifyRequest, reply: FastifyReply): void {
+  if (headers.expect !== undefined && raw.httpVersionMinor > 0) reply.raw.writeContinue()
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AuditEvent, AuditSink } from '../contracts/audit-sink.js'
+import { harmless } from '../deadline.js'
 import type { Refusal } from '../errors.js'
 import type { Meter } from '../meter.js'
 
@@ -79,13 +80,8 @@ export class Observation {
       route: routeOf(request),
       ...decision,
     }
-    for (const sink of sinks) {
-      try {
-        sink(event)
-      } catch (error) {
-        this.log.warn({ err: error }, 'an audit sink failed')
-      }
-    }
+    const failed = (error: unknown): void => this.log.warn({ err: error }, 'an audit sink failed')
+    for (const sink of sinks) harmless(() => sink(event), failed)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { ConfigError } from '../errors.js'
 
 /** Paths that need no credentials, judged on the route that matched and the parameters its handler will see. */
 export class PublicPaths {
@@ -6,6 +7,11 @@ export class PublicPaths {
 
   constructor(paths: readonly string[]) {
     this.paths = paths.map(segmentsOf)
+    // No segment at all would be a prefix of everything.
+    if (this.paths.some((path) => path.length === 0)) {
+      const message = 'an empty public path would open everything: use anonymous mode for that'
+      throw new ConfigError([{ place: 'public paths', message }])
+    }
   }
 
   get any(): boolean {
@@ -22,7 +28,9 @@ export class PublicPaths {
 const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '')
 
 /** No handler runs for an unknown path, so the words of the URL may be taken as they are. */
-const askedFor = ({ url }: FastifyRequest): string[] => segmentsOf(url.split('?', 1)[0] ?? '')
+const askedFor = ({ url }: FastifyRequest): string[] => segmentsOf(pathOf(url))
+
+const pathOf = (target: string): string => target.split('?', 1)[0] ?? ''
 
 /**
  * The route's own path with its parameters put in. A value that holds a slash stays one segment, as it is
@@ -34,7 +42,7 @@ function matched(request: FastifyRequest): string[] | undefined {
   const params = request.params as Readonly<Record<string, string>>
   const concrete: string[] = []
   for (const segment of segmentsOf(url)) {
-    if (segment === '*') return plainRest(concrete, params['*'])
+    if (segment === '*') return plainRest(concrete, params['*'], request.originalUrl)
     const value = segment.startsWith(':') ? params[segment.slice(1)] : segment
     // A template of several parameters in one segment, or with a pattern: nobody can say what it stands for.
     if (value === undefined) return undefined
@@ -44,8 +52,9 @@ function matched(request: FastifyRequest): string[] | undefined {
 }
 
 // A wildcard's handler may read its rest in its own way, so only a rest that can be read in one way counts.
-const plainRest = (before: readonly string[], rest: string | undefined): string[] | undefined => {
-  const segments = (rest ?? '').split('/')
+// An escape or a fragment is enough to doubt it: the handler may go by the text and not by what was decoded.
+function plainRest(before: readonly string[], rest = '', asked: string): string[] | undefined {
+  const segments = rest.split('/')
   const plain = segments.every((segment) => /^[\w~-][\w.~-]*$/.test(segment))
-  return plain ? [...before, ...segments] : undefined
+  return plain && !/[%#]/.test(pathOf(asked)) ? [...before, ...segments] : undefined
 }

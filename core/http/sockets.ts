@@ -22,13 +22,10 @@ export class Door {
   private readonly sockets = new Set<Socket>()
   private inside = 0
 
-  constructor(listener: Listener) {
-    const answer = (request: IncomingMessage, response: ServerResponse): void =>
-      this.handler(request, response)
+  constructor() {
+    const answer: Handler = (request, response) => this.handler(request, response)
     this.server = createServer({
       maxHeaderSize: MAX_HEADER_SIZE,
-      headersTimeout: listener.headersTimeout ?? HEADERS_TIMEOUT,
-      keepAliveTimeout: listener.keepAliveTimeout ?? KEEP_ALIVE_TIMEOUT,
       connectionsCheckingInterval: 5_000,
       // A long upload is no fault. A body that never ends is bounded where it is read.
       requestTimeout: 0,
@@ -38,6 +35,7 @@ export class Door {
     this.server.on('checkContinue', answer)
     this.server.on('clientError', refuseGarbage)
     this.countSockets()
+    this.spareTheSending()
   }
 
   async open({ address }: Listener): Promise<void> {
@@ -53,9 +51,11 @@ export class Door {
   }
 
   /** From the next request on, this list answers. */
-  adopt({ maxConnections }: Listener, handler: Handler, upgrades = false): void {
+  adopt(listener: Listener, handler: Handler, upgrades = false): void {
     this.handler = handler
-    this.maxConnections = maxConnections ?? Number.POSITIVE_INFINITY
+    this.maxConnections = listener.maxConnections ?? Number.POSITIVE_INFINITY
+    this.server.headersTimeout = listener.headersTimeout ?? HEADERS_TIMEOUT
+    this.server.keepAliveTimeout = listener.keepAliveTimeout ?? KEEP_ALIVE_TIMEOUT
     if (upgrades) takeUpgrades(this.server, (request, response) => this.handler(request, response))
     else ignoreUpgrades(this.server)
   }
@@ -77,6 +77,19 @@ export class Door {
     // Not only what Node knows of: an upgraded socket is no longer among its connections.
     for (const socket of this.sockets) socket.destroy()
     await this.closed
+  }
+
+  /**
+   * Node takes a connection for idle as soon as its answer was handed over, and on closing would cut off what
+   * a slow client has not read yet. `close` goes by this method too.
+   */
+  private spareTheSending(): void {
+    const closeIdle = this.server.closeIdleConnections.bind(this.server)
+    this.server.closeIdleConnections = () => {
+      const busy = (socket: Socket): boolean => socket.writableLength > 0 || messageOf(socket) !== null
+      if (![...this.sockets].some((socket) => socket.writableLength > 0)) closeIdle()
+      else for (const socket of this.sockets) if (!busy(socket)) socket.destroy()
+    }
   }
 
   /** Stands between the port and Node's reader of HTTP: whoever finds the house full is told so. */
@@ -147,9 +160,12 @@ function answerPlainly(socket: Socket, status: string, error: string, sentence: 
   )
 }
 
-/** Bytes that are no HTTP never reach a list, so they are answered here. */
+/** The answer that a connection is sending. Node tells it to nobody, and an error or a stop has to know. */
+const messageOf = (socket: Socket): ServerResponse | null => Reflect.get(socket, '_httpMessage') ?? null
+
+/** Bytes that are no HTTP never reach a list, so they are answered here; but never in the middle of an answer. */
 function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  if (error.code === 'ECONNRESET' || !socket.writable || messageOf(socket)?.headersSent === true) {
     socket.destroy()
     return
   }

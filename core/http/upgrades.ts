@@ -8,10 +8,17 @@ import type { Handler } from './sockets.js'
  */
 export function takeUpgrades(server: Server, answer: Handler): void {
   server.removeAllListeners('upgrade')
+  const readOnce = new WeakSet<Duplex>()
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy())
-    if (isWebSocket(request)) enter(answer, request, socket, head)
-    else readAgain(server, request, socket, head)
+    // An earlier request of this connection still waits for its answer, and there is one socket for both.
+    if (Reflect.get(socket, '_httpMessage')) socket.destroy()
+    else if (isWebSocket(request)) enter(answer, request, socket, head)
+    else {
+      // Each further reader of a connection adds to it, so the second is the last.
+      readAgain(server, request, socket, head, readOnce.has(socket))
+      readOnce.add(socket)
+    }
   })
 }
 
@@ -30,16 +37,12 @@ function enter(answer: Handler, request: IncomingMessage, socket: Duplex, head: 
   if (head.length > 0) socket.unshift(head)
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
-  try {
-    // `assignSocket` asks for a net.Socket, which every socket of an HTTP server over TCP is.
-    response.assignSocket(request.socket)
-  } catch {
-    // An earlier request of this connection still waits for its answer.
-    socket.destroy()
-    return
-  }
+  // `assignSocket` asks for a net.Socket, which every socket of an HTTP server over TCP is.
+  response.assignSocket(request.socket)
   response.on('finish', () => {
     response.detachSocket(request.socket)
+    // Detached, it would never hear that the socket closed.
+    response.emit('close')
     socket.end()
   })
   answer(request, response)
@@ -51,7 +54,13 @@ const NOT_READ_AGAIN = new Set(['upgrade', 'http2-settings', 'connection'])
  * A server may ignore `Upgrade`, and clients that ask for h2c (Java's among them) count on it, with bodies too.
  * Node has let go of the connection by now, so the request is put back without the header and read once more.
  */
-function readAgain(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+function readAgain(
+  server: Server,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  last: boolean,
+): void {
   const { method, url, httpVersion, rawHeaders, headers } = request
   const lines = [`${method} ${url} HTTP/${httpVersion}`]
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -62,7 +71,8 @@ function readAgain(server: Server, request: IncomingMessage, socket: Duplex, hea
     .split(',')
     .map((token) => token.trim())
     .filter((token) => token !== '' && !NOT_READ_AGAIN.has(token.toLowerCase()))
-  if (kept.length > 0) lines.push(`Connection: ${kept.join(', ')}`)
+  if (last) lines.push('Connection: close')
+  else if (kept.length > 0) lines.push(`Connection: ${kept.join(', ')}`)
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]))
   server.emit('connection', socket)
 }

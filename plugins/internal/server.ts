@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { definePlugin, Health, type HealthState, Listener } from 'sallyport'
+import { definePlugin, Health, type HealthState, Listener, listenAddress } from 'sallyport'
 import { z } from 'zod'
 
 export default definePlugin({
@@ -9,11 +9,7 @@ export default definePlugin({
   summary: 'Opens the internal port with `/health`, `/readiness` and `/version`.',
   provides: [Listener],
   options: z.strictObject({
-    address: z
-      .string()
-      .regex(/^.+:\d+$/, 'expected HOST:PORT')
-      .default('127.0.0.1:8081')
-      .describe('`HOST:PORT` of the internal server'),
+    address: listenAddress().default('127.0.0.1:8081').describe('`HOST:PORT` of the internal server'),
   }),
 
   setup(gateway, { address }) {

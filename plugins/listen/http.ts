@@ -1,4 +1,4 @@
-import { definePlugin, Listener } from 'sallyport'
+import { definePlugin, Listener, listenAddress } from 'sallyport'
 import { z } from 'zod'
 
 export default definePlugin({
@@ -7,10 +7,7 @@ export default definePlugin({
   summary: 'Opens the main port.',
   provides: [Listener],
   options: z.strictObject({
-    address: z
-      .string()
-      .regex(/^.+:\d+$/, 'expected HOST:PORT')
-      .describe('`HOST:PORT`; port 0 takes a free one'),
+    address: listenAddress().describe('`HOST:PORT`; port 0 takes a free one'),
     maxConnections: z.int().positive().optional().describe('sockets open at once; further ones are closed'),
     headersTimeout: z
       .int()

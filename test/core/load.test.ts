@@ -127,7 +127,6 @@ test('wrong options are told all at once, with their place and a suggestion, and
   assert.deepEqual(
     problems.map(({ place, suggestion }) => [place, suggestion]),
     [
-      ['plugins[0].with.allowed (guard/origin)', undefined],
       ['plugins[0].with.alowed (guard/origin)', 'allowed'],
       ['listen.at (listen/http)', undefined],
       ['plugins[1].with.headersTimeout (listen/http)', undefined],
