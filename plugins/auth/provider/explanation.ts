@@ -36,11 +36,7 @@ async function jwtFindings(
   // A token of another issuer is judged by nothing else: its keys are not this provider's.
   if (!issuer.holds && claims['iss'] !== undefined) return [issuer]
   const found = [
-    {
-      about: 'typ',
-      holds: !isOtherKind(jwt, accessTokensOnly),
-      detail: typ === undefined ? 'missing' : quoted(typ),
-    },
+    typeFinding(typ, isOtherKind(jwt, accessTokensOnly)),
     { about: 'alg', holds: isAllowedAlgorithm(alg), detail: quoted(alg) },
   ]
   if (ring === undefined) return [...found, ...claimFindings(claims, policy)]
@@ -52,6 +48,14 @@ async function jwtFindings(
     { about: 'signature', holds: 'claims' in local, detail },
     ...claimFindings(claims, policy),
   ]
+}
+
+function typeFinding(typ: unknown, isOther: boolean): Finding {
+  const written = typ === undefined ? 'missing' : quoted(typ)
+  const detail = isOther
+    ? `${written}: not an access token by its type, or by claims that only an ID token or event has`
+    : written
+  return { about: 'typ', holds: !isOther, detail }
 }
 
 function keyFindings(kid: unknown, { ids, trouble }: KeyRing): readonly Finding[] {

@@ -57,7 +57,11 @@ export function setUpProvider(gateway: Gateway, settings: ProviderSettings): voi
 
   gateway.provide(Authenticator, authenticator(verifier))
   gateway.provide(ResourceMetadata, { authorization_servers: [common.issuerUrl] })
-  gateway.provide(Health, { name: gateway.id, check: () => worst(ring?.health(), introspector?.health()) })
+  const { id, scope } = gateway
+  gateway.provide(Health, {
+    name: scope === '' ? id : `${scope} ${id}`,
+    check: () => worst(ring?.health(), introspector?.health()),
+  })
 }
 
 /** The door of a verifier: a token that is known is answered at once. */

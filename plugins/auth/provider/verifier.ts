@@ -29,7 +29,7 @@ const LONGEST_WAIT = 5000
 
 /** Judges the tokens of one provider. What was verified or told is remembered, so most tokens cost a look-up. */
 export class TokenVerifier {
-  private readonly accepted = new RememberedVerdicts(10_000)
+  private readonly accepted = new RememberedVerdicts(5000)
   // In a room of their own: made-up tokens must not drive out the good ones.
   private readonly refused = new RememberedVerdicts(2000)
   private readonly label: { readonly provider: string }

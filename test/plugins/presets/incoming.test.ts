@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigError, definePlugin, type Entry, isScope, pathText } from 'sallyport'
 import { authSection, incomingEntries } from 'sallyport/presets/incoming'
+import { folder } from '../../kit/folder.js'
 import { booted, closedRoute, issuing } from '../../kit/index.js'
 import { closedPort } from '../../kit/listening.js'
 
@@ -123,4 +124,26 @@ test('the entries can be printed: they are data and nothing else', () => {
   assert.ok(entries.every((entry) => !isScope(entry)))
   assert.deepEqual(structuredClone(entries), entries)
   assert.equal(pathText(entries[0]?.origin?.[''] ?? []), 'auth.oauth.providers[0]')
+})
+
+test('a kind of provider that nobody here knows is a plugin, and gets every field that was written', async (t) => {
+  const own = `
+    import { Authenticator, definePlugin } from 'sallyport'
+    export default definePlugin({
+      name: 'own', api: 1, provides: [Authenticator],
+      options: { '~standard': { version: 1, vendor: 'own', validate: (value) => ({ value }) } },
+      setup: (gateway, { name, password }) => gateway.provide(Authenticator, {
+        provider: name,
+        authenticate: ({ credentials }) => credentials.token === password
+          ? { identity: { provider: name, subject: 'friend', claims: {} } }
+          : { rejection: { kind: 'invalid', cause: 'password' } },
+      }),
+    })`
+  const root = folder(t, { 'own.js': own, 'package.json': '{"type":"module"}' })
+  const providers = [{ name: 'door', type: './own.js', password: 'melon' }]
+  const entries = incomingEntries(authSection.parse({ oauth: { ...oauth, providers } }))
+  const app = await booted(t, [...entries, { use: closedRoute }], { folder: root })
+  const ask = async (token: string) =>
+    (await app.inject({ url: '/closed', headers: { authorization: `Bearer ${token}` } })).statusCode
+  assert.deepEqual([await ask('melon'), await ask('lemon')], [200, 401])
 })

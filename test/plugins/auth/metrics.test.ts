@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { definePlugin, type Instrument, type Labels, Telemetry } from 'sallyport'
+import { booted, closedRoute, issuing } from '../../kit/index.js'
+
+test('key fetches, introspections, remembered tokens and refusals are counted, by provider and cause', async (t) => {
+  const issuer = await issuing(t)
+  const { introspectionUrl } = issuer
+  const counts = new Map<string, number>()
+  const counting = definePlugin({
+    name: 'counting',
+    api: 1,
+    provides: [Telemetry],
+    setup: (gateway) =>
+      gateway.provide(Telemetry, {
+        measure: ({ name }: Instrument, value: number, labels: Labels) => {
+          const key = [name.replace('sallyport_', ''), ...Object.values(labels)].join(' ')
+          counts.set(key, (counts.get(key) ?? 0) + value)
+        },
+      }),
+  })
+  const list = [
+    { use: 'auth/oidc', with: { ...issuer.provider, introspectionUrl } },
+    { use: closedRoute },
+    { use: counting },
+  ]
+  const app = await booted(t, list)
+  const [jwt, opaque] = [await issuer.jwt(), issuer.opaque()]
+  for (const token of [jwt, jwt, jwt, opaque, opaque, 'made-up', await issuer.jwt({ aud: 'x' })]) {
+    await app.inject({ url: '/closed', headers: { authorization: `Bearer ${token}` } })
+  }
+  assert.equal(counts.get('key_fetches_total corp ok'), 1)
+  assert.equal(counts.get('remembered_tokens_total corp'), 3)
+  assert.equal(counts.get('introspections_total corp active'), 1)
+  assert.equal(counts.get('introspections_total corp inactive'), 1)
+  assert.equal(counts.get('refusals_total corp claim:aud'), 1)
+  assert.equal(counts.get('refusals_total corp inactive'), 1)
+  // A label that a caller could choose would be a memory leak and a leak.
+  assert.ok([...counts.keys()].every((key) => !key.includes('made-up')))
+})
