@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type Fetched, UpstreamError } from 'sallyport'
+import { eventually } from '../../kit/captured-log.js'
+import { folder } from '../../kit/folder.js'
+import { booted, recordedLog } from '../../kit/index.js'
+import {
+  acting,
+  BASE,
+  fileRegistry,
+  idsIn,
+  inside,
+  payload,
+  registryOf,
+  server,
+  wrapped,
+} from './registry.js'
+
+const one = server('a.example/one', '1.0.0')
+const two = server('a.example/two', '1.0.0')
+const whole = (...documents: unknown[]): Fetched => ({ kind: 'whole', payloads: [payload(documents)] })
+const sync = { method: 'POST', url: '/internal/sync/main' } as const
+
+/** A list over a source whose answers come one after the other; the last is given for ever. */
+function scripted(answers: readonly (() => Fetched | Promise<Fetched>)[], options: object = {}) {
+  const left = [...answers]
+  const seen: (string | undefined)[] = []
+  const source = acting('main', async ({ bookmark }) => {
+    seen.push(bookmark)
+    const answer = left.length > 1 ? left.shift() : left[0]
+    if (answer === undefined) throw new Error('the script is empty')
+    return answer()
+  })
+  return { list: [...registryOf([{ use: source }], ['main'], options), { use: inside }], seen }
+}
+
+const failing = (error: Error) => () => Promise.reject(error)
+
+test('a sync that fails changes nothing, is told once, and readiness goes on', async (t) => {
+  const { log, lines } = recordedLog()
+  const down = failing(new Error('it is down'))
+  const app = await booted(t, scripted([() => whole(one), down, down]).list, { log })
+
+  for (let times = 0; times < 2; times++) {
+    const answer = await app.inject(sync)
+    assert.equal(answer.statusCode, 502)
+    assert.equal(answer.json().error, 'sync_failed')
+  }
+  assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0'])
+  const readiness = await app.inject('/internal/readiness')
+  assert.equal(readiness.statusCode, 200)
+  assert.deepEqual(readiness.json().checks, {
+    'source main': { status: 'degraded', reason: 'last sync failed: it is down' },
+  })
+  assert.equal(lines.filter(({ msg }) => msg === 'a source could not be read').length, 1)
+})
+
+test('until every source was read once the registry is 503, and so is readiness', async (t) => {
+  let open = (): void => {}
+  const gate = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const late = acting('late', async () => {
+    await gate
+    return whole(two)
+  })
+  const entries = [{ use: acting('quick', async () => whole(one)) }, { use: late }]
+  const app = await booted(t, [...registryOf(entries, ['quick', 'late']), { use: inside }])
+
+  const early = await app.inject(BASE)
+  assert.equal(early.statusCode, 503)
+  assert.equal(early.headers['retry-after'], '5')
+  assert.equal((await app.inject('/registry/none/v0.1/servers')).statusCode, 404)
+  const readiness = await app.inject('/internal/readiness')
+  assert.equal(readiness.statusCode, 503)
+  assert.deepEqual(Object.keys(readiness.json().checks), ['source late'])
+
+  open()
+  const ready = await eventually(async () => {
+    const response = await app.inject(BASE)
+    return response.statusCode === 200 ? response : undefined
+  })
+  assert.deepEqual(idsIn(ready.json()), ['a.example/one@1.0.0', 'a.example/two@1.0.0'])
+  assert.equal((await app.inject('/internal/readiness')).statusCode, 200)
+})
+
+test('the first source that has a name gives all its versions', async (t) => {
+  const own = acting('own', async () => whole(server('a.example/one', '1.0.0')))
+  const far = acting('far', async () => whole(server('a.example/one', '9.0.0'), two))
+  const app = await booted(t, registryOf([{ use: far }, { use: own }], ['own', 'far']))
+  assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0', 'a.example/two@1.0.0'])
+})
+
+test('changes are laid over what is held; what a source deletes is gone from lists and shown to who follows', async (t) => {
+  const dates = { publishedAt: '2024-01-01T00:00:00Z', updatedAt: '2024-01-01T00:00:00Z' }
+  const gone = { status: 'deleted', publishedAt: dates.publishedAt, updatedAt: '2024-03-01T00:00:00Z' }
+  const changes = (...documents: unknown[]): Fetched => ({ kind: 'changes', payloads: [payload(documents)] })
+  const { list } = scripted([
+    () => whole(wrapped(one, dates), wrapped(two, dates)),
+    () => changes(wrapped(two, gone), server('a.example/one', '2.0.0')),
+    () => ({ kind: 'unchanged' }),
+  ])
+  const app = await booted(t, list)
+
+  assert.equal((await app.inject(sync)).json().outcome, 'changed')
+  assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@2.0.0', 'a.example/one@1.0.0'])
+  const latest = (await app.inject(`${BASE}?version=latest`)).json()
+  assert.deepEqual(idsIn(latest), ['a.example/one@2.0.0'])
+  const changed = await app.inject(`${BASE}?updated_since=2024-02-01T00:00:00Z`)
+  assert.deepEqual(idsIn(changed.json()), ['a.example/one@2.0.0', 'a.example/two@1.0.0'])
+  const before = await app.inject(BASE)
+  assert.equal((await app.inject(sync)).json().outcome, 'unchanged')
+  assert.equal((await app.inject(BASE)).headers.etag, before.headers.etag)
+})
+
+test('a document without dates keeps the first it was given for as long as it is the same', async (t) => {
+  const asOf = (day: string, ...documents: unknown[]): Fetched => ({
+    kind: 'whole',
+    payloads: [payload(documents)],
+    asOf: new Date(`${day}T00:00:00Z`),
+  })
+  const { list } = scripted([
+    () => asOf('2024-01-01', one, two),
+    () => asOf('2024-02-02', one, { ...two, title: 'Two' }),
+  ])
+  const app = await booted(t, list)
+  await app.inject(sync)
+  const dates = (await app.inject(BASE))
+    .json()
+    .servers.map(({ _meta }: { _meta: Record<string, { publishedAt: string; updatedAt: string }> }) => {
+      const { publishedAt, updatedAt } = Object.values(_meta)[0] ?? { publishedAt: '', updatedAt: '' }
+      return `${publishedAt.slice(0, 10)} ${updatedAt.slice(0, 10)}`
+    })
+  assert.deepEqual(dates, ['2024-01-01 2024-01-01', '2024-01-01 2024-02-02'])
+})
+
+test('a source where nothing can be taken, or that is no JSON at all, keeps what it had', async (t) => {
+  const bytes = (text: string) => (): Fetched => ({ kind: 'whole', payloads: [Buffer.from(text)] })
+  const nonsense = [
+    '<html><body>gateway timeout</body></html>',
+    '',
+    '[{"name":"a.example/x","version":"1.0.0","description":"x"}',
+    '[{"name":"a.example/x","version":"1.0.0","description":"x"},]',
+    '[] []',
+    '{"servers":[',
+    '"text"',
+    '[{"name":"wrong"}]',
+  ]
+  const { list } = scripted([() => whole(one), ...nonsense.map(bytes)])
+  const app = await booted(t, list)
+  for (const text of nonsense) {
+    assert.equal((await app.inject(sync)).statusCode, 502, text)
+    assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0'], text)
+  }
+})
+
+test('a source that hangs is left behind, and what it brings later goes nowhere', async (t) => {
+  let late: (() => void) | undefined
+  const hanging = () =>
+    new Promise<Fetched>((resolve) => {
+      late = () => resolve(whole(two))
+    })
+  const { list } = scripted([() => whole(one), hanging, () => ({ kind: 'unchanged' })], {
+    syncTimeout: '50ms',
+  })
+  const app = await booted(t, list)
+
+  assert.equal((await app.inject(sync)).statusCode, 502)
+  late?.()
+  assert.equal((await app.inject(sync)).json().outcome, 'unchanged')
+  assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0'])
+})
+
+test('who asks for a sync while one runs gets one that began after', async (t) => {
+  const open: (() => void)[] = []
+  let begun = 0
+  const source = acting('main', async () => {
+    const now = ++begun
+    if (now > 1) await new Promise<void>((resolve) => open.push(resolve))
+    return whole(server('a.example/one', `${now}.0.0`))
+  })
+  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: inside }])
+  const asked = [app.inject(sync), app.inject(sync), app.inject(sync)]
+  await eventually(() => open[0])
+  open[0]?.()
+  await eventually(() => open[1])
+  open[1]?.()
+  await Promise.all(asked)
+  assert.equal(begun, 3)
+  assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@3.0.0'])
+})
+
+test('a failed source is asked again later, and not before it said', async (t) => {
+  const times: number[] = []
+  const busy = new UpstreamError('SOURCE_STATUS', 'busy', { retryAfter: 2 })
+  const source = acting(
+    'main',
+    async () => {
+      times.push(performance.now())
+      if (times.length === 1) throw busy
+      return whole(one)
+    },
+    10,
+  )
+  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: inside }])
+  await eventually(async () => ((await app.inject(BASE)).statusCode === 200 ? true : undefined))
+  const [first = 0, second = 0] = times
+  assert.ok(second - first >= 1_990, `${second - first}`)
+})
+
+test('the last good state comes back when the source is down, with its bookmark', async (t) => {
+  const stateDirectory = folder(t)
+  const good = (): Fetched =>
+    ({ ...whole(wrapped(one, { status: 'deprecated' }), two), bookmark: () => 'mark' }) as Fetched
+  const before = await booted(t, scripted([good], { stateDirectory }).list)
+  const body = (await before.inject(BASE)).body
+
+  const down = scripted([failing(new Error('it is down'))], { stateDirectory })
+  const after = await booted(t, down.list)
+  assert.equal((await after.inject(BASE)).body, body)
+  assert.equal((await after.inject('/internal/readiness')).statusCode, 200)
+  assert.equal((await after.inject('/internal/readiness')).json().checks['source main'].status, 'degraded')
+  assert.equal(down.seen[0], 'mark')
+})
+
+test('a kept state that was damaged or belongs to another place is not served', async (t) => {
+  const stateDirectory = folder(t)
+  await booted(t, scripted([() => whole(one)], { stateDirectory }).list)
+  const [name = ''] = readdirSync(stateDirectory)
+  const path = join(stateDirectory, name)
+  const kept = readFileSync(path, 'utf8')
+  const damaged = [
+    kept.slice(0, -10),
+    kept.slice(0, 40),
+    '',
+    kept.replace('1.0.0', '1.0.1'),
+    kept.replace('"place":"test main"', '"place":"test other"'),
+    `${kept}{}`,
+  ]
+  for (const text of damaged) {
+    writeFileSync(path, text)
+    const app = await booted(t, scripted([failing(new Error('it is down'))], { stateDirectory }).list)
+    assert.equal((await app.inject(BASE)).statusCode, 503, text)
+  }
+  writeFileSync(path, kept)
+  const app = await booted(t, scripted([failing(new Error('it is down'))], { stateDirectory }).list)
+  assert.equal((await app.inject(BASE)).statusCode, 200)
+})
+
+test('the trigger: 404 for an unknown source, nothing for a page in a browser', async (t) => {
+  const { list } = fileRegistry(t, [one])
+  const app = await booted(t, [...list, { use: inside }])
+  assert.equal((await app.inject({ method: 'POST', url: '/internal/sync/other' })).statusCode, 404)
+  assert.equal((await app.inject({ method: 'GET', url: '/internal/sync/main' })).statusCode, 404)
+  assert.equal((await app.inject(sync)).statusCode, 200)
+})
+
+test('names that do not fit stop the start, all of them told', async (t) => {
+  const list = registryOf([{ use: acting('main', async () => whole(one)) }], ['mian'])
+  await assert.rejects(booted(t, list), /no source is called "mian".*did you mean "main"/)
+  const twice = [
+    { use: acting('main', async () => whole(one)) },
+    { use: acting('main', async () => whole(two)), id: 'second' },
+  ]
+  await assert.rejects(booted(t, registryOf(twice, ['main'])), /two sources have this name/)
+})
