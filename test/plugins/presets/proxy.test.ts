@@ -1,0 +1,354 @@
+import assert from 'node:assert/strict'
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { type TestContext, test } from 'node:test'
+import { ProxySettings, proxy } from 'sallyport/presets/proxy'
+import { recordedLog, serving } from '../../kit/booted.js'
+import { issuing } from '../../kit/issuer.js'
+import { listening } from '../../kit/listening.js'
+import { answerTo } from '../forward/raw-target.js'
+
+type Written = Partial<Record<keyof ProxySettings, unknown>>
+
+const settingsOf = (written: Written): ProxySettings =>
+  ProxySettings.parse({ targetUri: 'http://127.0.0.1:9/mcp', ...written })
+
+/** The settings that are complained about. */
+function complaints(written: Written): string[] {
+  const result = ProxySettings.safeParse({ targetUri: 'http://127.0.0.1:9/mcp', ...written })
+  return (result.error?.issues ?? []).map(({ path }) => path.join('.'))
+}
+
+/** A target that answers with the headers it got, and counts. */
+async function echoing(t: TestContext): Promise<{ url: string; readonly hits: number }> {
+  let hits = 0
+  const origin = await listening(t, (request, response) => {
+    hits++
+    response.setHeader('mcp-session-id', 'session')
+    response.end(JSON.stringify({ ...request.headers, url: request.url }))
+  })
+  return {
+    url: `${origin}/mcp`,
+    get hits() {
+      return hits
+    },
+  }
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** One request with headers as they are given, `Host` included. */
+function asking(
+  origin: string,
+  { method = 'GET', path = '/mcp', headers = {}, body = '' } = {} as {
+    method?: string
+    path?: string
+    headers?: Record<string, string | string[]>
+    body?: string
+  },
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(origin, { method, path, headers, agent: false }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+      })
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
+      )
+    })
+    request.on('error', reject)
+    request.end(body)
+  })
+}
+
+async function proxying(t: TestContext, written: Written) {
+  const { log, lines, scrubber } = recordedLog()
+  const running = await serving(t, proxy(settingsOf(written)), { log, scrubber })
+  return { main: running.addresses.main ?? '', lines, running }
+}
+
+const echoed = ({ body }: Answer): Record<string, string> => JSON.parse(body)
+
+test('what two flags make wrong together is told at once, by the flag that is to change', () => {
+  assert.deepEqual(complaints({}), [])
+  assert.deepEqual(complaints({ targetUri: 'http://a/b?c=1' }), ['targetUri'])
+  assert.deepEqual(complaints({ targetUri: 'http://me:secret@a/b' }), ['targetUri'])
+  assert.deepEqual(complaints({ targetUri: 'ftp://a/b' }), ['targetUri'])
+  assert.deepEqual(complaints({ host: '[::1]' }), ['host'])
+  assert.deepEqual(complaints({ allowedOrigins: ['https://a/'] }), ['allowedOrigins'])
+  assert.deepEqual(complaints({ allowedOrigins: ['*'] }), ['allowedOrigins'])
+  assert.deepEqual(complaints({ oidcIssuer: 'https://a' }), ['oidcAudience'])
+  assert.deepEqual(complaints({ oidcIssuer: 'https://a', oidcAnyAudience: true }), [])
+  assert.deepEqual(complaints({ oidcIssuer: 'https://a', oidcAudience: 'b', oidcAnyAudience: true }), [
+    'oidcAnyAudience',
+  ])
+  assert.deepEqual(complaints({ oidcJwksUrl: 'https://a/jwks', oidcIntrospectionUrl: 'https://a/i' }), [
+    'oidcIntrospectionUrl',
+    'oidcJwksUrl',
+  ])
+  assert.deepEqual(complaints({ remoteForwardClaims: [['X-User', 'sub']] }), ['remoteForwardClaims'])
+  assert.deepEqual(complaints({ oidcIssuer: 'https://a', oidcAudience: 'b', oidcClientSecret: 'c' }), [
+    'oidcClientSecret',
+  ])
+})
+
+test('outgoing credentials are not lent to a network that nobody guards (T9)', () => {
+  const lenders: Written[] = [
+    { remoteAuthBearerToken: 'token' },
+    { remoteAuthBearerTokenFile: 'file' },
+    { remoteForwardHeaders: [['X-Key', 'value']] },
+    { remoteForwardHeadersSecret: [['X-Key', 'name']] },
+  ]
+  for (const lender of lenders) {
+    for (const host of ['0.0.0.0', '::', '192.0.2.1', 'gateway.example', '127.0.0.1.example.com', '127.1']) {
+      assert.deepEqual(complaints({ ...lender, host }), ['host'], host)
+      assert.deepEqual(complaints({ ...lender, host, allowUnauthenticated: true }), [])
+      assert.deepEqual(complaints({ ...lender, host, oidcIssuer: 'https://a', oidcAudience: 'b' }), [])
+    }
+    for (const host of ['127.0.0.1', '127.8.9.1', '::1', 'localhost']) {
+      assert.deepEqual(complaints({ ...lender, host }), [], host)
+    }
+  }
+  assert.deepEqual(complaints({ host: '0.0.0.0' }), [])
+})
+
+test('a rebound name or a foreign page gets nothing on a loopback host, on any route (T7, RS-32)', async (t) => {
+  const target = await echoing(t)
+  const issuer = await issuing(t)
+  const { main } = await proxying(t, {
+    targetUri: target.url,
+    oidcIssuer: issuer.url,
+    oidcAudience: issuer.audience,
+    oidcAllowPrivateIp: true,
+  })
+  const { host, port } = new URL(main)
+  const token = { authorization: `Bearer ${await issuer.jwt()}` }
+  const places = [
+    '/mcp',
+    '/',
+    '/health',
+    '/.well-known/oauth-protected-resource',
+    '/.well-known/other',
+    '/%zz',
+  ]
+  const origins = [
+    'null',
+    'https://evil.example',
+    `http://localhost:${port}.evil`,
+    `http://u@localhost:${port}`,
+  ]
+  origins.push('http://localhost', `http://LOCALHOST:${port}`, '')
+
+  for (const path of places) {
+    for (const method of ['GET', 'POST', 'OPTIONS', 'DELETE']) {
+      for (const foreign of ['evil.example', `evil.example:${port}`, `localhost:${port}.evil`, 'localhost']) {
+        const { status } = await asking(main, { method, path, headers: { host: foreign, ...token } })
+        assert.equal(status, 403, `${method} ${path} for ${foreign}`)
+      }
+      for (const origin of origins) {
+        const { status, headers } = await asking(main, { method, path, headers: { host, origin, ...token } })
+        assert.equal(status, 403, `${method} ${path} from ${origin}`)
+        assert.equal(headers['access-control-allow-origin'], undefined)
+      }
+    }
+  }
+  const two = [`http://localhost:${port}`, 'https://evil.example']
+  assert.equal((await asking(main, { headers: { host, ...token, origin: two } })).status, 403)
+  assert.equal(target.hits, 0)
+
+  for (const name of ['localhost', '127.0.0.1', '[::1]']) {
+    for (const scheme of ['http', 'https']) {
+      const headers = { host: `${name}:${port}`, origin: `${scheme}://${name}:${port}`, ...token }
+      const answer = await asking(main, { headers })
+      assert.equal(answer.status, 200, name)
+      assert.equal(echoed(answer)['origin'], headers.origin)
+    }
+  }
+})
+
+test('the host that an absolute request target names is judged too, and so is a second Host (T13)', async (t) => {
+  const target = await echoing(t)
+  const { main } = await proxying(t, { targetUri: target.url })
+  const { host } = new URL(main)
+  const line = async (requestLine: string, hosts: string): Promise<string> =>
+    (await answerTo(main, `${requestLine} HTTP/1.1\r\n${hosts}Connection: close\r\n\r\n`)).line.slice(9, 12)
+
+  assert.equal(await line('GET http://evil.example/mcp', `Host: ${host}\r\n`), '403')
+  assert.equal(await line(`GET http://${host}/mcp`, 'Host: evil.example\r\n'), '403')
+  assert.match(await line('GET /mcp', `Host: ${host}\r\nHost: evil.example\r\n`), /^40[03]$/)
+  assert.equal(await line('GET /mcp', 'Host:\r\n'), '403')
+  assert.equal(await line('GET /mcp', ''), '400')
+  assert.equal(target.hits, 0)
+  assert.equal(await line(`GET http://${host}/mcp`, `Host: ${host}\r\n`), '200')
+})
+
+test('allowed origins replace those of loopback, and a page of theirs can read what it needs (RS-34)', async (t) => {
+  const target = await echoing(t)
+  const issuer = await issuing(t)
+  const page = 'https://app.example.com'
+  const { main } = await proxying(t, {
+    targetUri: target.url,
+    allowedOrigins: [page],
+    oidcIssuer: issuer.url,
+    oidcAudience: issuer.audience,
+    oidcAllowPrivateIp: true,
+  })
+  const preflight = {
+    origin: page,
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'authorization,mcp-session-id',
+  }
+  const shared = ({ headers }: Answer): boolean =>
+    headers['access-control-allow-origin'] === page &&
+    /\bWWW-Authenticate\b.*\bMcp-Session-Id\b/.test(String(headers['access-control-expose-headers'])) &&
+    /\bOrigin\b/.test(String(headers.vary))
+
+  const ahead = await asking(main, { method: 'OPTIONS', headers: preflight })
+  assert.deepEqual([ahead.status, target.hits], [204, 0])
+  assert.equal(ahead.headers['access-control-allow-headers'], 'authorization,mcp-session-id')
+  assert.equal(ahead.headers['access-control-allow-methods'], 'POST')
+  assert.ok(shared(ahead))
+
+  const refused = await asking(main, { method: 'POST', headers: { origin: page } })
+  assert.equal(refused.status, 401)
+  assert.ok(shared(refused))
+
+  const token = `Bearer ${await issuer.jwt()}`
+  const passed = await asking(main, { method: 'POST', headers: { origin: page, authorization: token } })
+  assert.equal(passed.status, 200)
+  assert.ok(shared(passed))
+
+  const plain = await asking(main, { method: 'OPTIONS', headers: { origin: page } })
+  assert.equal(plain.status, 401)
+  const { port } = new URL(main)
+  assert.equal((await asking(main, { headers: { origin: `http://localhost:${port}` } })).status, 403)
+})
+
+test('a host that is not loopback and names no origins says so, and hands no page an answer', async (t) => {
+  const target = await echoing(t)
+  const { main, lines } = await proxying(t, { targetUri: target.url, host: '0.0.0.0' })
+  const answer = await asking(main.replace('0.0.0.0', '127.0.0.1'), {
+    headers: { origin: 'https://evil.example' },
+  })
+
+  assert.equal(answer.status, 200)
+  assert.equal(answer.headers['access-control-allow-origin'], undefined)
+  assert.ok(lines.some(({ level, plugin }) => level === 'warn' && plugin === 'guard/origin'))
+})
+
+test('after incoming validation nothing of the caller goes on that opens a door (T8, RS-33)', async (t) => {
+  const target = await echoing(t)
+  const issuer = await issuing(t)
+  const checked: Written = {
+    targetUri: target.url,
+    oidcIssuer: issuer.url,
+    oidcAudience: issuer.audience,
+    oidcAllowPrivateIp: true,
+  }
+  const token = `Bearer ${await issuer.jwt()}`
+  const headers = {
+    authorization: token,
+    cookie: 'a=b',
+    'proxy-authorization': 'Basic eDp5',
+    forwarded: 'for=me',
+    'x-forwarded-for': '9.9.9.9',
+  }
+  const seen = async (written: Written) => {
+    const { main } = await proxying(t, { ...checked, ...written })
+    return echoed(await asking(main, { headers }))
+  }
+
+  const incoming = await seen({})
+  for (const name of Object.keys(headers)) assert.equal(incoming[name], undefined, name)
+
+  const both = await seen({ remoteAuthBearerToken: 'mine' })
+  assert.deepEqual([both['authorization'], both['cookie']], ['Bearer mine', undefined])
+
+  const trusting = await seen({ forwardAuthorization: true, forwardCookies: true })
+  assert.deepEqual([trusting['authorization'], trusting['cookie']], [token, 'a=b'])
+  assert.equal(trusting['proxy-authorization'], undefined)
+
+  const telling = await seen({ forwardedHeaders: true })
+  assert.equal(telling['x-forwarded-for'], '127.0.0.1')
+  assert.match(telling['forwarded'] ?? '', /^for=127\.0\.0\.1;host="127\.0\.0\.1:\d+";proto=http$/)
+})
+
+test('with nobody checked here, the caller speaks for itself unless a credential does (CL-24)', async (t) => {
+  const target = await echoing(t)
+  const headers = { authorization: 'Bearer theirs', cookie: 'a=b' }
+
+  const open = await proxying(t, { targetUri: target.url })
+  const passed = echoed(await asking(open.main, { headers }))
+  assert.deepEqual([passed['authorization'], passed['cookie']], ['Bearer theirs', 'a=b'])
+
+  const lending = await proxying(t, { targetUri: target.url, remoteAuthBearerToken: 'mine' })
+  assert.equal(echoed(await asking(lending.main, { headers }))['authorization'], 'Bearer mine')
+})
+
+test('strangers are shown where to get a token; without a check the target shows its own (RS-03)', async (t) => {
+  const target = await echoing(t)
+  const issuer = await issuing(t)
+  const { main } = await proxying(t, {
+    targetUri: target.url,
+    oidcIssuer: issuer.url,
+    oidcAudience: issuer.audience,
+    oidcAllowPrivateIp: true,
+    oidcScopes: ['openid', 'tools'],
+  })
+  const refused = await asking(main, { method: 'POST', body: '{"jsonrpc":"2.0","id":7,"method":"ping"}' })
+  assert.equal(refused.status, 401)
+  assert.equal(JSON.parse(refused.body).jsonrpc, '2.0')
+  const [, metadata = ''] =
+    /resource_metadata="([^"]+)"/.exec(refused.headers['www-authenticate'] ?? '') ?? []
+  const document = JSON.parse((await asking(main, { path: new URL(metadata).pathname })).body)
+  assert.equal(document.resource, `${main}/mcp`)
+  assert.deepEqual(document.authorization_servers, [issuer.url])
+  assert.deepEqual(document.scopes_supported, ['openid', 'tools'])
+  assert.equal(target.hits, 0)
+
+  const open = await proxying(t, { targetUri: target.url })
+  const path = '/.well-known/oauth-protected-resource'
+  assert.equal(echoed(await asking(open.main, { path }))['url'], `/mcp${path}`)
+})
+
+test('claims of the caller reach the target, and never what a caller wrote of itself', async (t) => {
+  const target = await echoing(t)
+  const issuer = await issuing(t)
+  const { main } = await proxying(t, {
+    targetUri: target.url,
+    oidcIssuer: issuer.url,
+    oidcAudience: issuer.audience,
+    oidcAllowPrivateIp: true,
+    remoteForwardClaims: [
+      ['X-User', 'sub'],
+      ['X-Groups', 'groups'],
+      ['X-Name', 'name'],
+      ['X-Deep', 'deep'],
+    ],
+  })
+  const ask = async (claims: Record<string, unknown>) =>
+    echoed(
+      await asking(main, {
+        headers: {
+          authorization: `Bearer ${await issuer.jwt(claims)}`,
+          'x-user': 'root',
+          'X-GROUPS': 'admin',
+          'x-deep': '1',
+        },
+      }),
+    )
+
+  const told = await ask({ groups: ['a', 'b'], name: 'Zoë', deep: { a: 1 } })
+  assert.deepEqual([told['x-user'], told['x-groups'], told['x-deep']], ['somebody', 'a b', undefined])
+  assert.equal(Buffer.from(told['x-name'] ?? '', 'latin1').toString(), 'Zoë')
+
+  const odd = await ask({ groups: ['a b'], name: 'a\r\nX-Evil: 1', sub: ' ' })
+  assert.deepEqual(
+    [odd['x-user'], odd['x-groups'], odd['x-name'], odd['x-evil']],
+    [undefined, undefined, undefined, undefined],
+  )
+})
