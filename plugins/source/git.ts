@@ -2,14 +2,18 @@ import { definePlugin, duration, type Gateway, isInsecure, type Secret, Source, 
 import { z } from 'zod'
 import { GitRepository } from './git-repository.js'
 
-const SCP_LIKE = /^[\w.-]+@[\w.-]+:(?!\/\/)[^\s]+$/
+// A host, a user or a whole place that starts with a dash would be an option of git or ssh, and `ext::` a command.
+const FORMS = [
+  /^(?:https?|ssh):\/\/(?:\w[^\s/@]*@)?[\w[][^\s@]*$/,
+  /^file:\/\/\/\S+$/,
+  /^\w[\w.-]*@\w[\w.-]*:(?!\/\/)[^\s-]\S*$/,
+  /^\.{0,2}\/\S+$/,
+]
 
-// A URL that starts with a dash would be an option, and `ext::` would be a command.
 const repository = z
   .string()
   .refine(
-    (text) =>
-      /^(?:https?|ssh|file):\/\/[^\s]+$/.test(text) || SCP_LIKE.test(text) || /^\.{0,2}\/[^\s]+$/.test(text),
+    (text) => FORMS.some((form) => form.test(text)),
     'expected an https, ssh or file URL, user@host:path, or a path that starts with ./, ../ or /',
   )
   .refine(

@@ -68,7 +68,8 @@ export const inside = definePlugin({
   setup({ http, internal }) {
     http.all('/internal/*', async ({ method, url }, reply) => {
       const answer = await internal.inject({ method: method as 'GET', url: url.replace('/internal', '') })
-      return reply.code(answer.statusCode).type('application/json').send(answer.body)
+      const { 'content-length': _, ...headers } = answer.headers
+      return reply.code(answer.statusCode).headers(headers).send(answer.body)
     })
   },
 })
