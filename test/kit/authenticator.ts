@@ -3,6 +3,7 @@ import { request } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { definePlugin, type List } from 'sallyport'
 import { recordedLog, serving } from './booted.js'
+import { eventually } from './captured-log.js'
 import { providerFaults } from './faults.js'
 import { closedPort, listening } from './listening.js'
 
@@ -20,7 +21,7 @@ export interface AuthenticatorCase {
 export const closedRoute = definePlugin({
   name: 'closed-route',
   api: 1,
-  setup: ({ http }) => void http.get('/closed', ({ identity }) => ({ subject: identity?.subject })),
+  setup: ({ http }) => void http.all('/closed', ({ identity }) => ({ subject: identity?.subject })),
 })
 
 /** A gateway on a free port with these entries at its gate, and a way to knock. */
@@ -72,7 +73,7 @@ export async function refusesNonsense(t: TestContext, subject: AuthenticatorCase
     `Bearer ${good}x`,
     `Bearer x${good}`,
     `Bearer ${good.slice(0, -3)}`,
-    `Bearer ${[...good].reverse().join('')}`,
+    `Bearer ${good.split('').reverse().join('')}`,
     `Bearer ${head}.${body}.`,
     `Bearer ${head}.${body}.${signature}.${signature}`,
     `Bearer ${'A'.repeat(16_000)}`,
@@ -148,7 +149,17 @@ async function stopsCleanly(t: TestContext, subject: AuthenticatorCase): Promise
   })
   assert.equal((await fetch(url)).status, 401)
   await running.stop(0)
-  assert.deepEqual(handles(), before)
+  // What belongs to the client and to the test itself may go at any moment; nothing may have come.
+  await eventually(() => (comparedWith(before).length === 0 ? true : undefined))
+}
+
+function comparedWith(before: readonly string[]): readonly string[] {
+  const left = [...before]
+  return handles().filter((name) => {
+    const at = left.indexOf(name)
+    if (at >= 0) left.splice(at, 1)
+    return at < 0
+  })
 }
 
 // What would keep this process alive, but for the sockets of this test's own servers and clients.

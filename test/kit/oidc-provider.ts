@@ -4,12 +4,6 @@ import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { exportJWK, generateKeyPair } from 'jose'
 
-interface Provider {
-  callback(): RequestListener
-}
-
-type MakeProvider = new (issuer: string, configuration: object) => Provider
-
 export interface RealIssuerOptions {
   readonly version?: 8 | 9
   readonly algorithm?: 'RS256' | 'ES256' | 'PS256' | 'EdDSA'
@@ -46,9 +40,7 @@ export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}
 
   // It tells its stage of development, and what a production server would do, on the console.
   for (const method of ['info', 'warn'] as const) t.mock.method(console, method, () => {})
-  const { default: Provider } = (await import(version === 8 ? 'oidc-provider-8' : 'oidc-provider')) as {
-    default: MakeProvider
-  }
+  const { default: Provider } = await (version === 8 ? import('oidc-provider-8') : import('oidc-provider'))
   handler.listener = new Provider(url, await configuration(algorithm, format)).callback()
 
   const post = async (path: string, form: Readonly<Record<string, string>>) => {

@@ -53,7 +53,7 @@ export const isAllowedAlgorithm = (algorithm: unknown): boolean =>
 export function isOtherKind({ header, claims }: UnverifiedJwt, accessTokensOnly: boolean): boolean {
   const type = typeOf(header)
   if (type === 'at+jwt') return false
-  if (accessTokensOnly) return true
+  if (accessTokensOnly || (type === undefined && header['typ'] !== undefined)) return true
   // A media type of its own names a kind of its own: introspection answers, DPoP proofs, logout tokens, grants.
   if (type?.endsWith('+jwt')) return true
   // ID tokens carry `JWT` or nothing. Their hashes give them away, and Keycloak writes it down.
@@ -64,8 +64,5 @@ export function isOtherKind({ header, claims }: UnverifiedJwt, accessTokensOnly:
 }
 
 function typeOf({ typ }: Claims): string | undefined {
-  if (typ === undefined) return undefined
-  return String(typ)
-    .toLowerCase()
-    .replace(/^application\//, '')
+  return typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined
 }

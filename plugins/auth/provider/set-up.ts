@@ -36,23 +36,10 @@ export function setUpProvider(gateway: Gateway, settings: ProviderSettings): voi
   const bearerTo = new Set(
     [keys?.jwksUrl, introspection?.introspectionUrl].filter((url) => url !== undefined),
   )
-  const { fetch, close } = openEgress(gateway, common, bearerTo)
-  gateway.onStop(close)
-  const ring = keys === undefined ? undefined : openRing(gateway, common, keys, { fetch, bearerTo })
-  const introspector =
-    introspection?.introspectionUrl === undefined
-      ? undefined
-      : openIntrospector(gateway, common, introspection, { fetch, url: introspection.introspectionUrl })
-  const verifier = new TokenVerifier({
-    name: common.name,
-    policy: policyFrom(common, []),
-    accessTokensOnly: keys?.requireAccessTokenType ?? false,
-    ring,
-    introspector,
-    introspectionPolicy: policyFrom(common, optionalIn(introspection)),
-    introspectionTtl: introspection?.introspectionCacheTtl ?? 0,
-    hits: gateway.meter.counter('remembered_tokens_total', 'Tokens that were known already', ['provider']),
-  })
+  const egress = openEgress(gateway, common, bearerTo)
+  gateway.onStop(() => egress.close())
+  const verifier = openVerifier(gateway, settings, { fetch: egress.fetch, bearerTo })
+  const { ring, introspector } = verifier.options
   ring?.onChange(() => verifier.forget())
 
   gateway.provide(Authenticator, authenticator(verifier))
@@ -81,11 +68,32 @@ function authenticator(verifier: TokenVerifier): Authenticator {
 const MISSING: Verdict = { rejection: { kind: 'notMine', cause: 'missing' } }
 const MALFORMED: Verdict = { rejection: { kind: 'notMine', cause: 'format' } }
 
+interface Way {
+  readonly fetch: Fetch
+  /** Where the file token may go. */
+  readonly bearerTo: Set<string>
+}
+
+function openVerifier(gateway: Gateway, settings: ProviderSettings, way: Way): TokenVerifier {
+  const { common, keys, introspection } = settings
+  return new TokenVerifier({
+    name: common.name,
+    policy: policyFrom(common, []),
+    accessTokensOnly: keys?.requireAccessTokenType ?? false,
+    ring: keys === undefined ? undefined : openRing(gateway, common, keys, way),
+    introspector:
+      introspection === undefined ? undefined : openIntrospector(gateway, common, introspection, way),
+    introspectionPolicy: policyFrom(common, optionalIn(introspection)),
+    introspectionTtl: introspection?.introspectionCacheTtl ?? 0,
+    hits: gateway.meter.counter('remembered_tokens_total', 'Tokens that were known already', ['provider']),
+  })
+}
+
 function openRing(
   gateway: Gateway,
   { name, issuerUrl }: CommonOptions,
   { jwksUrl, keysMaxStale }: KeyOptions,
-  { fetch, bearerTo }: { readonly fetch: Fetch; readonly bearerTo: Set<string> },
+  { fetch, bearerTo }: Way,
 ): KeyRing {
   const onDiscovered = (url: string): void => {
     // The file token is for the provider: where its metadata points to may be anybody.
@@ -110,8 +118,10 @@ function openIntrospector(
   gateway: Gateway,
   { name }: CommonOptions,
   options: IntrospectionOptions,
-  { fetch, url }: { readonly fetch: Fetch; readonly url: string },
-): Introspector {
+  { fetch }: Way,
+): Introspector | undefined {
+  const { introspectionUrl: url } = options
+  if (url === undefined) return undefined
   const clientSecret = openSecret(gateway, options)
   gateway.onStop(() => clientSecret?.close())
   return new Introspector({

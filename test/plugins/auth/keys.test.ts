@@ -8,9 +8,12 @@ import { closedPort } from '../../kit/listening.js'
 
 const MINUTE = 60_000
 
-const jwtEntry = (issuer: Issuer, options: Readonly<Record<string, unknown>> = {}) => ({
+const jwtEntry = (
+  issuer: Issuer,
+  options: Readonly<Record<string, unknown>> & { readonly name?: string } = {},
+) => ({
   use: 'auth/jwt',
-  id: `auth/jwt:${options['name'] ?? issuer.provider.name}`,
+  id: `auth/jwt:${options.name ?? issuer.provider.name}`,
   with: { ...issuer.provider, ...options },
 })
 

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { ConfigError } from 'sallyport'
 import { eventually } from '../../kit/captured-log.js'
 import { folder } from '../../kit/folder.js'
-import { booted, gateOf, type Issuer, issuing } from '../../kit/index.js'
+import { gateOf, type Issuer, issuing } from '../../kit/index.js'
 import { authority } from '../../kit/tls.js'
 
 async function gate(t: TestContext, options: Readonly<Record<string, unknown>>, use = 'auth/oidc') {
@@ -17,96 +16,6 @@ async function gate(t: TestContext, options: Readonly<Record<string, unknown>>, 
 
 const sentTo = (issuer: Issuer, path: string) =>
   issuer.asked.filter((asked) => asked.path === path).map(({ headers }) => headers.authorization)
-
-async function problemsOf(t: TestContext, use: string, options: Readonly<Record<string, unknown>>) {
-  const error = await booted(t, [{ use, with: options }]).then(
-    () => assert.fail('it should not have started'),
-    (reason: unknown) => reason,
-  )
-  assert.ok(error instanceof ConfigError, String(error))
-  return error.problems.map(({ place }) => place.split(' ').at(-1))
-}
-
-test('files that cannot be read stop the start, and all of them are named', async (t) => {
-  const issuer = await issuing(t)
-  const missing = {
-    caCertPath: '/nowhere/ca',
-    authTokenFile: '/nowhere/token',
-    clientSecretFile: '/nowhere/secret',
-  }
-  const options = {
-    ...issuer.provider,
-    introspectionUrl: issuer.introspectionUrl,
-    clientId: 'me',
-    ...missing,
-  }
-  assert.deepEqual(await problemsOf(t, 'auth/oidc', options), [
-    'caCertPath',
-    'authTokenFile',
-    'clientSecretFile',
-  ])
-})
-
-test('files that hold nothing of use stop the start, and name their option', async (t) => {
-  const issuer = await issuing(t)
-  const files = folder(t, {
-    empty: '',
-    nonsense: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
-  })
-  const options = { ...issuer.provider, introspectionUrl: issuer.introspectionUrl, clientId: 'me' }
-  for (const [option, file] of [
-    ['caCertPath', 'empty'],
-    ['caCertPath', 'nonsense'],
-    ['authTokenFile', 'empty'],
-    ['clientSecretFile', 'empty'],
-  ] as const) {
-    const written = { ...options, [option]: join(files, file) }
-    assert.deepEqual(await problemsOf(t, 'auth/oidc', written), [option])
-  }
-})
-
-test('relative files are looked for beside the configuration', async (t) => {
-  const issuer = await issuing(t)
-  const root = folder(t, { token: 'from-file' })
-  await booted(t, [{ use: 'auth/jwt', with: { ...issuer.provider, authTokenFile: 'token' } }], {
-    folder: root,
-  })
-})
-
-test('options that do not go together stop the start', async (t) => {
-  const provider = { name: 'corp', issuerUrl: 'https://idp.example', audience: 'registry' }
-  const introspectionUrl = 'https://idp.example/introspect'
-  for (const [options, place] of [
-    [{ ...provider, audience: undefined }, '(auth/oidc)'],
-    [{ ...provider, anyAudience: true }, '(auth/oidc)'],
-    [{ ...provider, introspectionUrl, clientSecret: 'x' }, '(auth/oidc)'],
-    [
-      { ...provider, introspectionUrl, clientId: 'x', clientSecret: 'x', clientSecretFile: 'y' },
-      '(auth/oidc)',
-    ],
-    [{ ...provider, issuerUrl: 'idp.example' }, '(auth/oidc)'],
-    [{ ...provider, isuerUrl: 'x' }, '(auth/oidc)'],
-  ] as const) {
-    assert.deepEqual(await problemsOf(t, 'auth/oidc', options), [place])
-  }
-})
-
-test('RS-23: an http URL that is not on this machine stops the start, and the environment alone can lift that', async (t) => {
-  const provider = { name: 'corp', issuerUrl: 'http://idp.example', audience: 'registry' }
-  const introspectionUrl = 'http://idp.example/introspect'
-  assert.deepEqual(await problemsOf(t, 'auth/oidc', { ...provider, introspectionUrl }), [
-    'issuerUrl',
-    'introspectionUrl',
-  ])
-  assert.deepEqual(await problemsOf(t, 'auth/jwt', { ...provider, jwksUrl: 'http://idp.example/keys' }), [
-    'jwksUrl',
-  ])
-  await booted(t, [{ use: 'auth/jwt', with: { ...provider, jwksUrl: 'https://idp.example/keys' } }])
-
-  t.after(() => delete process.env['SALLYPORT_INSECURE_HTTP'])
-  process.env['SALLYPORT_INSECURE_HTTP'] = '1'
-  await booted(t, [{ use: 'auth/oidc', with: { ...provider, introspectionUrl } }])
-})
 
 test('RS-23: a provider at a private address is not asked unless `allowPrivateIP` is set', async (t) => {
   const issuer = await issuing(t)
@@ -229,13 +138,6 @@ test('auth/kubernetes takes the issuer from the mounted token, and sends that to
   assert.equal(await status(await issuer.jwt({ ...claims, aud: [issuer.audience] })), 200)
   assert.equal(await status(await issuer.jwt({ ...claims, iss: 'https://kubernetes.default.svc' })), 401)
   assert.deepEqual(sentTo(issuer, '/jwks'), [`Bearer ${mounted}`])
-})
-
-test('auth/kubernetes needs an audience and nothing else: outside a cluster it misses the mounted files', async (t) => {
-  assert.deepEqual(await problemsOf(t, 'auth/kubernetes', { audience: 'registry' }), [
-    'caCertPath',
-    'authTokenFile',
-  ])
 })
 
 test('RS-31: no secret reaches the log, at the level that tells everything', async (t) => {

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { ConfigError } from 'sallyport'
+import { folder } from '../../kit/folder.js'
+import { booted, issuing } from '../../kit/index.js'
+
+async function problemsOf(t: TestContext, use: string, options: Readonly<Record<string, unknown>>) {
+  const error = await booted(t, [{ use, with: options }]).then(
+    () => assert.fail('it should not have started'),
+    (reason: unknown) => reason,
+  )
+  assert.ok(error instanceof ConfigError, String(error))
+  return error.problems.map(({ place }) => place.split(' ').at(-1))
+}
+
+test('files that cannot be read stop the start, and all of them are named', async (t) => {
+  const issuer = await issuing(t)
+  const missing = {
+    caCertPath: '/nowhere/ca',
+    authTokenFile: '/nowhere/token',
+    clientSecretFile: '/nowhere/secret',
+  }
+  const options = {
+    ...issuer.provider,
+    introspectionUrl: issuer.introspectionUrl,
+    clientId: 'me',
+    ...missing,
+  }
+  assert.deepEqual(await problemsOf(t, 'auth/oidc', options), [
+    'caCertPath',
+    'authTokenFile',
+    'clientSecretFile',
+  ])
+})
+
+test('files that hold nothing of use stop the start, and name their option', async (t) => {
+  const issuer = await issuing(t)
+  const files = folder(t, {
+    empty: '',
+    nonsense: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
+  })
+  const options = { ...issuer.provider, introspectionUrl: issuer.introspectionUrl, clientId: 'me' }
+  for (const [option, file] of [
+    ['caCertPath', 'empty'],
+    ['caCertPath', 'nonsense'],
+    ['authTokenFile', 'empty'],
+    ['clientSecretFile', 'empty'],
+  ] as const) {
+    const written = { ...options, [option]: join(files, file) }
+    assert.deepEqual(await problemsOf(t, 'auth/oidc', written), [option])
+  }
+})
+
+test('relative files are looked for beside the configuration', async (t) => {
+  const issuer = await issuing(t)
+  const root = folder(t, { token: 'from-file' })
+  await booted(t, [{ use: 'auth/jwt', with: { ...issuer.provider, authTokenFile: 'token' } }], {
+    folder: root,
+  })
+})
+
+test('options that do not go together stop the start', async (t) => {
+  const provider = { name: 'corp', issuerUrl: 'https://idp.example', audience: 'registry' }
+  const introspectionUrl = 'https://idp.example/introspect'
+  for (const [options, place] of [
+    [{ ...provider, audience: undefined }, '(auth/oidc)'],
+    [{ ...provider, anyAudience: true }, '(auth/oidc)'],
+    [{ ...provider, introspectionUrl, clientSecret: 'x' }, '(auth/oidc)'],
+    [
+      { ...provider, introspectionUrl, clientId: 'x', clientSecret: 'x', clientSecretFile: 'y' },
+      '(auth/oidc)',
+    ],
+    [{ ...provider, issuerUrl: 'idp.example' }, '(auth/oidc)'],
+    [{ ...provider, isuerUrl: 'x' }, '(auth/oidc)'],
+  ] as const) {
+    assert.deepEqual(await problemsOf(t, 'auth/oidc', options), [place])
+  }
+})
+
+test('RS-23: an http URL that is not on this machine stops the start, and the environment alone can lift that', async (t) => {
+  const provider = { name: 'corp', issuerUrl: 'http://idp.example', audience: 'registry' }
+  const introspectionUrl = 'http://idp.example/introspect'
+  assert.deepEqual(await problemsOf(t, 'auth/oidc', { ...provider, introspectionUrl }), [
+    'issuerUrl',
+    'introspectionUrl',
+  ])
+  assert.deepEqual(await problemsOf(t, 'auth/jwt', { ...provider, jwksUrl: 'http://idp.example/keys' }), [
+    'jwksUrl',
+  ])
+  await booted(t, [{ use: 'auth/jwt', with: { ...provider, jwksUrl: 'https://idp.example/keys' } }])
+
+  t.after(() => delete process.env['SALLYPORT_INSECURE_HTTP'])
+  process.env['SALLYPORT_INSECURE_HTTP'] = '1'
+  await booted(t, [{ use: 'auth/oidc', with: { ...provider, introspectionUrl } }])
+})
+
+test('auth/kubernetes needs an audience and nothing else: outside a cluster it misses the mounted files', async (t) => {
+  assert.deepEqual(await problemsOf(t, 'auth/kubernetes', { audience: 'registry' }), [
+    'caCertPath',
+    'authTokenFile',
+  ])
+})
