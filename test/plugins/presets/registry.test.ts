@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { type Entry, isScope, type List } from 'sallyport'
+import { RegistrySettings, registry } from 'sallyport/presets/registry'
+import { parse } from 'yaml'
+import { booted, serving } from '../../kit/index.js'
+import { issuing } from '../../kit/issuer.js'
+
+const example = join(import.meta.dirname, '../../../examples/registry/sallyport.yaml')
+const anonymous = { auth: { mode: 'anonymous' }, stateDirectory: null }
+
+const namesIn = (list: List): string[] =>
+  list.filter((item): item is Entry => !isScope(item)).map(({ id, use }) => id ?? String(use))
+
+/** Where the settings are wrong, and what is said there. */
+function complaints(settings: unknown): string[] {
+  const { error } = RegistrySettings.safeParse(settings)
+  return (error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}`)
+}
+
+test('mode oauth, which is the default, needs providers, and says what to write', () => {
+  for (const settings of [{}, { auth: {} }, { auth: { mode: 'oauth' } }]) {
+    const [first = '', ...others] = complaints(settings)
+    assert.match(first, /^auth\.oauth: .*resourceUrl.*providers.*issuerUrl/)
+    assert.deepEqual(others, [])
+  }
+  const none = { resourceUrl: 'https://r.example.com', providers: [] }
+  assert.match(complaints({ auth: { oauth: none } }).join(), /auth\.oauth\.providers: expected one provider/)
+})
+
+test('anonymous starts with the defaults, an empty registry and a warning', async (t) => {
+  const settings = RegistrySettings.parse(anonymous)
+  assert.equal(settings.address, '127.0.0.1:8080')
+  assert.equal(settings.internalAddress, '127.0.0.1:8081')
+  const app = await booted(t, registry(settings))
+  const response = await app.inject('/registry/default/v0.1/servers')
+  assert.deepEqual(response.json(), { servers: [], metadata: { count: 0 } })
+  assert.equal(response.headers['cache-control'], 'public, max-age=30')
+})
+
+test('every mistake is told, at its place', () => {
+  const source = { name: 'one', file: { path: './x.json' } }
+  const wrong: [object, RegExp][] = [
+    [{ sources: [source, source] }, /^sources\.1\.name: /],
+    [{ sources: [{ name: 'one' }] }, /^sources\.0: expected exactly one of file, http, git, use$/],
+    [{ sources: [{ ...source, http: {} }] }, /^sources\.0: expected exactly one of/],
+    [{ sources: [{ ...source, with: {} }] }, /^sources\.0\.with: /],
+    [
+      { sources: [source], registries: [{ name: 'r', sources: ['two'] }] },
+      /^registries\.0\.sources\.0: .*known are: one/,
+    ],
+    [
+      {
+        registries: [
+          { name: 'r', sources: [] },
+          { name: 'r', sources: [] },
+        ],
+      },
+      /^registries\.1\.name: /,
+    ],
+    [{ registries: [{ name: 'a/b', sources: [] }] }, /^registries\.0\.name: /],
+    [{ plugins: [{ use: './x.js', after: 'nobody' }] }, /^plugins\.0\.after: .*registry\/api/],
+    [{ plugins: [{ use: './x.js', after: 'registry/api', before: 'registry/api' }] }, /^plugins\.0: /],
+    [{ address: 'here' }, /^address: expected HOST:PORT/],
+    [{ adress: 'x' }, /adress/],
+  ]
+  for (const [settings, expected] of wrong) {
+    const told = complaints({ ...anonymous, ...settings })
+    assert.ok(
+      told.some((line) => expected.test(line)),
+      `${expected} in ${told.join(' | ')}`,
+    )
+  }
+})
+
+test('further plugins stand where they want to', () => {
+  const plugins = [
+    { use: './a.js', before: 'registry/api' },
+    { use: './b.js', id: 'b', after: 'registry/api' },
+    { use: './c.js', after: 'b' },
+    { use: './d.js' },
+  ]
+  const names = namesIn(registry(RegistrySettings.parse({ ...anonymous, plugins })))
+  const from = names.indexOf('./a.js')
+  assert.deepEqual(names.slice(from), ['./a.js', 'registry/api', 'b', './c.js', 'pages/people', './d.js'])
+})
+
+test('a wrong option of a source is told at its place in the file', async (t) => {
+  const sources = [
+    { name: 'own', file: { paht: './x.json' } },
+    { name: 'far', http: { url: 'ftp://x' } },
+    { name: 'other', use: 'source/git', with: { url: '-x' } },
+  ]
+  const list = registry(RegistrySettings.parse({ ...anonymous, sources }))
+  await assert.rejects(booted(t, list), (error: Error) => {
+    for (const place of ['sources[0].file.paht', 'sources[1].http.url', 'sources[2].with.url']) {
+      assert.ok(error.message.includes(place), `${place} in ${error.message}`)
+    }
+    return true
+  })
+})
+
+test('the example runs as it stands', async (t) => {
+  const settings = RegistrySettings.parse({
+    ...parse(readFileSync(example, 'utf8')),
+    address: '127.0.0.1:0',
+    internalAddress: '127.0.0.1:0',
+  })
+  const { addresses } = await serving(t, registry(settings), { folder: dirname(example) })
+  const text = async (url: string) => {
+    const response = await fetch(url)
+    assert.equal(response.status, 200, url)
+    return response.text()
+  }
+  const list = JSON.parse(await text(`${addresses.main}/registry/default/v0.1/servers?version=latest`))
+  assert.equal(list.metadata.count, 10)
+  assert.equal(await text(`${addresses.internal}/readiness`), '{"status":"ready"}')
+  assert.match(await text(`${addresses.main}/`), /href="\/registry\/default"/)
+  assert.match(await text(`${addresses.main}/openapi.json`), /"3\.1\.0"/)
+  assert.match(
+    await text(`${addresses.internal}/metrics`),
+    /sallyport_registry_versions\{registry="default"\} 12/,
+  )
+  for (const path of ['/health', '/readiness', '/version', '/metrics']) {
+    assert.equal((await fetch(addresses.main + path)).status, 404, path)
+  }
+})
+
+test('oauth: the API and the pages need a token, but for what is public', async (t) => {
+  const issuer = await issuing(t)
+  const auth = {
+    publicPaths: ['/registry/open'],
+    oauth: { resourceUrl: 'https://registry.example.com', providers: [issuer.provider] },
+  }
+  const source = { name: 'own', file: { path: join(dirname(example), 'servers.json') } }
+  const registries = ['open', 'closed'].map((name) => ({ name, sources: ['own'] }))
+  const settings = { auth, sources: [source], registries, stateDirectory: null }
+  const app = await booted(t, registry(RegistrySettings.parse(settings)))
+  const status = async (url: string, headers: Record<string, string> = {}) =>
+    (await app.inject({ url, headers })).statusCode
+  const authorization = `Bearer ${await issuer.jwt()}`
+
+  for (const path of [
+    '/registry/closed',
+    '/registry/closed/v0.1/servers',
+    '/registry/closed/servers/a%2Fb',
+  ]) {
+    const refused = await app.inject(path)
+    assert.equal(refused.statusCode, 401, path)
+    assert.match(
+      String(refused.headers['www-authenticate']),
+      /resource_metadata="https:\/\/registry\.example\.com/,
+    )
+    assert.notEqual(await status(path, { authorization }), 401, path)
+    assert.notEqual(await status(path.replace('closed', 'open')), 401, path)
+  }
+  const open = await app.inject('/registry/open/v0.1/servers')
+  assert.equal(open.headers['cache-control'], 'public, max-age=30')
+  const home = await app.inject('/')
+  assert.match(home.body, /\/registry\/open"/)
+  assert.doesNotMatch(home.body, /closed/)
+  assert.match(home.body, /oauth-protected-resource/)
+  assert.equal(await status('/openapi.json'), 200)
+  assert.equal(await status('/.well-known/oauth-protected-resource'), 200)
+})
+
+test('a browser of another origin is refused, unless its origin is listed', async (t) => {
+  const settings = RegistrySettings.parse({ ...anonymous, allowedOrigins: ['https://ui.example.com'] })
+  const app = await booted(t, registry(settings))
+  const status = async (origin: string) =>
+    (await app.inject({ url: '/registry/default/v0.1/servers', headers: { origin } })).statusCode
+  assert.equal(await status('https://evil.example.com'), 403)
+  assert.equal(await status('https://ui.example.com'), 200)
+})

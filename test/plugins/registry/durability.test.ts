@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, statSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { definePlugin, Guard } from 'sallyport'
+import { eventually } from '../../kit/captured-log.js'
+import { folder } from '../../kit/folder.js'
+import { booted, serving } from '../../kit/index.js'
+import { acting, BASE, fileRegistry, registryOf, server } from './registry.js'
+
+const SIZE = 3_000
+
+// Syncs without a pause, every version of every server another one each time.
+const program = (stateDirectory: string): string => `
+  import { serve, createLog, definePlugin, Source } from 'sallyport'
+  import { catalogue } from 'sallyport/builtin'
+  let round = 0
+  const documents = () => Array.from({ length: ${SIZE} }, (_, index) =>
+    ({ name: 'a.example/s' + index, version: '1.0.' + round, description: 'round ' + round }))
+  const source = definePlugin({ name: 'source', api: 1, provides: [Source], setup: (gateway) =>
+    gateway.provide(Source, { name: 'main', place: 'test main', every: 1, fetch: async () =>
+      ({ kind: 'whole', payloads: [Buffer.from(JSON.stringify((round++, documents())))] }) }) })
+  await serve([
+    { use: source },
+    { use: 'auth/anonymous' },
+    { use: 'registry/catalogue', with: {
+      registries: [{ name: 'default', sources: ['main'] }], stateDirectory: ${JSON.stringify(stateDirectory)} } },
+  ], { catalogue, folder: '.', log: createLog({ level: 'silent' }) })
+  setInterval(() => {}, 1000)
+  process.stdout.write('up')
+`
+
+test('kill -9 during syncs leaves a last good state that is whole', async (t) => {
+  const stateDirectory = folder(t)
+  const down = acting('main', async () => {
+    throw new Error('it is down')
+  })
+  for (const delay of [0, 7, 30, 61, 110]) {
+    const child = spawn(
+      process.execPath,
+      ['-C', 'source', '--import', 'tsx', '--input-type=module', '--eval', program(stateDirectory)],
+      { cwd: join(import.meta.dirname, '../../..'), stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    t.after(() => child.kill('SIGKILL'))
+    await once(child.stdout, 'data')
+    await eventually(() => readdirSync(stateDirectory).find((name) => name.endsWith('.state')))
+    await setTimeout(delay)
+    child.kill('SIGKILL')
+    await once(child, 'close')
+
+    const app = await booted(t, registryOf([{ use: down }], ['main'], { stateDirectory }))
+    const page = (await app.inject(`${BASE}?limit=100`)).json()
+    assert.equal(page.metadata.count, 100)
+    const rounds = new Set(
+      page.servers.map((each: { server: { description: string } }) => each.server.description),
+    )
+    assert.equal(rounds.size, 1, 'all of one sync')
+  }
+  const [name = ''] = readdirSync(stateDirectory).filter((each) => each.endsWith('.state'))
+  assert.equal(statSync(join(stateDirectory, name)).mode & 0o077, 0)
+})
+
+test('requests in flight get their whole answers when the gateway stops', async (t) => {
+  const many = Array.from({ length: 100 }, (_, index) => server(`a.example/s${index}`, '1.0.0'))
+  const release: (() => void)[] = []
+  const slow = definePlugin({
+    name: 'slow',
+    api: 1,
+    provides: [Guard],
+    setup: (gateway) => gateway.provide(Guard, () => new Promise<void>((resolve) => release.push(resolve))),
+  })
+  const running = await serving(t, [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: slow },
+    ...fileRegistry(t, many).list,
+  ])
+  const agent = new Agent({ keepAlive: true })
+  t.after(() => agent.destroy())
+  const count = 40
+  const answers = Array.from({ length: count }, (_, index) =>
+    asked(agent, `${running.addresses.main}${BASE}?limit=${60 + index}`),
+  )
+  await eventually(() => (release.length === count ? true : undefined))
+
+  const stopped = running.stop(5_000)
+  for (const go of release) go()
+  for (const [index, body] of (await Promise.all(answers)).entries()) {
+    assert.equal(JSON.parse(body).servers.length, 60 + index)
+  }
+  await stopped
+})
+
+const asked = (agent: Agent, url: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    request(url, { agent }, (response) => {
+      let body = ''
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        body += chunk
+      })
+      response.on('end', () => resolve(body)).on('error', reject)
+    })
+      .on('error', reject)
+      .end()
+  })
