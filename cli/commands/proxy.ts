@@ -1,31 +1,52 @@
+import { ProxySettings, proxy as proxyList } from 'sallyport/presets/proxy'
 import type { Outcome } from '../config/settings.js'
-import type { Invocation } from '../options/option.js'
-import { tell } from '../terminal.js'
-import { proxyProblems } from './proxy-rules.js'
-import type { ProxySettings } from './proxy-settings.js'
-import { proxySettings } from './proxy-settings.js'
+import { settle } from '../config/settle.js'
+import { type Preset, runGateway } from '../gateway.js'
+import type { Invocation, OptionValue } from '../options/option.js'
+import { settingOf, settingsOf } from './proxy-settings.js'
 
 /** Stands in front of one MCP server. */
-export async function proxy(invocation: Invocation): Promise<number | undefined> {
-  const outcome = readProxySettings(invocation)
-  if ('problems' in outcome) return tell(outcome.problems)
-  return undefined
+export const proxy = (invocation: Invocation): Promise<number> => runGateway(preset, invocation)
+
+const preset: Preset<ProxySettings> = {
+  read: async (invocation) => readProxySettings(invocation),
+  list: proxyList,
+  readyLine: ({ name, targetUri }, { main }) =>
+    `sallyport proxy "${name}" listening on ${main} -> ${targetUri}`,
 }
 
-/** What `sallyport proxy` was told, by flags and environment. Its setting paths begin with a flag's name. */
+// Flags of the command that say how it is run, and not what it does.
+const ABOUT_THE_RUN = ['debug', 'printPlugins', 'help', 'version']
+
+/** What `sallyport proxy` was told, by flags and environment. */
 export function readProxySettings(invocation: Invocation): Outcome<ProxySettings> {
-  const { given } = invocation
-  const settings = proxySettings(invocation)
-  const problems = proxyProblems(settings, given)
-  if (problems.length > 0) return { problems }
-  const { bearerToken, headers } = settings.outgoing
-  const fixed = [bearerToken, settings.incoming?.clientSecret].flatMap((secret) =>
-    secret !== undefined && 'value' in secret ? [secret.value] : [],
-  )
-  return {
-    settings,
-    folder: process.cwd(),
-    secrets: new Set([...fixed, ...headers.map(({ value }) => value)]),
-    locate: ([flag = '']) => given.get(String(flag))?.place ?? `--${flag}`,
+  const { given, positionals } = invocation
+  const settings = {
+    ...settingsOf(invocation),
+    ...(positionals[0] !== undefined && { name: positionals[0] }),
   }
+  const value = Object.fromEntries(Object.entries(settings).filter(([name]) => !ABOUT_THE_RUN.includes(name)))
+  const places = new Map([...given].map(([flag, { place }]) => [settingOf(flag), place]))
+  return settle(ProxySettings, {
+    value,
+    folder: process.cwd(),
+    secrets: secretsOf(invocation),
+    locate: ([setting = '']) => places.get(String(setting)) ?? flagOf(String(setting)),
+  })
+}
+
+const flagOf = (setting: string): string =>
+  setting === 'name'
+    ? 'SERVER_NAME'
+    : `--${setting.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+
+/** Whatever was given for an option that the table calls secret. */
+function secretsOf({ command, given }: Invocation): Set<string> {
+  const names = command.groups.flatMap(({ options }) => options).filter(({ secret }) => secret === true)
+  return new Set(names.flatMap(({ name }) => textsOf(given.get(name)?.value)))
+}
+
+function textsOf(value: OptionValue | undefined): string[] {
+  if (typeof value === 'string') return [value]
+  return Array.isArray(value) ? value.map((item) => (typeof item === 'string' ? item : item.value)) : []
 }

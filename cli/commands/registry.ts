@@ -1,20 +1,23 @@
+import { type RegistrySettings, registry as registryList } from 'sallyport/presets/registry'
 import { readDocument } from '../config/document.js'
-import type { RegistrySettings } from '../config/registry-file.js'
 import type { Outcome } from '../config/settings.js'
 import { registrySettings } from '../config/settings.js'
+import { type Preset, runGateway } from '../gateway.js'
 import type { Invocation } from '../options/option.js'
 import { registryGroups } from '../options/registry.js'
 import { valuesOf } from '../options/values.js'
-import { tell } from '../terminal.js'
 
 /** Serves a registry. */
-export async function registry(invocation: Invocation): Promise<number | undefined> {
-  const outcome = await readRegistrySettings(invocation)
-  if ('problems' in outcome) return tell(outcome.problems)
-  return undefined
+export const registry = (invocation: Invocation): Promise<number> => runGateway(preset, invocation)
+
+const preset: Preset<RegistrySettings> = {
+  read: readRegistrySettings,
+  list: registryList,
+  readyLine: (_settings, { main, internal }) =>
+    `sallyport registry listening on ${main} (health and metrics on ${internal})`,
 }
 
-/** What `sallyport registry` was told, by flags, environment and file. Read again for each SIGHUP. */
+/** What `sallyport registry` was told, by flags, environment and file. */
 export async function readRegistrySettings({ given }: Invocation): Promise<Outcome<RegistrySettings>> {
   const { config } = valuesOf(registryGroups, given)
   if (config === undefined) return registrySettings(given, undefined)

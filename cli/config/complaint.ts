@@ -17,7 +17,9 @@ export function complaintsOf(schema: z.ZodType, value: unknown, error: z.ZodErro
     const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
     if (issue.code === 'unrecognized_keys') return unknownKeys(issue.keys, path, schema)
     const there = valueAt(value, path) !== undefined
-    return [{ path, message: `${there ? '' : 'is required, '}${expected(issue)}` }]
+    // A rule of its own says in its own words what is missing.
+    const missing = !there && issue.code !== 'custom'
+    return [{ path, message: `${missing ? 'is required, ' : ''}${expected(issue)}` }]
   })
   // A required key that was misspelt is one mistake, not an unknown key and a missing one.
   const meant = new Set(

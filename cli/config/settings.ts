@@ -1,14 +1,12 @@
+import { RegistrySettings } from 'sallyport/presets/registry'
 import type { Problem } from 'sallyport/problem'
 import { addressText } from '../options/address.js'
 import type { Given, GivenOptions } from '../options/option.js'
-import type { Complaint } from './complaint.js'
-import { complaintsOf, valueAt } from './complaint.js'
+import { valueAt } from './complaint.js'
 import type { Document } from './document.js'
 import type { Path } from './path.js'
 import { isMapping, pathText } from './path.js'
-import type { RegistrySettings } from './registry-file.js'
-import { registryFile } from './registry-file.js'
-import { registryComplaints } from './registry-rules.js'
+import { settle } from './settle.js'
 
 /** Settings, with what the kernel needs to speak of the places where they were written. */
 export interface Located<Settings> {
@@ -41,18 +39,10 @@ export function registrySettings(
   earlier: readonly Problem[] = [],
 ): Outcome<RegistrySettings> {
   const { value, places } = overlaid(document?.value ?? {}, given)
+  const { folder = process.cwd(), secrets = new Set<string>() } = document ?? {}
   const locate = (path: Path, part?: 'key' | 'value') =>
     places.get(pathText(path)) ?? document?.locate(path, part) ?? pathText(path)
-
-  const read = registryFile.safeParse(value)
-  const complaints = [
-    ...(read.success ? [] : complaintsOf(registryFile, value, read.error)),
-    ...registryComplaints(value),
-  ]
-  const problems = [...earlier, ...located(complaints, locate, earlier)]
-  if (!read.success || problems.length > 0) return { problems }
-  const { folder = process.cwd(), secrets = new Set<string>() } = document ?? {}
-  return { settings: withAllPublicPaths(read.data), folder, secrets, locate }
+  return settle(RegistrySettings, { value, folder, secrets, locate }, earlier)
 }
 
 interface Overlaid {
@@ -83,27 +73,4 @@ function withValue(value: unknown, [key, ...rest]: readonly string[], leaf: unkn
   if (key === undefined) return leaf
   if (value !== undefined && !isMapping(value)) return value
   return { ...value, [key]: withValue(value?.[key], rest, leaf) }
-}
-
-// A reference that led nowhere has left a wrong value behind; its own problem stands first and alone.
-function located(
-  complaints: readonly Complaint[],
-  locate: (path: Path, part?: 'key' | 'value') => string,
-  earlier: readonly Problem[],
-): readonly Problem[] {
-  const told = new Set(earlier.map(({ place }) => place))
-  return complaints
-    .map(({ path, part, ...complaint }) => ({
-      place: locate(path, part),
-      ...complaint,
-    }))
-    .filter(({ place }) => !told.has(place))
-}
-
-function withAllPublicPaths(settings: RegistrySettings): RegistrySettings {
-  const { auth } = settings
-  const { oauth } = auth
-  if (oauth === undefined) return settings
-  const publicPaths = [...new Set([...auth.publicPaths, ...oauth.publicPaths])]
-  return { ...settings, auth: { ...auth, oauth: { ...oauth, publicPaths } } }
 }

@@ -21,7 +21,7 @@ function refuseRepeats(list: readonly z.output<typeof provider>[], context: z.co
   for (const [index, name] of names.entries()) {
     if (names.indexOf(name) === index) continue
     const message = 'this name stands in the list already'
-    context.issues.push({ code: 'custom', input: name, path: [index, 'name'], message })
+    context.issues.push({ code: 'custom', input: name, path: [index, 'name'], message, continue: true })
   }
 }
 
@@ -58,7 +58,13 @@ export const authSection = z
   })
   .superRefine(({ mode, oauth: settings }, context) => {
     if (mode === 'anonymous' || settings !== undefined) return
-    context.issues.push({ code: 'custom', input: settings, path: ['oauth'], message: MISSING_OAUTH })
+    context.issues.push({
+      code: 'custom',
+      input: settings,
+      path: ['oauth'],
+      message: MISSING_OAUTH,
+      continue: true,
+    })
   })
 
 const MISSING_OAUTH =

@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 
 /** The settings that rules of more than one flag look at. */
 interface Related {
@@ -29,7 +29,7 @@ type Complain = (setting: keyof Related, message: string) => void
 /** What one flag alone cannot show to be wrong. */
 export function proxyRules(settings: Related, context: z.core.$RefinementCtx): void {
   const complain: Complain = (setting, message) =>
-    context.issues.push({ code: 'custom', input: undefined, path: [setting], message })
+    context.issues.push({ code: 'custom', input: undefined, path: [setting], message, continue: true })
   target(settings, complain)
   listening(settings, complain)
   if (settings.oidcIssuer === undefined) withoutIssuer(settings, complain)
@@ -50,7 +50,7 @@ function target({ targetUri }: Related, complain: Complain): void {
 }
 
 function listening({ host, allowedOrigins = [] }: Related, complain: Complain): void {
-  if (!HOST.test(host)) complain('host', 'expected a host name or an IP address, without port and brackets')
+  if (!isHost(host)) complain('host', 'expected a host name or an IP address, without port and brackets')
   if (allowedOrigins.every((origin) => ORIGIN.test(origin))) return
   complain(
     'allowedOrigins',
@@ -58,7 +58,8 @@ function listening({ host, allowedOrigins = [] }: Related, complain: Complain): 
   )
 }
 
-const HOST = /^(?:[a-z\d](?:[a-z\d.-]*[a-z\d])?|[\da-f:]*:[\da-f:.]*)$/i
+const isHost = (host: string): boolean =>
+  /^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i.test(host) || z.ipv6().safeParse(host).success
 // A browser writes no upper case, no path and no default port, and what it does not write never matches.
 const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/[^/\s?#@*A-Z]+$/
 

@@ -181,5 +181,5 @@ function refuseRepeats(list: readonly { readonly name: string }[], at: SettingPa
 }
 
 function refuse(context: Context, path: SettingPath, message: string): void {
-  context.issues.push({ code: 'custom', input: undefined, path: [...path], message })
+  context.issues.push({ code: 'custom', input: undefined, path: [...path], message, continue: true })
 }

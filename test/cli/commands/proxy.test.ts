@@ -27,8 +27,8 @@ test('a target alone is a whole proxy', () => {
   assert.equal(settings.host, '127.0.0.1')
   assert.equal(settings.port, 0)
   assert.equal(settings.allowedOrigins, undefined)
-  assert.equal(settings.incoming, undefined)
-  assert.equal(settings.outgoing.bearerToken, undefined)
+  assert.equal(settings.oidcIssuer, undefined)
+  assert.equal(settings.remoteAuthBearerToken, undefined)
 })
 
 test('an empty list of origins is not the same as none given', () => {
@@ -40,7 +40,7 @@ test('an empty list of origins is not the same as none given', () => {
 test('the issuer reaches the settings byte for byte', () => {
   const outcome = read([...issuer, ...audience])
 
-  assert.equal('settings' in outcome && outcome.settings.incoming?.issuer, 'https://idp.example/')
+  assert.equal('settings' in outcome && outcome.settings.oidcIssuer, 'https://idp.example/')
 })
 
 test('an issuer needs an audience, or a word that any will do', () => {
