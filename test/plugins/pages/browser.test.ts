@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { RegistrySettings, registry } from 'sallyport/presets/registry'
+import { folder } from '../../kit/folder.js'
+import { serving } from '../../kit/index.js'
+
+const executable = [process.env['CHROMIUM'], '/usr/bin/chromium', '/usr/bin/chromium-browser'].find(
+  (path) => path !== undefined && existsSync(path),
+)
+const skip = executable === undefined && 'no Chromium here: install it, or name it in CHROMIUM'
+const example = join(import.meta.dirname, '../../../examples/registry')
+
+async function visiting(t: TestContext, options: Parameters<Browser['newContext']>[0] = {}) {
+  const settings = RegistrySettings.parse({
+    address: '127.0.0.1:0',
+    internalAddress: '127.0.0.1:0',
+    auth: { mode: 'anonymous' },
+    sources: [{ name: 'own', file: { path: './servers.json' } }],
+    stateDirectory: null,
+  })
+  const { addresses } = await serving(t, registry(settings), { folder: example })
+  const browser = await chromium.launch({
+    executablePath: executable ?? '',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+  })
+  t.after(() => browser.close())
+  const context = await browser.newContext({ viewport: { width: 1000, height: 800 }, ...options })
+  const page = await context.newPage()
+  const faults: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') faults.push(message.text())
+  })
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('requestfailed', (request) => faults.push(request.url()))
+  await page.goto(`${addresses.main}/`)
+  return { page, context, faults }
+}
+
+/** For the eyes: `SCREENSHOTS=folder` keeps what the test sees. */
+const seen = (t: TestContext, page: Page, name: string) =>
+  page.screenshot({ path: join(process.env['SCREENSHOTS'] ?? folder(t), `${name}.png`), fullPage: true })
+
+test('a person finds a server, and copies what a client needs', { skip }, async (t) => {
+  const { page, context, faults } = await visiting(t)
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await seen(t, page, 'home')
+
+  await page.getByRole('link', { name: 'default' }).click()
+  await seen(t, page, 'list')
+  await page.getByLabel('Search by name').fill('github-mcp')
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page.getByRole('link', { name: 'GitHub' }).click()
+  assert.match(page.url(), /\/servers\/io\.github\.github%2Fgithub-mcp-server$/)
+  await page.getByRole('button', { name: 'Copy for VS Code' }).first().click()
+  await page.getByText('Copied').waitFor()
+  const copied = JSON.parse(await page.evaluate('navigator.clipboard.readText()'))
+  assert.equal(copied.servers['github-mcp-server'].url, 'https://api.githubcopilot.com/mcp/')
+  assert.equal(copied.inputs[0].password, true)
+  await seen(t, page, 'server')
+  assert.deepEqual(faults, [])
+})
+
+test('the keyboard is enough', { skip }, async (t) => {
+  const { page } = await visiting(t)
+  const focused = () =>
+    page.evaluate('document.activeElement.textContent.trim() || document.activeElement.id')
+  await page.keyboard.press('Tab')
+  assert.equal(await focused(), 'Skip to content')
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
+  assert.equal(await focused(), 'default')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/registry\/default$/)
+  await page.keyboard.press('/')
+  assert.equal(await focused(), 'search')
+  await page.keyboard.type('time')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/search=time/)
+  assert.equal(await page.locator('.cards li').count(), 1)
+})
+
+test('dark mode is dark, a phone needs no sideways scrolling, and without script all is there', {
+  skip,
+}, async (t) => {
+  const { page } = await visiting(t, {
+    colorScheme: 'dark',
+    viewport: { width: 360, height: 700 },
+    javaScriptEnabled: false,
+  })
+  await page.getByRole('link', { name: 'default' }).click()
+  await page.getByRole('link', { name: 'Tickets' }).click()
+  await seen(t, page, 'dark-phone')
+  const colour = String(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
+  assert.ok(
+    (colour.match(/\d+/g) ?? []).every((part) => Number(part) < 60),
+    colour,
+  )
+  assert.equal(await page.locator('button.copy:visible').count(), 0)
+  assert.ok(await page.locator('pre').first().isVisible())
+  const { width } = (await page.locator('body').boundingBox()) ?? { width: 0 }
+  assert.ok(width <= 360, String(width))
+})
+
+test('a page of another origin may not be framed around it, and no script but ours runs', {
+  skip,
+}, async (t) => {
+  const { page, faults } = await visiting(t)
+  await page.evaluate(
+    `document.body.insertAdjacentHTML('beforeend', '<img src=x onerror="window.evil = 1">')`,
+  )
+  await page.evaluate(
+    `const s = document.createElement('script'); s.textContent = 'window.evil = 1'; document.body.append(s)`,
+  )
+  assert.equal(await page.evaluate('window.evil'), undefined)
+  assert.ok(faults.some((text) => /Content Security Policy/.test(text)))
+})
