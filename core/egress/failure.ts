@@ -61,7 +61,7 @@ const families: readonly (readonly [RegExp, Kind])[] = [
     /^(?:ERR_SSL_|ERR_TLS_|CERT_|CRL_)/,
     ['EGRESS_TLS', 'no TLS session could be agreed on; it may not speak https'],
   ],
-  [/^(?:UND_ERR_RESPONSE|Z_|ERR__ERROR_FORMAT|ERR_BROTLI|ERR_PADDING)/, malformed],
+  [/^(?:HPE_|UND_ERR_RESPONSE|Z_|ERR__ERROR_FORMAT|ERR_BROTLI|ERR_PADDING)/, malformed],
 ]
 
 /** What a step below `fetch` throws: only a code, because only `fetch` knows which origin was meant. */
@@ -88,7 +88,7 @@ export function failureCode(error: unknown): string {
 
 function kindOf(error: unknown): Kind {
   const code = codeOf(error) ?? ''
-  // undici leaves out the code of most parser errors.
+  // undici leaves out the code of most parser errors; Node's own have `HPE_`.
   if (error instanceof Error && error.name === 'HTTPParserError') return malformed
   return kinds[code] ?? families.find(([pattern]) => pattern.test(code))?.[1] ?? unknown
 }
