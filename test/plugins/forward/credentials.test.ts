@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict'
+import type { RequestListener } from 'node:http'
+import { type TestContext, test } from 'node:test'
+import {
+  Credential,
+  definePlugin,
+  type Entry,
+  HeaderSource,
+  type TargetRefusal,
+  UpstreamError,
+} from 'sallyport'
+import { listening } from '../../kit/listening.js'
+import { asking, call, proxied } from './proxied.js'
+
+/** A credential whose tokens are counted up by each renewal. */
+function counting(options: { renewals?: number; deadline?: number } = {}) {
+  const refusals: TargetRefusal[] = []
+  let version = 1
+  const entry: Entry = {
+    use: definePlugin({
+      name: 'counting',
+      api: 1,
+      provides: [Credential],
+      setup(gateway) {
+        gateway.provide(Credential, {
+          name: 'counting',
+          present: () => ({
+            header: 'authorization',
+            value: `Bearer v${version}`,
+            accessToken: `v${version}`,
+          }),
+          async renew(_request, refused) {
+            refusals.push(refused)
+            if (version > (options.renewals ?? 1)) return false
+            version++
+            return true
+          },
+        })
+      },
+    }),
+  }
+  return { entry, refusals }
+}
+
+const presenting = (name: string, present: Credential['present'], deadline?: number): Entry => ({
+  id: name,
+  use: definePlugin({
+    name,
+    api: 1,
+    provides: [Credential],
+    setup: (gateway) =>
+      gateway.provide(Credential, { name, present, ...(deadline !== undefined && { deadline }) }),
+  }),
+})
+
+/** A target that takes one token only, and records what it was asked with. */
+async function choosy(t: TestContext, wanted: string, status: 401 | 403 = 401) {
+  const seen: { authorization: string | undefined; body: string }[] = []
+  const origin = await listening(t, async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    const { authorization } = request.headers
+    seen.push({ authorization, body })
+    if (authorization === `Bearer ${wanted}`) response.end('welcome')
+    else response.writeHead(status, { 'www-authenticate': 'Bearer error="x"' }).end('no')
+  })
+  return { origin, seen }
+}
+
+test('a refused credential is renewed once and the same request sent again', async (t) => {
+  const target = await choosy(t, 'v2')
+  const { entry, refusals } = counting()
+  const { main } = await proxied(t, target.origin, {}, [entry])
+
+  assert.equal((await asking(main, call(1))).body, 'welcome')
+  assert.deepEqual(target.seen, [
+    { authorization: 'Bearer v1', body: call(1).body },
+    { authorization: 'Bearer v2', body: call(1).body },
+  ])
+  assert.deepEqual(refusals, [{ status: 401, attempt: 1, challenges: ['Bearer error="x"'] }])
+})
+
+test('a chunked body is kept for the second try too, and stays chunked', async (t) => {
+  const target = await choosy(t, 'v2')
+  const { main } = await proxied(t, target.origin, {}, [counting().entry])
+
+  const { body } = await asking(main, { ...call(1), headers: { 'transfer-encoding': 'chunked' } })
+  assert.equal(body, 'welcome')
+  assert.deepEqual(
+    target.seen.map((seen) => seen.body),
+    [call(1).body, call(1).body],
+  )
+})
+
+test('a credential that stays refused is a 502 of ours, with the id and without the challenge', async (t) => {
+  const target = await choosy(t, 'never')
+  const { entry, refusals } = counting({ renewals: 99 })
+  const { main } = await proxied(t, target.origin, {}, [entry])
+
+  const { status, headers, body } = await asking(main, call('seven'))
+  assert.equal(status, 502)
+  assert.equal(headers['www-authenticate'], undefined)
+  const { id, error } = JSON.parse(body)
+  assert.deepEqual([id, error.data.error], ['seven', 'credential_refused'])
+  assert.deepEqual(
+    refusals.map(({ attempt }) => attempt),
+    [1, 2, 3],
+  )
+})
+
+test('a 403 that no renewal helps is passed on, but for the challenge that is ours to meet', async (t) => {
+  const target = await choosy(t, 'never', 403)
+  const { main } = await proxied(t, target.origin, {}, [counting({ renewals: 0 }).entry])
+
+  const { status, headers, body } = await asking(main, call(1))
+  assert.deepEqual([status, body, headers['www-authenticate']], [403, 'no', undefined])
+})
+
+test('credentials are folded in order, and what carries them is removed from the caller', async (t) => {
+  const origin = await listening(t, (request, response) => response.end(JSON.stringify(request.headers)))
+  const { main } = await proxied(t, origin, { forwardAuthorization: true }, [
+    presenting('login', async () => ({ header: 'authorization', value: 'Bearer a', accessToken: 'a' })),
+    presenting('exchange', (_request, held) => ({
+      header: 'x-token',
+      value: `Bearer ${held?.accessToken}b`,
+    })),
+  ])
+
+  const { body } = await asking(main, { headers: { authorization: 'Bearer mine', 'X-Token': 'mine' } })
+  const { authorization, 'x-token': token } = JSON.parse(body)
+  assert.deepEqual([authorization, token], [undefined, 'Bearer ab'])
+})
+
+const failures: readonly (readonly [string, Credential['present'], number, string | undefined])[] = [
+  [
+    'not ready',
+    () => {
+      throw new UpstreamError('LOGIN_PENDING', 'sign in first', { statusCode: 503, retryAfter: 9 })
+    },
+    503,
+    '9',
+  ],
+  ['late', () => new Promise(() => {}), 503, '5'],
+  [
+    'broken',
+    () => {
+      throw new Error('the secret is hunter2')
+    },
+    502,
+    undefined,
+  ],
+  ['rejected', () => Promise.reject(new Error('the secret is hunter2')), 502, undefined],
+]
+for (const [kind, present, expected, retryAfter] of failures) {
+  test(`a credential that is ${kind} is a ${expected}, and the target is never asked`, async (t) => {
+    let asked = 0
+    const origin = await listening(t, (_request, response) => response.end(String(++asked)))
+    const { main } = await proxied(t, origin, {}, [presenting('first', present, 50)])
+
+    const { status, headers, body } = await asking(main, call(3))
+    assert.deepEqual([status, headers['retry-after'], asked], [expected, retryAfter, 0])
+    assert.equal(JSON.parse(body).id, 3)
+    assert.doesNotMatch(body, /hunter2/)
+  })
+}
+
+test('a body too large to keep is not sent twice: the caller is told to come again', async (t) => {
+  const target = await choosy(t, 'v2')
+  const { main } = await proxied(t, target.origin, {}, [counting().entry])
+  const body = Buffer.alloc(17 * 1024 * 1024, 'x')
+
+  const { status, headers } = await asking(main, { method: 'POST', body })
+  assert.deepEqual([status, headers['retry-after']], [503, '1'])
+  assert.equal(target.seen.length, 1)
+  assert.equal((await asking(main, { method: 'POST', body })).body, 'welcome')
+})
+
+const held = presenting('held', () => ({ header: 'authorization', value: 'Bearer mine' }))
+
+/** A target that redirects `/from` as told, and says at `/to` how it was asked. */
+const redirecting =
+  (status: number, location: string): RequestListener =>
+  async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    const { method, url, headers } = request
+    if (url === '/to?a=1') response.end(JSON.stringify([method, headers.authorization, body]))
+    else response.writeHead(status, { location }).end()
+  }
+
+test('a redirect within the origin keeps method, body and credential (T11)', async (t) => {
+  for (const status of [301, 302, 307, 308]) {
+    const { main } = await proxied(t, await listening(t, redirecting(status, '/to?a=1')), {}, [held])
+    const { body } = await asking(main, { method: 'PUT', path: '/from', body: 'kept' })
+    assert.deepEqual(JSON.parse(body), ['PUT', 'Bearer mine', 'kept'])
+  }
+})
+
+test('a redirect to anywhere else is not followed with a credential, and loops stop (T11, CL-23)', async (t) => {
+  let strayed = 0
+  const other = await listening(t, (_request, response) => response.end(String(++strayed)))
+  const { port } = new URL(other)
+  const elsewhere = [
+    other,
+    `//127.0.0.1:${port}/`,
+    `http://localhost:${port}/to?a=1`,
+    'https://127.0.0.1/',
+    '/again',
+    'http://',
+  ]
+
+  for (const location of elsewhere) {
+    const { main } = await proxied(t, await listening(t, redirecting(307, location)), {}, [held])
+    const { status, body } = await asking(main, { ...call(1), path: '/from' })
+    assert.equal(status, 502, location)
+    assert.doesNotMatch(body, /127\.0\.0\.1|localhost/)
+  }
+  assert.equal(strayed, 0)
+})
+
+test('without a credential a redirect is the caller’s to follow', async (t) => {
+  const { main } = await proxied(t, await listening(t, redirecting(307, 'https://else.example/')))
+  const { status, headers } = await asking(main, { path: '/from' })
+  assert.deepEqual([status, headers.location], [307, 'https://else.example/'])
+})
+
+test('added headers take the place of the caller’s own, in any case', async (t) => {
+  const origin = await listening(t, (request, response) => response.end(JSON.stringify(request.rawHeaders)))
+  const source: Entry = {
+    use: definePlugin({
+      name: 'source',
+      api: 1,
+      provides: [HeaderSource],
+      setup: (gateway) =>
+        gateway.provide(HeaderSource, {
+          names: ['x-tenant', 'x-empty'],
+          headers: () => [
+            ['x-tenant', 'one'],
+            ['x-tenant', 'two'],
+          ],
+        }),
+    }),
+  }
+  const { main } = await proxied(t, origin, {}, [source])
+  const { body } = await asking(main, { headers: { 'X-TENANT': 'evil', 'X-Empty': 'evil' } })
+  const raw: string[] = JSON.parse(body)
+  assert.deepEqual(raw.slice(-4), ['x-tenant', 'one', 'x-tenant', 'two'])
+  assert.ok(!raw.includes('evil'))
+})

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { test } from 'node:test'
+import { listening } from '../../kit/listening.js'
+import { dial, spoken } from '../../kit/raw.js'
+import { asking, call, opening, proxied } from './proxied.js'
+import { answerTo, rawTarget } from './raw-target.js'
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
+
+test('a body over the limit is 413, told of its length or not, and never reaches the target whole', async (t) => {
+  const target = await rawTarget(t, () => OK)
+  const { main } = await proxied(t, target.origin, { maxBody: 1000 })
+  const body = 'x'.repeat(1001)
+
+  assert.equal((await asking(main, { method: 'POST', body })).status, 413)
+  assert.equal(
+    (await asking(main, { method: 'POST', body, headers: { 'transfer-encoding': 'chunked' } })).status,
+    413,
+  )
+  assert.equal(target.seen.length, 0)
+  assert.equal((await asking(main, { method: 'POST', body: body.slice(1) })).status, 200)
+  assert.equal(target.seen[0]?.body.length, 1000)
+})
+
+test('a body that stands still is 408, whole or streamed, and the target is let go (T16)', async (t) => {
+  const target = await rawTarget(t, () => OK)
+  const { main } = await proxied(t, target.origin, { bodyTimeout: 200 })
+
+  for (const framing of ['Content-Length: 9', 'Content-Length: 9000000', 'Transfer-Encoding: chunked']) {
+    const bytes = `POST / HTTP/1.1\r\nHost: a\r\n${framing}\r\n\r\n1\r\n`
+    assert.match(await spoken(main, bytes), /^HTTP\/1.1 408 /, framing)
+  }
+  assert.deepEqual(target.seen, [])
+})
+
+test('headers that never end are cut off (T16)', async (t) => {
+  const target = await rawTarget(t, () => OK)
+  const { main } = await proxied(t, target.origin)
+  const long = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`
+  assert.match(await spoken(main, long), /^HTTP\/1.1 431 /)
+})
+
+test('a target that does not begin to answer is 504 on both lanes; an event stream may', async (t) => {
+  const origin = await listening(t, (request, response) => {
+    request.resume()
+    if (request.headers.accept === 'text/event-stream') setTimeout(() => response.end('late'), 1500)
+  })
+  const { main } = await proxied(t, origin, { targetTimeout: 300 })
+
+  const [quick, wide, stream] = await Promise.all([
+    asking(main, call('q')),
+    asking(main, { ...call('w'), headers: { 'transfer-encoding': 'chunked' } }),
+    asking(main, { headers: { accept: 'text/event-stream' } }),
+  ])
+  assert.deepEqual([quick.status, JSON.parse(quick.body).id], [504, 'q'])
+  assert.deepEqual([wide.status, JSON.parse(wide.body).id], [504, null])
+  assert.deepEqual([stream.status, stream.body], [200, 'late'])
+})
+
+test('once it has begun, an answer may pause for longer than that', async (t) => {
+  const origin = await listening(t, (_request, response) => {
+    response.write('one ')
+    setTimeout(() => response.end('two'), 700)
+  })
+  const { main } = await proxied(t, origin, { targetTimeout: 100 })
+  assert.equal((await asking(main, call(1))).body, 'one two')
+})
+
+test('what is wrong with the target is told by its class, and by no address', async (t) => {
+  const silent = createServer((socket) => socket.destroy())
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  t.after(() => silent.close())
+  const address = silent.address()
+  assert.ok(typeof address === 'object' && address !== null)
+  const babble = await rawTarget(t, () => 'SMTP ready\r\nContent-Length: 0\r\n\r\n')
+  const plain = await listening(t, (_request, response) => response.end())
+  const cases: readonly (readonly [string, string])[] = [
+    ['http://127.0.0.1:1', 'target_refused'],
+    ['http://nowhere.invalid', 'target_dns'],
+    [`http://127.0.0.1:${address.port}`, 'target_reset'],
+    [babble.origin, 'target_malformed'],
+    [plain.replace('http:', 'https:'), 'target_tls'],
+  ]
+  for (const [target, code] of cases) {
+    const { main } = await proxied(t, target)
+    for (const asked of [call(1), { ...call(1), headers: { 'transfer-encoding': 'chunked' } }]) {
+      const { status, body } = await asking(main, asked)
+      assert.deepEqual([status, JSON.parse(body).error.data.error], [502, code])
+      assert.doesNotMatch(body, /127\.0\.0\.1|invalid|ECONN|:\d{2,}/)
+    }
+    const { status, body } = await asking(main)
+    assert.deepEqual([status, JSON.parse(body).error], [502, code])
+  }
+})
+
+test('an answer that breaks off breaks off for the caller too', async (t) => {
+  const target = await rawTarget(t, (_message, socket) => {
+    setTimeout(() => socket.destroy(), 20)
+    return 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n'
+  })
+  const { main } = await proxied(t, target.origin)
+  for (const asked of [call(1), { ...call(1), headers: { 'transfer-encoding': 'chunked' } }]) {
+    const response = await opening(main, asked)
+    await assert.rejects(async () => {
+      for await (const _ of response);
+    })
+  }
+})
+
+test('two ways to frame a body, a bent header or another coding never pass (T13)', async (t) => {
+  const target = await rawTarget(t, () => OK)
+  const { main } = await proxied(t, target.origin)
+  const bad = [
+    'Content-Length: 1\r\nContent-Length: 2',
+    'Content-Length: 3\r\nTransfer-Encoding: chunked',
+    'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity',
+    'Transfer-Encoding: gzip, chunked',
+    'Transfer-Encoding: xchunked',
+    'Content-Length: +3',
+    'Content-Length : 3',
+    'X-A: b\r\n folded',
+    'X-A: a\x00b',
+    'X-A: a\rX-B: c',
+    'X A: b',
+  ]
+  for (const header of bad) {
+    const answer = await spoken(
+      main,
+      `POST / HTTP/1.1\r\nHost: a\r\n${header}\r\nConnection: close\r\n\r\n0\r\n\r\n`,
+    )
+    assert.match(answer, /^HTTP\/1.1 (?:400|501) /, header)
+  }
+  assert.deepEqual(target.seen, [])
+})
+
+test('Connection takes nothing away that frames the message, is ours, or is added (T13)', async (t) => {
+  const target = await rawTarget(t, () => OK)
+  const { main } = await proxied(t, target.origin, {}, [
+    { use: 'credential/static-bearer', with: { token: 'mine' } },
+    { use: 'headers/static', with: { headers: [{ name: 'X-Tenant', value: 'one' }] } },
+  ])
+  await answerTo(
+    main,
+    'POST / HTTP/1.1\r\nHost: a\r\nConnection: authorization, x-tenant, host, content-length, x-hop\r\nX-Hop: 1\r\nContent-Length: 2\r\n\r\nhi',
+  )
+  const [seen] = target.seen
+  const names = new Map(seen?.headers.map(([name, value]) => [name.toLowerCase(), value]))
+  assert.equal(names.get('authorization'), 'Bearer mine')
+  assert.equal(names.get('x-tenant'), 'one')
+  assert.equal(names.get('x-hop'), undefined)
+  assert.equal(seen?.body, 'hi')
+})
+
+test('a caller that leaves takes its request along, on both lanes', async (t) => {
+  for (const framing of ['Content-Length: 2\r\n\r\nhi', 'Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n']) {
+    let gone: () => void = () => {}
+    const left = new Promise<void>((resolve) => {
+      gone = resolve
+    })
+    const here = new Promise<void>((resolve) => {
+      listening(t, (request, response) => {
+        resolve()
+        response.on('close', gone)
+        request.resume()
+      }).then(async (origin) => {
+        const { main } = await proxied(t, origin)
+        const socket = dial(main)
+        socket.write(`POST / HTTP/1.1\r\nHost: a\r\n${framing}`)
+        await here
+        socket.destroy()
+        await once(socket, 'close')
+      })
+    })
+    await here
+    await left
+  }
+})
+
+test('the body is asked for when the target asks for it, and not when it has answered', async (t) => {
+  const target = await rawTarget(t, () => OK)
+  const { main } = await proxied(t, target.origin)
+  const socket = dial(main)
+  let heard = ''
+  socket.on('data', (chunk) => {
+    heard += chunk
+  })
+  socket.write(
+    'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n',
+  )
+  socket.write('hi')
+  await once(socket, 'close')
+  assert.match(heard, /^HTTP\/1.1 200/)
+  assert.ok(target.seen[0]?.headers.some(([name]) => name === 'Expect'))
+
+  const asking100 = await listening(t, (request, response) =>
+    request.resume().on('end', () => response.end('done')),
+  )
+  const second = await proxied(t, asking100)
+  const patient = dial(second.main)
+  let told = ''
+  patient.on('data', (chunk) => {
+    told += chunk
+    if (told === 'HTTP/1.1 100 Continue\r\n\r\n') patient.write('hi')
+  })
+  patient.write(
+    'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n',
+  )
+  await once(patient, 'close')
+  assert.match(told, /100 Continue\r\n\r\nHTTP\/1.1 200[\s\S]*done$/)
+})
