@@ -13,6 +13,8 @@ export interface AuthenticatorCase {
   readonly entries: (provider: string) => List
   /** The provider that works. */
   readonly provider: string
+  /** Whom its tokens are for. */
+  readonly audience: string
   /** A token that is accepted but for these claims; `undefined` takes a claim away. */
   readonly token: (claims?: Readonly<Record<string, unknown>>) => string | Promise<string>
 }
@@ -89,13 +91,13 @@ export async function refusesNonsense(t: TestContext, subject: AuthenticatorCase
 }
 
 /** `iss`, `aud`, `exp`, `nbf`, `iat` and `cnf`, each wrong alone. */
-async function judgesClaims(t: TestContext, subject: AuthenticatorCase): Promise<void> {
+export async function judgesClaims(t: TestContext, subject: AuthenticatorCase): Promise<void> {
   const { knock } = await gateOf(t, subject.entries(subject.provider))
   const now = Math.floor(Date.now() / 1000)
   const status = async (claims: Readonly<Record<string, unknown>>) =>
     (await knock(`Bearer ${await subject.token(claims)}`)).status
 
-  const { provider } = subject
+  const { provider, audience } = subject
   const wrongIssuers = [
     `${provider}/`,
     provider.toUpperCase(),
@@ -106,7 +108,7 @@ async function judgesClaims(t: TestContext, subject: AuthenticatorCase): Promise
     7,
   ]
   for (const iss of wrongIssuers) assert.equal(await status({ iss }), 401, `iss ${iss}`)
-  const wrongAudiences = ['', 'Registry', 'registry ', ['other'], [], { 0: 'registry' }, null, true]
+  const wrongAudiences = ['', `${audience}x`, `${audience} `, ['other'], [], { 0: audience }, null, true]
   for (const aud of wrongAudiences) assert.equal(await status({ aud }), 401, `aud ${JSON.stringify(aud)}`)
   for (const exp of [now - 1, 0, -1, '9999999999', null, [now + 60]])
     assert.equal(await status({ exp }), 401, `exp ${exp}`)
@@ -116,11 +118,11 @@ async function judgesClaims(t: TestContext, subject: AuthenticatorCase): Promise
   assert.equal(await status({ cnf: { 'x5t#S256': 'x' } }), 401, 'cnf of a certificate')
 
   assert.equal(await status({ exp: now + 10, nbf: now - 1 }), 200)
-  assert.equal(await status({ aud: ['other', 'registry'] }), 200)
+  assert.equal(await status({ aud: ['other', audience] }), 200)
 }
 
 /** Whatever a provider answers, the caller gets a refusal in bounded time and never an error of ours. */
-async function refusesWhenFaulty(t: TestContext, subject: AuthenticatorCase): Promise<void> {
+export async function refusesWhenFaulty(t: TestContext, subject: AuthenticatorCase): Promise<void> {
   const faulty = await Promise.all(
     Object.entries(providerFaults).map(
       async ([fault, listener]) => [fault, await listening(t, listener)] as const,
@@ -136,7 +138,8 @@ async function refusesWhenFaulty(t: TestContext, subject: AuthenticatorCase): Pr
   )
 }
 
-async function stopsCleanly(t: TestContext, subject: AuthenticatorCase): Promise<void> {
+/** A caller that leaves breaks nothing, and what was opened is closed when the gateway stops. */
+export async function stopsCleanly(t: TestContext, subject: AuthenticatorCase): Promise<void> {
   const silent = await listening(t, () => {})
   const before = handles()
   const { url, running } = await gateOf(t, subject.entries(silent))

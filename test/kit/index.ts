@@ -4,7 +4,10 @@ export {
   authenticatorSuite,
   closedRoute,
   gateOf,
+  judgesClaims,
   refusesNonsense,
+  refusesWhenFaulty,
+  stopsCleanly,
 } from './authenticator.js'
 export { booted, recordedLog, serving } from './booted.js'
 export { providerFaults } from './faults.js'

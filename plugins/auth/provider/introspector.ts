@@ -11,10 +11,14 @@ export interface IntrospectorOptions {
   readonly answers: Measure
 }
 
-/** What a provider says of a token: its claims, or why there are none. `cannotSay` is no opinion, so another's stands. */
-export type Answer =
-  | { readonly claims: Claims }
-  | { readonly rejection: Rejection; readonly cannotSay: boolean }
+interface Unsaid {
+  readonly rejection: Rejection
+  /** The provider has no opinion, so what is known otherwise stands. */
+  readonly cannotSay: boolean
+}
+
+/** What a provider says of a token: its claims, or why there are none. */
+export type Answer = { readonly claims: Claims } | Unsaid
 
 const REST_AFTER_FAILURE = 1000
 const LONGEST_REST = 30_000
@@ -34,7 +38,7 @@ export class Introspector {
     const asked = this.asking.get(hash)
     if (asked !== undefined) return asked
     // A provider that is silent must cost its neighbours nothing: one request finds out, the others go on.
-    if (Date.now() < this.restUntil) return UNREACHABLE
+    if (Date.now() < this.restUntil) return withDetail(UNREACHABLE, this.trouble)
     if (this.asking.size >= MOST_AT_ONCE) return BUSY
     if (this.failures > 0) this.restUntil = Number.POSITIVE_INFINITY
 
@@ -95,11 +99,11 @@ export class Introspector {
     return this.counted(answer)
   }
 
-  private failed(answer: Answer, reason: string): Answer {
+  private failed(answer: Unsaid, reason: string): Answer {
     const { provider, log } = this.options
     if (reason !== this.trouble) log.warn({ provider, reason }, 'the provider cannot be asked about tokens')
     this.trouble = reason
-    return this.counted(answer)
+    return this.counted(withDetail(answer, reason))
   }
 
   private counted(answer: Answer): Answer {
@@ -127,9 +131,14 @@ export class Introspector {
 
 const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
 
-const unsaid = (kind: Rejection['kind'], cause: string, cannotSay: boolean): Answer => ({
+const unsaid = (kind: Rejection['kind'], cause: string, cannotSay: boolean): Unsaid => ({
   rejection: { kind, cause },
   cannotSay,
+})
+
+const withDetail = (answer: Unsaid, detail = ''): Unsaid => ({
+  ...answer,
+  rejection: { ...answer.rejection, detail },
 })
 
 const INACTIVE = unsaid('notMine', 'inactive', false)

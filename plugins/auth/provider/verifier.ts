@@ -95,9 +95,9 @@ export class TokenVerifier {
     if ('claims' in checked) return checked
     if (checked.failed === 'signature' || checked.failed === 'format') return definite(checked.failed)
     const { trouble } = ring
-    return trouble === undefined
-      ? NO_KEY
-      : { rejection: { kind: 'unavailable', cause: trouble.cause }, open: true }
+    if (trouble === undefined) return NO_KEY
+    const { cause, reason: detail } = trouble
+    return { rejection: { kind: 'unavailable', cause, detail }, open: true }
   }
 
   private judgeAnswer(

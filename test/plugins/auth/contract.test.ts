@@ -7,6 +7,7 @@ authenticatorSuite('auth/jwt', async (t) => {
   const issuer = await issuing(t)
   return {
     provider: issuer.url,
+    audience: issuer.audience,
     entries: (issuerUrl) => [{ use: 'auth/jwt', with: { ...issuer.provider, issuerUrl } }],
     token: (claims) => issuer.jwt(claims),
   }
@@ -16,6 +17,7 @@ authenticatorSuite('auth/introspection', async (t) => {
   const issuer = await issuing(t)
   return {
     provider: issuer.url,
+    audience: issuer.audience,
     entries: (issuerUrl) => [
       {
         use: 'auth/introspection',
@@ -30,6 +32,7 @@ authenticatorSuite('auth/oidc with a JWT', async (t) => {
   const issuer = await issuing(t)
   return {
     provider: issuer.url,
+    audience: issuer.audience,
     entries: (issuerUrl) => [
       {
         use: 'auth/oidc',
@@ -44,6 +47,7 @@ authenticatorSuite('auth/oidc with an opaque token', async (t) => {
   const issuer = await issuing(t)
   return {
     provider: issuer.url,
+    audience: issuer.audience,
     entries: (issuerUrl) => [
       {
         use: 'auth/oidc',
@@ -61,6 +65,7 @@ authenticatorSuite('auth/kubernetes', async (t) => {
   writeFileSync(authTokenFile, await issuer.jwt(), { mode: 0o600 })
   return {
     provider: issuer.url,
+    audience: issuer.audience,
     entries: (issuerUrl) => [
       {
         use: 'auth/kubernetes',

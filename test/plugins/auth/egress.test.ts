@@ -10,8 +10,9 @@ import { authority } from '../../kit/tls.js'
 async function gate(t: TestContext, options: Readonly<Record<string, unknown>>, use = 'auth/oidc') {
   const { knock, lines, running } = await gateOf(t, [{ use, with: options }])
   const status = async (token: string) => (await knock(`Bearer ${token}`)).status
-  const cause = () => lines.filter(({ msg }) => msg === 'refused').at(-1)?.['cause']
-  return { status, cause, lines, running }
+  const refused = () => lines.filter(({ msg }) => msg === 'refused').at(-1)
+  const cause = () => refused()?.['cause']
+  return { status, cause, refused, lines, running }
 }
 
 const sentTo = (issuer: Issuer, path: string) =>
@@ -138,6 +139,17 @@ test('auth/kubernetes takes the issuer from the mounted token, and sends that to
   assert.equal(await status(await issuer.jwt({ ...claims, aud: [issuer.audience] })), 200)
   assert.equal(await status(await issuer.jwt({ ...claims, iss: 'https://kubernetes.default.svc' })), 401)
   assert.deepEqual(sentTo(issuer, '/jwks'), [`Bearer ${mounted}`])
+})
+
+test('the log says of a provider that is out of reach what is in the way', async (t) => {
+  const [ca, other] = [authority(t), authority(t)]
+  const issuer = await issuing(t, { tls: ca.issue(['localhost']) })
+  const { introspectionUrl } = issuer
+  const { status, refused } = await gate(t, { ...issuer.provider, introspectionUrl, caCertPath: other.file })
+  for (const token of [await issuer.jwt(), issuer.opaque()]) {
+    assert.equal(await status(token), 401)
+    assert.match(JSON.stringify(refused()?.['reasons']), /not trusted here; caCertPath may be missing/)
+  }
 })
 
 test('RS-31: no secret reaches the log, at the level that tells everything', async (t) => {
