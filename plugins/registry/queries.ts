@@ -19,7 +19,7 @@ const includeDeleted = flag
   .describe('show deleted versions, too')
   .meta({ wire: { type: 'boolean', default: false } })
 
-export const LIMIT = 100
+const LIMIT = 100
 
 export const listQuery = z.object({
   cursor: z

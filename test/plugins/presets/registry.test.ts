@@ -12,7 +12,9 @@ const example = join(import.meta.dirname, '../../../examples/registry/sallyport.
 const anonymous = { auth: { mode: 'anonymous' }, stateDirectory: null }
 
 const namesIn = (list: List): string[] =>
-  list.filter((item): item is Entry => !isScope(item)).map(({ id, use }) => id ?? String(use))
+  list
+    .filter((item): item is Entry => !isScope(item))
+    .map(({ id, use }) => id ?? (typeof use === 'string' ? use : use.name))
 
 /** Where the settings are wrong, and what is said there. */
 function complaints(settings: unknown): string[] {
