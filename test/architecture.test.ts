@@ -84,7 +84,13 @@ test('a preset imports no plugin: types of the public door, schemas, and its own
 })
 
 test('the command line imports by name what lies outside it', () => {
-  const doors = ['sallyport', 'sallyport/problem', 'sallyport/builtin', 'sallyport/package.json']
+  const doors = [
+    'sallyport',
+    'sallyport/problem',
+    'sallyport/duration',
+    'sallyport/builtin',
+    'sallyport/package.json',
+  ]
   const astray = imports.filter(
     (one) =>
       topOf(one.file) === 'cli' &&

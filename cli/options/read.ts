@@ -1,5 +1,5 @@
+import { parseDuration } from 'sallyport/duration'
 import { parseAddress, parsePort } from './address.js'
-import { parseDuration } from './duration.js'
 import type { Option, OptionType, OptionValue, Pair } from './option.js'
 import { accumulates } from './option.js'
 import { parseSize } from './size.js'
