@@ -89,6 +89,22 @@ test('an RSA key that is too short to trust verifies nothing', async (t) => {
   }
 })
 
+test('a header is JSON however it is laid out', async (t) => {
+  const issuer = await issuing(t)
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  issuer.keys = [{ ...publicKey.export({ format: 'jwk' }), kty: 'RSA', kid: 'rsa' }]
+  const { status } = await gate(t, issuer)
+  const header = Buffer.from('\n{ "kid": "rsa",\n  "alg": "RS256" }').toString('base64url')
+  for (const [claims, expected] of [
+    [issuer.claims(), 200],
+    [issuer.claims({ iss: 'https://elsewhere.example' }), 401],
+  ] as const) {
+    const signed = `${header}.${encoded(claims)}`
+    const signature = sign('sha256', Buffer.from(signed), privateKey).toString('base64url')
+    assert.equal(await status(`${signed}.${signature}`), expected)
+  }
+})
+
 test('a token without `kid` is tried with every key that fits', async (t) => {
   const issuer = await issuing(t)
   await issuer.rotate('second')
