@@ -76,6 +76,7 @@ class Session<Settings> {
   private readonly scrubber = new Scrubber()
   private readonly log: Log
   private readonly ending = new AbortController()
+  private running: Running | undefined
 
   constructor(
     private readonly preset: Preset<Settings>,
@@ -89,6 +90,7 @@ class Session<Settings> {
     this.listen()
     try {
       const running = await serve(this.preset.list(located.settings), this.contextOf(located))
+      this.running = running
       process.stdout.write(`${this.preset.readyLine(located.settings, running.addresses)}\n`)
       await this.stay(running)
       return exitCode.asked
@@ -106,6 +108,11 @@ class Session<Settings> {
         this.ending.abort(new Error(`stopped by ${signal}`))
       })
     }
+    // Also while it boots: without a listener the signal would end the process.
+    process.on('SIGHUP', () => {
+      if (this.running === undefined) this.log.warn('still starting; nothing is read again')
+      else void this.reload(this.running)
+    })
     const fail = (error: unknown): void => {
       this.log.fatal({ err: error }, 'something failed that nobody expected')
       process.exit(exitCode.failed)
@@ -117,8 +124,6 @@ class Session<Settings> {
 
   private async stay(running: Running): Promise<void> {
     const { signal } = this.ending
-    const reload = (): void => void this.reload(running)
-    process.on('SIGHUP', reload)
     // A server keeps the process alive; a list without one has only this.
     const alive = setInterval(() => {}, 2 ** 30)
     await new Promise<void>((resolve) => {
@@ -126,7 +131,6 @@ class Session<Settings> {
       else signal.addEventListener('abort', () => resolve(), { once: true })
     })
     clearInterval(alive)
-    process.off('SIGHUP', reload)
     await running.stop()
   }
 

@@ -47,16 +47,18 @@ export function program(
 
   const look = (pattern: RegExp, stream: 'stdout' | 'stderr') => () => {
     const found = pattern.exec(output[stream])?.[0]
-    if (found === undefined && child.exitCode !== null) {
-      assert.fail(`it ended with ${child.exitCode} before ${pattern} was seen\n${output.stderr}`)
+    const end = child.exitCode ?? child.signalCode
+    if (found === undefined && end !== null) {
+      assert.fail(`it ended with ${end} before ${pattern} was seen\n${output.stderr}`)
     }
     return found
   }
+  const explained = (error: Error): never => assert.fail(`${error.message}\n${output.stderr}`)
   return {
     process: child,
     output,
     ready: () => eventually(look(/http:\/\/\S+/, 'stdout')),
-    until: (pattern) => eventually(look(pattern, 'stderr')),
+    until: (pattern) => eventually(look(pattern, 'stderr')).catch(explained),
     ended: () => exit,
   }
 }
