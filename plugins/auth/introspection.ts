@@ -12,7 +12,7 @@ export default definePlugin({
     .strictObject({
       ...tokenFields,
       ...introspectionFields,
-      introspectionUrl: introspectionFields.introspectionUrl.unwrap(),
+      introspectionUrl: introspectionFields.introspectionUrl.unwrap().describe('the introspection endpoint'),
       ...egressFields,
     })
     .superRefine(checkTogether),

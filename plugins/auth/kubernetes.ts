@@ -30,7 +30,10 @@ export default definePlugin({
         .optional()
         .describe('the issuer of the cluster; read from the token in `authTokenFile` when unset'),
       ...keyFields,
-      jwksUrl: keyFields.jwksUrl.unwrap().default(`${API_SERVER}/openid/v1/jwks`),
+      jwksUrl: keyFields.jwksUrl
+        .unwrap()
+        .default(`${API_SERVER}/openid/v1/jwks`)
+        .describe('the keys of the cluster'),
       ...introspectionFields,
       caCertPath: caCertPath.unwrap().default(`${MOUNTED}/ca.crt`).describe('the CA of the cluster'),
       authTokenFile: authTokenFile.unwrap().default(`${MOUNTED}/token`).describe("the pod's own token"),

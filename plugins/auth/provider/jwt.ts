@@ -9,7 +9,7 @@ export interface UnverifiedJwt {
 
 /** Reads a signed JWT, or tells by `undefined` that this is none. An encrypted one has five parts and is none either. */
 export function readJwt(token: string): UnverifiedJwt | undefined {
-  const [head, body, signature, ...more] = token.split('.')
+  const [head, body, signature, ...more] = token.split('.', 4)
   if (head === undefined || body === undefined || signature === undefined || more.length > 0) return undefined
   const header = jsonObject(Buffer.from(head, 'base64url').toString())
   const claims = jsonObject(Buffer.from(body, 'base64url').toString())
