@@ -1,6 +1,8 @@
 // The public door: everything a plugin, a preset or a program that embeds the gateway may use.
 export { listenAddress } from './address-option.js'
-export { type BootContext, Booted, boot, pathText, planList } from './boot.js'
+export { boot, pathText, planList } from './boot.js'
+export type { BootContext } from './boot-context.js'
+export { Booted } from './booted.js'
 export { type Capability, type Many, many, type One, one } from './capability.js'
 export { type AuditEvent, AuditSink } from './contracts/audit-sink.js'
 export {

@@ -1,4 +1,6 @@
-import { type BootContext, type Booted, boot } from './boot.js'
+import { boot } from './boot.js'
+import type { BootContext } from './boot-context.js'
+import type { Booted } from './booted.js'
 import type { Listener } from './contracts/listener.js'
 import { ConfigError } from './errors.js'
 import type { Addresses } from './gateway.js'
