@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { folder } from '../kit/folder.js'
+import { program } from '../kit/program.js'
+import { blocks, readmePath, renewed } from './readme.js'
+
+test('the tables of the README are those of the code', async () => {
+  assert.equal(readFileSync(readmePath, 'utf8'), await renewed(), 'run `npm run docs`')
+})
+
+test('every configuration in the README is accepted', async (t) => {
+  const samples = blocks('yaml')
+  assert.ok(samples.length >= 3)
+  for (const { words, text } of samples) {
+    const home = folder(t, { 'sample.yaml': text, 'servers.json': '[]' })
+    const command = words === 'run' ? 'run' : 'registry'
+    const printing = program(t, [command, '--config', join(home, 'sample.yaml'), '--print-plugins'], {
+      environment: { API_KEY: 'x' },
+    })
+    assert.equal(await printing.ended(), 0, `${text}\n${printing.output.stderr}`)
+  }
+})
+
+test('every command in the README is understood', async (t) => {
+  const commands = blocks('sh')
+    .flatMap(({ text }) => text.replaceAll('\\\n', ' ').split('\n'))
+    .map((line) => line.replace(/\s+#.*$/, '').trim())
+    .filter((line) => line.startsWith('sallyport '))
+  assert.ok(commands.length >= 4)
+  const samples = blocks('yaml')
+  const textOf = (kind: string): string => samples.find(({ words }) => words === kind)?.text ?? ''
+  const home = folder(t, { 'sallyport.yaml': textOf(''), 'gateway.yaml': textOf('run'), token: 'x' })
+
+  for (const command of commands) {
+    const argv = command.split(/\s+/).slice(1)
+    const serves = ['proxy', 'registry', 'run'].includes(argv[0] ?? '')
+    const asking = program(t, [...argv, serves ? '--print-plugins' : '--help'], {
+      cwd: home,
+      environment: { API_KEY: 'x' },
+    })
+    assert.equal(await asking.ended(), 0, `${command}\n${asking.output.stderr}`)
+  }
+})
+
+test('both commands of the first screen are scripts of the package', () => {
+  const { scripts } = JSON.parse(readFileSync(join(readmePath, '../package.json'), 'utf8'))
+  const first = blocks('sh')[0]?.text ?? ''
+  assert.match(first, /^npm ci && npm start/m)
+  assert.match(first, /^npm ci && npm test/m)
+  assert.ok(scripts.start !== undefined && scripts.test !== undefined)
+})

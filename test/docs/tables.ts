@@ -1,0 +1,73 @@
+import { type JsonSchema, jsonSchemaOf } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import { commands } from '#cli/options/commands.js'
+import { allowedDifferences } from '../plugins/forward/allowed-differences.js'
+
+/** The parts of the README that are made from the code, by the name between their marks. */
+export const tables: Readonly<Record<string, () => string | Promise<string>>> = {
+  plugins,
+  options,
+  flags,
+  differences,
+}
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+const row = (...cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [row(...head), row(...head.map(() => '---')), ...rows.map((cells) => row(...cells))].join('\n')
+
+async function loaded() {
+  return Promise.all(Object.values(catalogue).map(async (load) => (await load()).default))
+}
+
+async function plugins(): Promise<string> {
+  const rows = (await loaded()).map(({ name, summary = '' }) => [`\`${name}\``, summary])
+  return table(['plugin', 'what it does'], rows)
+}
+
+/** One foldable table for each plugin that takes options. */
+async function options(): Promise<string> {
+  const parts = (await loaded()).flatMap(({ name, options: schema }) => {
+    const { properties = {}, required = [] } = (jsonSchemaOf(schema) ?? {}) as {
+      properties?: Readonly<Record<string, JsonSchema>>
+      required?: readonly string[]
+    }
+    const rows = Object.entries(properties).map(([option, about]) => [
+      `\`${option}\`${required.includes(option) ? ' (required)' : ''}`,
+      'default' in about ? `\`${JSON.stringify(about['default'])}\`` : '',
+      String(about['description'] ?? ''),
+    ])
+    if (rows.length === 0) return []
+    return [
+      `<details><summary><code>${name}</code></summary>\n\n${table(['option', 'default', 'meaning'], rows)}\n\n</details>`,
+    ]
+  })
+  return parts.join('\n\n')
+}
+
+function flags(): string {
+  const serving = commands.filter(({ name }) => ['registry', 'proxy', 'run'].includes(name))
+  return serving
+    .map(({ name, groups }) => {
+      const rows = groups
+        .filter(({ title }) => title !== 'Everywhere')
+        .flatMap(({ options: own }) => own)
+        .map((option) => [
+          `\`--${option.name}\`${option.required === true ? ' (required)' : ''}`,
+          option.default === undefined ? '' : `\`${option.default}\``,
+          option.help,
+        ])
+      return `<details><summary><code>sallyport ${name}</code></summary>\n\n${table(['flag', 'default', 'meaning'], rows)}\n\n</details>`
+    })
+    .join('\n\n')
+}
+
+function differences(): string {
+  const rows = allowedDifferences.map(({ side, headers, what, why }) => [
+    side,
+    headers.map((name) => `\`${name}\``).join(', '),
+    what,
+    why,
+  ])
+  return table(['side', 'headers', 'what', 'why'], rows)
+}
