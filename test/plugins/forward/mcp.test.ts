@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ProxySettings, proxy } from 'sallyport/presets/proxy'
+import { serving } from '../../kit/booted.js'
+import { realIssuer } from '../../kit/oidc-provider.js'
+
+/** The reference server on a port that was free a moment ago: it takes its port from the environment only. */
+async function everything(t: TestContext): Promise<string> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => probe.close(resolve))
+
+  const bin = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
+  const child = spawn(process.execPath, [bin, 'streamableHttp'], {
+    env: { ...process.env, PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  t.after(async () => {
+    const gone = once(child, 'exit')
+    child.kill('SIGKILL')
+    await gone
+  })
+  for await (const line of child.stderr) if (String(line).includes('listening')) break
+  child.stderr.resume()
+  return `http://127.0.0.1:${port}/mcp`
+}
+
+/** What a client sees of a server: all lists, a call with progress, a resource, and its notifications. */
+async function seenBy(t: TestContext, url: string, headers: Record<string, string> = {}): Promise<object> {
+  const client = new Client({ name: 'test', version: '1' })
+  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } })
+  // The SDK's class does not fit its own interface under exactOptionalPropertyTypes.
+  await client.connect(transport as never)
+  t.after(() => client.close())
+  const progress: unknown[] = []
+  const seen = {
+    server: client.getServerVersion(),
+    capabilities: client.getServerCapabilities(),
+    tools: await client.listTools(),
+    prompts: await client.listPrompts(),
+    resources: (await client.listResources()).resources.length,
+    echo: await client.callTool({ name: 'echo', arguments: { message: 'Grüße' } }),
+    long: await client.callTool(
+      { name: 'trigger-long-running-operation', arguments: { duration: 1, steps: 3 } },
+      undefined,
+      { onprogress: (each) => progress.push(each) },
+    ),
+    wrong: await client.callTool({ name: 'no-such-tool' }).catch((error: Error) => error.message),
+    progress,
+  }
+  await transport.terminateSession()
+  return seen
+}
+
+test('the official client sees the reference server as it is, and with a token too', async (t) => {
+  const target = await everything(t)
+  const issuer = await realIssuer(t)
+  const open = await serving(t, proxy(ProxySettings.parse({ targetUri: target })))
+  const guarded = await serving(
+    t,
+    proxy(
+      ProxySettings.parse({
+        targetUri: target,
+        oidcIssuer: issuer.url,
+        oidcAudience: issuer.audience,
+        oidcAllowPrivateIp: true,
+      }),
+    ),
+  )
+
+  const direct = await seenBy(t, target)
+  assert.deepEqual(await seenBy(t, `${open.addresses.main}/mcp`), direct)
+  const authorization = `Bearer ${await issuer.token()}`
+  assert.deepEqual(await seenBy(t, `${guarded.addresses.main}/mcp`, { authorization }), direct)
+  await assert.rejects(
+    seenBy(t, `${guarded.addresses.main}/mcp`, { authorization: 'Bearer x' }),
+    /401|Unauthorized/i,
+  )
+})
