@@ -127,7 +127,7 @@ class MemoryCatalogue implements ServerCatalogue {
   async stop(): Promise<void> {
     this.#ending.abort(new Error('the gateway is stopping'))
     for (const schedule of this.#schedules) schedule.stop()
-    await this.#published
+    await Promise.all([this.#published, ...[...this.#syncs.values()].map(({ idle }) => idle)])
   }
 
   private syncFor(source: Source): SourceSync {

@@ -1,4 +1,4 @@
-import { type HealthState, type Log, type Source, UpstreamError, within } from 'sallyport'
+import { type HealthState, type Log, type Source, UpstreamError } from 'sallyport'
 import { Breath } from './breath.js'
 import { gather, type Holding, NOTHING } from './holding.js'
 import type { RefusedDocument } from './intake.js'
@@ -66,6 +66,11 @@ export class SourceSync {
     return this.#next
   }
 
+  /** Settles when no sync is under way. */
+  get idle(): Promise<unknown> {
+    return this.#running ?? Promise.resolve()
+  }
+
   get health(): HealthState {
     const failure = this.#failure
     if (!this.loaded) return { status: 'down', reason: failure ?? 'not read yet' }
@@ -85,22 +90,38 @@ export class SourceSync {
   }
 
   private async run(): Promise<SyncResult> {
-    const { meter, timeout } = this.options
+    const { meter } = this.options
     const { name } = this.source
     const since = performance.now()
-    const limit = AbortSignal.timeout(timeout)
-    const signal = AbortSignal.any([this.signal, limit])
     let result: SyncResult
     try {
-      // A source that does not listen to its signal is left behind, and what it still brings goes nowhere.
-      const late = () => new Error(`it took longer than ${timeout / 1000} s`)
-      result = await within(timeout, this.read(signal), late)
+      result = await this.limited((signal) => this.read(signal))
       this.recovered()
     } catch (error) {
       result = this.failed(error)
     }
     meter.synced(name, result.outcome, (performance.now() - since) / 1000, this.holding.size)
     return result
+  }
+
+  /** A source that does not listen to its signal is left behind, and what it still brings goes nowhere. */
+  private async limited<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { timeout } = this.options
+    this.signal.throwIfAborted()
+    const limit = new AbortController()
+    const ended = new Promise<never>((_, reject) => {
+      limit.signal.addEventListener('abort', () => reject(limit.signal.reason), { once: true })
+    })
+    const stop = (): void => limit.abort(this.signal.reason)
+    const late = (): void => limit.abort(new Error(`it took longer than ${timeout / 1000} s`))
+    const timer = setTimeout(late, timeout)
+    this.signal.addEventListener('abort', stop, { once: true })
+    try {
+      return await Promise.race([work(limit.signal), ended])
+    } finally {
+      clearTimeout(timer)
+      this.signal.removeEventListener('abort', stop)
+    }
   }
 
   private async read(signal: AbortSignal): Promise<SyncResult> {

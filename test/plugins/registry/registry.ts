@@ -66,8 +66,12 @@ export const inside = definePlugin({
   name: 'inside',
   api: 1,
   setup({ http, internal }) {
-    http.all('/internal/*', async ({ method, url }, reply) => {
-      const answer = await internal.inject({ method: method as 'GET', url: url.replace('/internal', '') })
+    http.all('/internal/*', async ({ method, url, headers: { origin } }, reply) => {
+      const answer = await internal.inject({
+        method: method as 'GET',
+        url: url.replace('/internal', ''),
+        headers: { ...(origin !== undefined && { origin }) },
+      })
       const { 'content-length': _, ...headers } = answer.headers
       return reply.code(answer.statusCode).headers(headers).send(answer.body)
     })

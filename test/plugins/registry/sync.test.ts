@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { type Fetched, UpstreamError } from 'sallyport'
 import { eventually } from '../../kit/captured-log.js'
 import { folder } from '../../kit/folder.js'
-import { booted, recordedLog } from '../../kit/index.js'
+import { booted, recordedLog, serving } from '../../kit/index.js'
 import {
   acting,
   BASE,
@@ -249,11 +249,40 @@ test('a kept state that was damaged or belongs to another place is not served', 
   assert.equal((await app.inject(BASE)).statusCode, 200)
 })
 
+test('without a directory of its own the state is where XDG puts it', async (t) => {
+  const { XDG_STATE_HOME } = process.env
+  process.env['XDG_STATE_HOME'] = folder(t)
+  t.after(() => {
+    if (XDG_STATE_HOME === undefined) delete process.env['XDG_STATE_HOME']
+    else process.env['XDG_STATE_HOME'] = XDG_STATE_HOME
+  })
+  await booted(t, scripted([() => whole(one)], { stateDirectory: undefined }).list)
+  const [name = ''] = readdirSync(join(process.env['XDG_STATE_HOME'], 'sallyport', 'registry'))
+  assert.match(name, /^main-[0-9a-f]{12}\.state$/)
+})
+
+test('the gateway stops at once when a source hangs, and leaves nothing half written', async (t) => {
+  const stateDirectory = folder(t)
+  const { list } = scripted([() => whole(one), () => new Promise<Fetched>(() => {})], { stateDirectory })
+  const running = await serving(t, list)
+  const hanging = fetch(`${running.addresses.internal}/sync/main`, { method: 'POST' }).catch(() => {})
+  await eventually(async () => (readdirSync(stateDirectory).length === 1 ? true : undefined))
+  const since = performance.now()
+  await running.stop(0)
+  await hanging
+  assert.ok(performance.now() - since < 2_000)
+  assert.deepEqual(
+    readdirSync(stateDirectory).filter((name) => name.endsWith('.tmp')),
+    [],
+  )
+})
+
 test('the trigger: 404 for an unknown source, nothing for a page in a browser', async (t) => {
   const { list } = fileRegistry(t, [one])
   const app = await booted(t, [...list, { use: inside }])
   assert.equal((await app.inject({ method: 'POST', url: '/internal/sync/other' })).statusCode, 404)
   assert.equal((await app.inject({ method: 'GET', url: '/internal/sync/main' })).statusCode, 404)
+  assert.equal((await app.inject({ ...sync, headers: { origin: 'http://127.0.0.1' } })).statusCode, 403)
   assert.equal((await app.inject(sync)).statusCode, 200)
 })
 
