@@ -1,6 +1,6 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Logger } from 'pino'
-import type { Capability, Many, One } from './capability.js'
+import type { Many, One } from './capability.js'
 import type { Scrubber } from './log/scrubber.js'
 import type { Meter } from './meter.js'
 
@@ -59,5 +59,3 @@ export interface Gateway {
 
 /** How an outer end other than a socket reaches the list: through `http`, without a listener. */
 export type Dispatch = (request: InjectOptions | string) => Promise<LightMyRequestResponse>
-
-export type { Capability }

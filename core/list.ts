@@ -28,6 +28,3 @@ export interface Scope {
 export type List = readonly (Entry | Scope)[]
 
 export const isScope = (item: Entry | Scope): item is Scope => 'scope' in item
-
-/** Where an item stands in the canonical list, for messages about entries nobody derived from settings. */
-export type ItemPath = SettingPath

@@ -5,7 +5,7 @@ import { nearest, type Problem } from './problem.js'
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /** A complaint about options, at a path inside them. */
-export type OptionProblem = Omit<Problem, 'place'> & { readonly path: readonly (string | number)[] }
+type OptionProblem = Omit<Problem, 'place'> & { readonly path: readonly (string | number)[] }
 
 export type Validated = { readonly value: unknown } | { readonly problems: readonly OptionProblem[] }
 

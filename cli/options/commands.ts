@@ -5,7 +5,7 @@ import { registryGroups } from './registry.js'
 import { runGroups } from './run.js'
 import { sharedGroup } from './shared.js'
 
-export const shells = ['bash', 'zsh', 'fish'] as const
+const shells = ['bash', 'zsh', 'fish'] as const
 
 const completionGroups = [sharedGroup] as const satisfies readonly OptionGroup[]
 

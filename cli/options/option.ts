@@ -59,7 +59,7 @@ export interface Invocation {
 }
 
 /** Runs a command. The number is the exit code; none means 0. */
-export type Run = (invocation: Invocation) => Promise<number | undefined>
+type Run = (invocation: Invocation) => Promise<number | undefined>
 
 export interface Command {
   /** The words that call it, such as `proxy stdio`. */

@@ -119,7 +119,7 @@ const notYet: Handler = (_request, response) => {
   response.writeHead(503, { 'retry-after': '1', connection: 'close' }).end()
 }
 
-export function hostAndPort(address: string): { host: string; port: number } {
+function hostAndPort(address: string): { host: string; port: number } {
   const colon = address.lastIndexOf(':')
   return { host: address.slice(0, colon).replace(/^\[(.*)\]$/, '$1'), port: Number(address.slice(colon + 1)) }
 }
