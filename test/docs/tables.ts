@@ -35,7 +35,7 @@ async function options(): Promise<string> {
     const rows = Object.entries(properties).map(([option, about]) => [
       `\`${option}\`${required.includes(option) ? ' (required)' : ''}`,
       'default' in about ? `\`${JSON.stringify(about['default'])}\`` : '',
-      String(about['description'] ?? ''),
+      typeof about['description'] === 'string' ? about['description'] : '',
     ])
     if (rows.length === 0) return []
     return [
