@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { folder } from '../../kit/folder.js'
@@ -46,10 +45,20 @@ const reading = (t: TestContext, url: string, more: object = {}, options: object
 
 const doc = (name: string, more: object = {}): string =>
   JSON.stringify(server(`a.example/${name}`, '1.0.0', more))
-const left = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('sallyport-git-'))
+/** Temporary files of this test go to a folder of their own; what is in it can be seen. */
+function temporary(t: TestContext): () => string[] {
+  const own = folder(t)
+  const { TMPDIR } = process.env
+  process.env['TMPDIR'] = own
+  t.after(() => {
+    if (TMPDIR === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = TMPDIR
+  })
+  return () => readdirSync(own).filter((name) => name.startsWith('sallyport-git-'))
+}
 
 test('the files of a folder are read, and again when there is another commit', async (t) => {
-  const before = left()
+  const left = temporary(t)
   const { root, commit } = repository(t)
   commit({
     'servers/one.json': doc('one', { x: 1 }).replace('"x":1', '"x":1.0'),
@@ -71,7 +80,7 @@ test('the files of a folder are read, and again when there is another commit', a
     'a.example/one@1.0.0',
     'a.example/two@1.0.0',
   ])
-  assert.deepEqual(left(), before)
+  assert.deepEqual(left(), [])
 })
 
 test('a branch, a tag and a commit; one file', async (t) => {
@@ -176,7 +185,7 @@ test('nobody is asked for a password, and the token goes in a header that no arg
 })
 
 test('a server that says nothing is left after its time, with all its processes', async (t) => {
-  const before = left()
+  const left = temporary(t)
   const url = await listening(t, () => {})
   const app = await reading(t, `${url}/hangs.git`, { timeout: '400ms' })
   assert.match((await app.inject(sync)).json().error_description, /did not finish within 0\.4 s/)
@@ -189,6 +198,6 @@ test('a server that says nothing is left after its time, with all its processes'
         return ''
       }
     })
-  assert.ok(commands.every((command) => !command.includes('hangs.git')))
-  assert.deepEqual(left(), before)
+  assert.ok(commands.every((command) => !command.includes(`${url}/hangs.git`)))
+  assert.deepEqual(left(), [])
 })
