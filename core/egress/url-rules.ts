@@ -38,6 +38,12 @@ export function refuseForbidden(
   }
 }
 
+/**
+ * Whether the operator lets plain http reach any host. In the environment and not in a file: nobody commits it to
+ * production by copying an example.
+ */
+export const insecureHttpAllowed = (): boolean => process.env['SALLYPORT_INSECURE_HTTP'] === '1'
+
 /** Whether bytes to this URL cross a network in plain text. */
 export function isInsecure(url: URL): boolean {
   return url.protocol === 'http:' && !namesLoopback(url)

@@ -1,7 +1,13 @@
-import { definePlugin, HeaderSource, type Identity, type OutgoingHeaders } from 'sallyport'
+import {
+  definePlugin,
+  HeaderSource,
+  headerName,
+  type Identity,
+  isHeaderValue,
+  type OutgoingHeaders,
+} from 'sallyport'
 import { z } from 'zod'
-import { isHeaderValue } from './forbidden.js'
-import { headerName, refuseRepeats } from './names.js'
+import { refuseRepeats } from './names.js'
 
 export default definePlugin({
   name: 'headers/identity',
@@ -12,7 +18,7 @@ export default definePlugin({
     headers: z
       .array(
         z.strictObject({
-          name: headerName.describe('the name of the header'),
+          name: headerName().describe('the name of the header'),
           claim: z
             .string()
             .min(1)

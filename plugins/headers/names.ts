@@ -1,15 +1,4 @@
-import { z } from 'zod'
-import { nameFault } from './forbidden.js'
-
-/** The name of a header that may be added, in lower case. */
-export const headerName = z
-  .string()
-  .min(1)
-  .superRefine((name, context) => {
-    const fault = nameFault(name)
-    if (fault !== undefined) context.addIssue({ code: 'custom', message: `"${name}" ${fault}` })
-  })
-  .transform((name) => name.toLowerCase())
+import type { z } from 'zod'
 
 /** Refuses a list in which one name stands twice: only one of them could be meant. */
 export function refuseRepeats(

@@ -1,7 +1,13 @@
-import { definePlugin, HeaderSource, type OutgoingHeaders, secretText } from 'sallyport'
+import {
+  definePlugin,
+  HeaderSource,
+  headerName,
+  isHeaderValue,
+  type OutgoingHeaders,
+  secretText,
+} from 'sallyport'
 import { z } from 'zod'
-import { isHeaderValue } from './forbidden.js'
-import { headerName, refuseRepeats } from './names.js'
+import { refuseRepeats } from './names.js'
 
 export default definePlugin({
   name: 'headers/static',
@@ -12,7 +18,7 @@ export default definePlugin({
     headers: z
       .array(
         z.strictObject({
-          name: headerName.describe('the name of the header'),
+          name: headerName().describe('the name of the header'),
           value: secretText()
             .refine(isHeaderValue, 'this value cannot stand in a header: it holds bytes that end or break it')
             .describe('its value'),

@@ -3,13 +3,14 @@ import {
   definePlugin,
   GatewayError,
   HeaderSource,
+  headerName,
+  isHeaderValue,
   type OutgoingHeaders,
   type Problem,
   SecretStore,
 } from 'sallyport'
 import { z } from 'zod'
-import { isHeaderValue } from './forbidden.js'
-import { headerName, refuseRepeats } from './names.js'
+import { refuseRepeats } from './names.js'
 
 export default definePlugin({
   name: 'headers/stored',
@@ -21,7 +22,7 @@ export default definePlugin({
     headers: z
       .array(
         z.strictObject({
-          name: headerName.describe('the name of the header'),
+          name: headerName().describe('the name of the header'),
           secret: z.string().min(1).describe('the name of the secret that is its value'),
         }),
       )

@@ -4,6 +4,7 @@ import {
   definePlugin,
   duration,
   type Gateway,
+  insecureHttpAllowed,
   isInsecure,
   Source,
   secretText,
@@ -49,7 +50,7 @@ export default definePlugin({
 
   setup(gateway, given) {
     const { name, url, headers, every, wholeEvery } = given
-    const insecure = process.env['SALLYPORT_INSECURE_HTTP'] === '1'
+    const insecure = insecureHttpAllowed()
     if (!insecure && isInsecure(new URL(url))) throw notSecure()
     for (const value of Object.values(headers)) gateway.scrubber.add(value)
     const fetcher = fetcherFor(gateway, given, insecure)

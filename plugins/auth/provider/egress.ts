@@ -1,5 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { ConfigError, createFetcher, type Fetcher, type Gateway, isInsecure, type Problem } from 'sallyport'
+import {
+  ConfigError,
+  createFetcher,
+  type Fetcher,
+  type Gateway,
+  insecureHttpAllowed,
+  isInsecure,
+  type Problem,
+} from 'sallyport'
 import type { CommonOptions } from './options.js'
 import type { ProviderSettings } from './set-up.js'
 
@@ -36,9 +44,6 @@ function insecure(option: string, url: string | undefined): readonly Problem[] {
   const message = 'expected an https URL: whoever is on the way could hand out keys of their own'
   return [{ place: option, message }]
 }
-
-// In the environment and not in a file: nobody commits it to production by copying an example.
-const insecureHttpAllowed = (): boolean => process.env['SALLYPORT_INSECURE_HTTP'] === '1'
 
 /** The way to one provider. `bearerTo` may grow when discovery finds where the keys are. */
 export function openEgress(gateway: Gateway, options: CommonOptions, bearerTo: Iterable<string>): Fetcher {

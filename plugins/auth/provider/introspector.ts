@@ -1,4 +1,12 @@
-import type { Fetch, HealthState, Log, Measure, Rejection, Secret } from 'sallyport'
+import {
+  basicAuthorization,
+  type Fetch,
+  type HealthState,
+  type Log,
+  type Measure,
+  type Rejection,
+  type Secret,
+} from 'sallyport'
 import { type Claims, jsonObject } from './jwt.js'
 
 export interface IntrospectorOptions {
@@ -116,9 +124,7 @@ export class Introspector {
     const { clientId, clientSecret } = this.options
     const headers = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' }
     if (clientId === undefined || clientSecret === undefined) return headers
-    // Form-encoded before base64: a colon in either would move the border (RFC 6749, 2.3.1).
-    const pair = `${formEncoded(clientId)}:${formEncoded(clientSecret.reveal())}`
-    return { ...headers, authorization: `Basic ${Buffer.from(pair).toString('base64')}` }
+    return { ...headers, authorization: basicAuthorization(clientId, clientSecret.reveal()) }
   }
 
   private form(token: string): string {
@@ -128,8 +134,6 @@ export class Introspector {
     return form.toString()
   }
 }
-
-const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
 
 const unsaid = (kind: Rejection['kind'], cause: string, cannotSay: boolean): Unsaid => ({
   rejection: { kind, cause },

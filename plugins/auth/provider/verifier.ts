@@ -1,10 +1,9 @@
-import { isPromise, type Measure, type Rejection, type Verdict, within } from 'sallyport'
+import { ExpiringMap, isPromise, type Measure, type Rejection, type Verdict, within } from 'sallyport'
 import { type ClaimPolicy, claimFindings, identityFrom } from './claims.js'
 import type { Answer, Introspector } from './introspector.js'
 import { type Claims, isAllowedAlgorithm, isOtherKind, readJwt, type UnverifiedJwt } from './jwt.js'
 import type { KeyRing } from './key-ring.js'
 import { type Checked, checkSignature } from './signature.js'
-import { RememberedVerdicts } from './verdicts.js'
 
 export interface VerifierOptions {
   readonly name: string
@@ -29,9 +28,9 @@ const LONGEST_WAIT = 5000
 
 /** Judges the tokens of one provider. What was verified or told is remembered, so most tokens cost a look-up. */
 export class TokenVerifier {
-  private readonly accepted = new RememberedVerdicts(5000)
+  private readonly accepted = new ExpiringMap<Verdict>(5000)
   // In a room of their own: made-up tokens must not drive out the good ones.
-  private readonly refused = new RememberedVerdicts(2000)
+  private readonly refused = new ExpiringMap<Verdict>(2000)
   private readonly label: { readonly provider: string }
 
   constructor(readonly options: VerifierOptions) {

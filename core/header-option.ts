@@ -1,3 +1,5 @@
+import { z } from 'zod'
+
 // They frame the message or belong to one connection, and whoever could set them could smuggle requests.
 const FORBIDDEN = new Set([
   'connection',
@@ -18,8 +20,19 @@ const NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/
 // What RFC 9110 (5.5) lets stand in a value, without white space at its ends.
 const VALUE = /^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/
 
-/** Why a header may not be added to requests; nothing if it may. */
-export function nameFault(name: string): string | undefined {
+/** An option that names a header which may be added to requests; the plugin gets it in lower case. */
+export function headerName() {
+  return z
+    .string()
+    .min(1)
+    .superRefine((name, context) => {
+      const fault = nameFault(name)
+      if (fault !== undefined) context.addIssue({ code: 'custom', message: `"${name}" ${fault}` })
+    })
+    .transform((name) => name.toLowerCase())
+}
+
+function nameFault(name: string): string | undefined {
   const lower = name.toLowerCase()
   if (!NAME.test(name)) return 'is no header name'
   const forbidden = FORBIDDEN.has(lower) || FORBIDDEN_PREFIXES.some((prefix) => lower.startsWith(prefix))
