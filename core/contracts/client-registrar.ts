@@ -1,11 +1,16 @@
 import { many } from '../capability.js'
+import type { Fetch } from '../egress/fetcher.js'
 
 /** The issuer a client is wanted for, with what its metadata says of registration. */
 export interface RegistrationRequest {
   readonly issuer: string
   readonly metadata: Readonly<Record<string, unknown>>
+  /** None when no browser comes back. */
   readonly redirectUris: readonly string[]
+  readonly grantTypes: readonly string[]
   readonly scopes: readonly string[]
+  /** The way out to this issuer: its addresses are judged by who named it. */
+  readonly fetch: Fetch
 }
 
 /** A client at one issuer. Its secret is never sent to another. */
@@ -19,11 +24,16 @@ export interface RegisteredClient {
   readonly secretExpiresAt?: number
 }
 
-/** Finds or makes a client for an issuer. Nothing when it cannot: then the next in the list is asked. */
+/**
+ * Finds or makes a client for an issuer. Nothing when it cannot: then the next in the list is asked. It throws when
+ * nobody else may be asked either, as when the operator's own client belongs to another issuer.
+ */
 export interface ClientRegistrar {
   readonly name: string
   register(request: RegistrationRequest): Promise<RegisteredClient | undefined>
-  /** The issuer no longer knows a client that this registrar gave. */
+  /** The issuer gave a token to this client. Every registrar of the list is told. */
+  accepted?(client: RegisteredClient): Promise<void>
+  /** The issuer does not know this client, or no longer. Every registrar of the list is told. */
   forget?(client: RegisteredClient): Promise<void>
 }
 
