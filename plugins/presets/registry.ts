@@ -73,6 +73,10 @@ export const RegistrySettings = z
       .array(z.string())
       .default([])
       .describe('origins whose pages may read the registry from a browser, compared exactly'),
+    allowedHosts: z
+      .array(z.string())
+      .default([])
+      .describe('further values of `Host`, for a registry on loopback behind a proxy on the same machine'),
     plugins: z.array(plugin).default([]).describe('further plugins'),
   })
   .superRefine((settings, context) => {
@@ -91,7 +95,7 @@ export function registry(settings: RegistrySettings): List {
 }
 
 function ownEntries(settings: RegistrySettings): Entry[] {
-  const { address, internalAddress, auth, sources, stateDirectory, allowedOrigins } = settings
+  const { address, internalAddress, auth, sources, stateDirectory } = settings
   const anonymous = auth.mode === 'anonymous'
   const registries = settings.registries ?? [
     { name: 'default', sources: sources.map(({ name: each }) => each) },
@@ -100,7 +104,7 @@ function ownEntries(settings: RegistrySettings): Entry[] {
     { use: 'listen/http', with: { address }, origin: { address: ['address'] } },
     { use: 'internal/server', with: { address: internalAddress }, origin: { address: ['internalAddress'] } },
     { use: 'internal/metrics' },
-    { use: 'guard/origin', with: { allowed: allowedOrigins }, origin: { allowed: ['allowedOrigins'] } },
+    ...guards(settings),
     ...incomingEntries(auth),
     ...sources.map(sourceEntry),
     {
@@ -112,6 +116,27 @@ function ownEntries(settings: RegistrySettings): Entry[] {
     { use: 'registry/openapi', with: { anonymous } },
     { use: 'registry/api', with: { anonymous } },
     { use: 'pages/people', with: { anonymous } },
+  ]
+}
+
+/** On loopback a page could reach the registry by a name of its own that it makes point here. */
+function guards({ address, auth, allowedOrigins, allowedHosts }: RegistrySettings): Entry[] {
+  const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]):\d+$/i.test(address)
+  const resourceUrl = auth.oauth?.resourceUrl ?? ''
+  const known = URL.canParse(resourceUrl) ? [new URL(resourceUrl).host] : []
+  const hosts: Entry = {
+    use: 'guard/host',
+    with: { allowed: [...known, ...allowedHosts], loopback },
+    origin: { allowed: ['allowedHosts'] },
+  }
+  return [
+    ...(loopback ? [hosts] : []),
+    {
+      use: 'guard/origin',
+      with: { allowed: allowedOrigins, loopback },
+      origin: { allowed: ['allowedOrigins'] },
+    },
+    { use: 'http/cors' },
   ]
 }
 

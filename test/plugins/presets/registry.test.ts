@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { type Entry, isScope, type List } from 'sallyport'
@@ -33,7 +34,8 @@ test('mode oauth, which is the default, needs providers, and says what to write'
 })
 
 test('anonymous starts with the defaults, an empty registry and a warning', async (t) => {
-  const settings = RegistrySettings.parse(anonymous)
+  // The host of a request that came by no socket.
+  const settings = RegistrySettings.parse({ ...anonymous, allowedHosts: ['localhost:80'] })
   assert.equal(settings.address, '127.0.0.1:8080')
   assert.equal(settings.internalAddress, '127.0.0.1:8081')
   const app = await booted(t, registry(settings))
@@ -138,7 +140,7 @@ test('oauth: the API and the pages need a token, but for what is public', async 
   }
   const source = { name: 'own', file: { path: join(dirname(example), 'servers.json') } }
   const registries = ['open', 'closed'].map((name) => ({ name, sources: ['own'] }))
-  const settings = { auth, sources: [source], registries, stateDirectory: null }
+  const settings = { auth, sources: [source], registries, stateDirectory: null, address: '0.0.0.0:8080' }
   const app = await booted(t, registry(RegistrySettings.parse(settings)))
   const status = async (url: string, headers: Record<string, string> = {}) =>
     (await app.inject({ url, headers })).statusCode
@@ -168,11 +170,30 @@ test('oauth: the API and the pages need a token, but for what is public', async 
   assert.equal(await status('/.well-known/oauth-protected-resource'), 200)
 })
 
-test('a browser of another origin is refused, unless its origin is listed', async (t) => {
-  const settings = RegistrySettings.parse({ ...anonymous, allowedOrigins: ['https://ui.example.com'] })
-  const app = await booted(t, registry(settings))
-  const status = async (origin: string) =>
-    (await app.inject({ url: '/registry/default/v0.1/servers', headers: { origin } })).statusCode
-  assert.equal(await status('https://evil.example.com'), 403)
-  assert.equal(await status('https://ui.example.com'), 200)
+test('RS-32 T7: on loopback a foreign host and a foreign origin are refused, unless they are listed', async (t) => {
+  const settings = {
+    ...anonymous,
+    address: '127.0.0.1:0',
+    internalAddress: '127.0.0.1:0',
+    allowedOrigins: ['https://ui.example.com'],
+    allowedHosts: ['registry.example.com'],
+  }
+  const { addresses } = await serving(t, registry(RegistrySettings.parse(settings)))
+  const { host, port, hostname } = new URL(addresses.main ?? '')
+  const status = (headers: Record<string, string>) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const url = '/registry/default/v0.1/servers'
+      request({ hostname, port, path: url, headers }, (response) => {
+        resolve(response.resume().statusCode)
+      })
+        .on('error', reject)
+        .end()
+    })
+  assert.equal(await status({ host }), 200)
+  assert.equal(await status({ host: 'registry.example.com' }), 200)
+  assert.equal(await status({ host: `evil.example.com:${port}` }), 403)
+  assert.equal(await status({ host, origin: 'https://ui.example.com' }), 200)
+  assert.equal(await status({ host, origin: `http://localhost:${port}` }), 200)
+  assert.equal(await status({ host, origin: 'https://evil.example.com' }), 403)
+  assert.equal(await status({ host, origin: 'null' }), 403)
 })
