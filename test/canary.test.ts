@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { chmodSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { folder } from './kit/folder.js'
+import { issuing } from './kit/issuer.js'
+import { listening } from './kit/listening.js'
+import { type Program, program } from './kit/program.js'
+
+/** A value that stands nowhere but where it was put, in the spellings in which it could come out. */
+function canary(name: string): string {
+  return `canary-${name}-${Math.random().toString(36).slice(2)}`
+}
+
+function spellings(value: string): string[] {
+  return [
+    value,
+    encodeURIComponent(value),
+    Buffer.from(value).toString('base64').replace(/=+$/, ''),
+    JSON.stringify(value).slice(1, -1),
+  ]
+}
+
+function assertNowhere(text: string, values: Readonly<Record<string, string>>, where: string): void {
+  for (const [name, value] of Object.entries(values)) {
+    for (const spelling of spellings(value)) assert.ok(!text.includes(spelling), `${name} stands in ${where}`)
+  }
+}
+
+async function ended(running: Program): Promise<string> {
+  running.process.kill('SIGTERM')
+  assert.equal(await running.ended(), 0)
+  return running.output.stdout + running.output.stderr
+}
+
+/** What callers get, all of it as one text. */
+async function told(
+  url: string,
+  requests: readonly RequestInit[],
+  paths: readonly string[],
+): Promise<string> {
+  let text = ''
+  for (const path of paths) {
+    for (const request of requests) {
+      const answer = await fetch(url + path, request)
+      text += `${answer.status} ${JSON.stringify([...answer.headers])} ${await answer.text()}\n`
+    }
+  }
+  return text
+}
+
+test('T10, RS-31: the proxy at debug level tells no secret to anybody', async (t) => {
+  const issuer = await issuing(t)
+  const target = await listening(t, (request, response) => {
+    if (request.url?.startsWith('/mcp/broken') === true) response.destroy()
+    else response.writeHead(request.url?.startsWith('/mcp/no') === true ? 401 : 200).end('answer')
+  })
+  const values = {
+    bearer: canary('bearer'),
+    header: canary('header'),
+    stored: canary('stored'),
+    client: canary('client'),
+    cookie: canary('cookie'),
+    query: canary('query'),
+    body: canary('body'),
+    opaque: issuer.opaque(),
+    unknown: canary('unknown'),
+  }
+  const jwt = await issuer.jwt()
+  const home = folder(t, { bearer: values.bearer, client: values.client, 'secrets/stored': values.stored })
+  for (const file of ['bearer', 'client', 'secrets/stored']) chmodSync(join(home, file), 0o600)
+
+  const proxy = program(
+    t,
+    [
+      'proxy',
+      'canary',
+      '--debug',
+      `--target-uri=${target}/mcp`,
+      '--internal-address=127.0.0.1:0',
+      `--oidc-issuer=${issuer.url}`,
+      `--oidc-audience=${issuer.audience}`,
+      '--oidc-allow-private-ip',
+      `--oidc-introspection-url=${issuer.introspectionUrl}`,
+      '--oidc-client-id=me',
+      `--oidc-client-secret-file=${join(home, 'client')}`,
+      `--remote-auth-bearer-token-file=${join(home, 'bearer')}`,
+      `--secrets-dir=${join(home, 'secrets')}`,
+      '--remote-forward-headers-secret=X-Stored=stored',
+    ],
+    { cwd: home, environment: { SALLYPORT_REMOTE_FORWARD_HEADERS: `X-Fixed=${values.header}` } },
+  )
+  const url = await proxy.ready()
+
+  const tokens = [
+    jwt,
+    values.opaque,
+    values.unknown,
+    `${jwt.slice(0, -4)}AAAA`,
+    `${values.unknown} ${values.unknown}`,
+  ]
+  const requests = tokens.flatMap((token) =>
+    ['GET', 'POST'].map((method) => ({
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        cookie: `session=${values.cookie}`,
+        'content-type': 'application/json',
+      },
+      ...(method === 'POST' && { body: JSON.stringify({ secret: values.body }) }),
+    })),
+  )
+  const answers = await told(url, requests, [
+    '/',
+    `/x?access_token=${values.query}`,
+    '/no',
+    '/broken',
+    `/%zz?code=${values.query}`,
+  ])
+  assert.match(answers, /^200 /m)
+  assert.match(answers, /^401 /m)
+  assert.match(answers, /^502 /m)
+
+  const output = await ended(proxy)
+  assert.ok(output.includes('"refused"'))
+  const signature = jwt.split('.')[2] ?? ''
+  assertNowhere(output, { ...values, jwt, signature }, 'the output')
+  assertNowhere(answers, { ...values, jwt, signature }, 'an answer')
+  assert.deepEqual(readdirSync(home).toSorted(), ['bearer', 'client', 'secrets'], 'no file was written')
+})
+
+test('T10, RS-31: the registry at debug level tells no secret to anybody', async (t) => {
+  const issuer = await issuing(t)
+  const values = {
+    client: canary('client'),
+    token: canary('token'),
+    source: canary('source'),
+    query: canary('query'),
+    cookie: canary('cookie'),
+  }
+  const jwt = await issuer.jwt()
+  const upstream = await listening(t, (_request, response) => response.writeHead(500).end(values.source))
+  const home = folder(t, {
+    client: values.client,
+    token: values.token,
+    'registry.yaml': `
+address: 127.0.0.1:0
+internalAddress: 127.0.0.1:0
+stateDirectory: ./state
+auth:
+  oauth:
+    resourceUrl: http://127.0.0.1:1
+    providers:
+      - name: corp
+        issuerUrl: ${issuer.url}
+        audience: ${issuer.audience}
+        allowPrivateIP: true
+        introspectionUrl: ${issuer.introspectionUrl}
+        clientId: me
+        clientSecretFile: ./client
+sources:
+  - name: upstream
+    http: { url: '${upstream}', allowPrivateIP: true, headers: { X-Key: '\${env:SOURCE_KEY}' }, bearerTokenFile: ./token }
+registries:
+  - { name: default, sources: [upstream] }
+`,
+  })
+  const registry = program(t, ['registry', '--debug', '--config', 'registry.yaml'], {
+    cwd: home,
+    environment: { SOURCE_KEY: values.source },
+  })
+  const url = await registry.ready()
+  const internal = /metrics on (http:\S+)\)/.exec(registry.output.stdout)?.[1] ?? assert.fail()
+
+  const requests = [jwt, 'wrong-token', `${jwt.slice(0, -4)}AAAA`].map((token) => ({
+    headers: { authorization: `Bearer ${token}`, cookie: `a=${values.cookie}` },
+  }))
+  const answers = await told(url, requests, [
+    '/',
+    `/registry/default/v0.1/servers?cursor=${values.query}`,
+    '/openapi.json',
+    '/nowhere',
+  ])
+  const inner = await told(internal, [{}], ['/metrics', '/readiness', '/version'])
+
+  const output = await ended(registry)
+  const kept = readdirSync(home, { recursive: true, encoding: 'utf8', withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.parentPath.includes('state'))
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
+    .join()
+  const signature = jwt.split('.')[2] ?? ''
+  for (const [where, text] of Object.entries({ output, answers, inner, kept }))
+    assertNowhere(text, { ...values, jwt, signature }, where)
+})
