@@ -142,13 +142,14 @@ class Pages {
   ): Promise<FastifyReply> {
     const shared = this.anonymous || request.identity === undefined
     const body = String(await page(this.base, title, content))
+    const vary = reply.getHeader('vary')
     return reply
       .code(status)
       .header('content-security-policy', POLICY)
       .header('x-content-type-options', 'nosniff')
       .header('referrer-policy', 'no-referrer')
       .header('cache-control', shared ? 'public, max-age=30' : 'private, no-cache')
-      .header('vary', 'Authorization')
+      .header('vary', vary === undefined ? 'Authorization' : `${String(vary)}, Authorization`)
       .type('text/html; charset=utf-8')
       .send(body)
   }

@@ -4,6 +4,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 const compressed = promisify(gzip)
 
+const VARY = 'Authorization, Accept-Encoding'
+
 // Below this a compressed answer fits into the same packet and only costs time.
 const WORTH_COMPRESSING = 1_000
 const ACCEPTS_GZIP = /(?:^|[\s,])gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i
@@ -35,7 +37,8 @@ export class Answer {
     const { headers } = request
     reply.header('etag', this.etag)
     reply.header('cache-control', cacheControl)
-    reply.header('vary', 'Authorization, Accept-Encoding')
+    const vary = reply.getHeader('vary')
+    reply.header('vary', vary === undefined ? VARY : `${String(vary)}, ${VARY}`)
     const match = headers['if-none-match']
     if (match !== undefined && this.matches(match)) return reply.code(304).send()
 

@@ -1,7 +1,8 @@
 import type { Stats } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
-import { DirectoryWatch, definePlugin, duration, type Fetched, GatewayError, Source } from 'sallyport'
+import { DirectoryWatch, definePlugin, type Fetched, GatewayError, Source } from 'sallyport'
 import { z } from 'zod'
+import { interval } from './interval.js'
 import { jsonBytes } from './list-text.js'
 
 export default definePlugin({
@@ -16,7 +17,7 @@ export default definePlugin({
       .min(1)
       .describe('a list of server documents, or the `{"servers": [...]}` that a registry answers'),
     watch: z.boolean().default(true).describe('read it again when it changes'),
-    every: duration().optional().describe('also read it at this interval'),
+    every: interval().optional().describe('also read it at this interval'),
   }),
 
   setup(gateway, { name, path, watch, every }) {

@@ -1,6 +1,7 @@
 import { definePlugin, duration, type Gateway, isInsecure, type Secret, Source, secretFrom } from 'sallyport'
 import { z } from 'zod'
 import { GitRepository } from './git-repository.js'
+import { interval } from './interval.js'
 
 // A host, a user or a whole place that starts with a dash would be an option of git or ssh, and `ext::` a command.
 const FORMS = [
@@ -38,7 +39,7 @@ const options = z.strictObject({
     .regex(/^(?!\/)(?!(?:.*\/)?\.\.(?:\/|$)).+$/, 'expected a path inside the repository')
     .default('.')
     .describe('a file, or a folder whose JSON and YAML files are read'),
-  every: duration().default(300_000).describe('how often it is looked at'),
+  every: interval().default(300_000).describe('how often it is looked at'),
   timeout: duration().default(60_000).describe('the longest that one look may take'),
   maxBytes: z
     .int()

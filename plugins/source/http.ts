@@ -10,6 +10,7 @@ import {
   secretText,
 } from 'sallyport'
 import { z } from 'zod'
+import { interval } from './interval.js'
 import { RemoteRegistry } from './remote-registry.js'
 
 const base = z
@@ -29,7 +30,7 @@ const options = z.strictObject({
   bearerTokenFile: z.string().optional().describe('a file with a token that is sent to the origin of `url`'),
   caCertPath: z.string().optional().describe('authorities to trust there, in place of the usual ones'),
   allowPrivateIP: z.boolean().default(false).describe('the registry may have a private address'),
-  every: duration().default(600_000).describe('how often it is asked for what changed'),
+  every: interval().default(600_000).describe('how often it is asked for what changed'),
   wholeEvery: duration()
     .default(86_400_000)
     .describe('how often it is read from the start, which is when a server that vanished is noticed'),

@@ -197,3 +197,15 @@ test('RS-32 T7: on loopback a foreign host and a foreign origin are refused, unl
   assert.equal(await status({ host, origin: 'https://evil.example.com' }), 403)
   assert.equal(await status({ host, origin: 'null' }), 403)
 })
+
+test('what a listed origin is told is not kept for another', async (t) => {
+  const origin = 'https://ui.example.com'
+  const settings = { ...anonymous, allowedOrigins: [origin], allowedHosts: ['localhost:80'] }
+  const app = await booted(t, registry(RegistrySettings.parse(settings)))
+  for (const url of ['/registry/default/v0.1/servers', '/registry/default', '/']) {
+    const { headers } = await app.inject({ url, headers: { origin } })
+    assert.equal(headers['access-control-allow-origin'], origin)
+    assert.match(String(headers.vary), /Origin/, url)
+    assert.match(String(headers.vary), /Authorization/, url)
+  }
+})

@@ -203,6 +203,12 @@ test('a URL that must not be asked stops the start', async (t) => {
   }
 })
 
+test('an interval without a pause is refused at the start', async (t) => {
+  for (const every of [0, '0', '999ms', 'often']) {
+    await assert.rejects(mirror(t, 'http://127.0.0.1:1', { every }), /every/)
+  }
+})
+
 test('T2: a private address is not asked unless it is allowed', async (t) => {
   const { url, asked } = await far(t, (_request, response) => json(response, pageOf([one])))
   const app = await mirror(t, url, { allowPrivateIP: false })
