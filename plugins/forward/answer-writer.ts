@@ -37,10 +37,11 @@ export class AnswerWriter {
     }
     if (isEventStream(request.raw, head)) lastsWhileListened(this.response)
     // Head and first data often come in one piece: they leave in one, and a head alone leaves at once.
-    this.response.cork()
+    const { socket } = this.response
+    socket?.cork()
     this.write(passed)
     this.response.flushHeaders()
-    process.nextTick(() => this.response.uncork())
+    process.nextTick(() => socket?.uncork())
   }
 
   data(chunk: Buffer): boolean {
