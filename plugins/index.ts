@@ -9,6 +9,7 @@ export const catalogue: Catalogue = {
   'auth/oidc': () => import('./auth/oidc.js'),
   'auth/public-paths': () => import('./auth/public-paths.js'),
   'credential/static-bearer': () => import('./credential/static-bearer.js'),
+  'credential/token-exchange': () => import('./credential/token-exchange.js'),
   'discovery/resource': () => import('./discovery/resource.js'),
   'forward/http': () => import('./forward/http.js'),
   'guard/host': () => import('./guard/host.js'),

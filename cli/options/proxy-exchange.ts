@@ -73,5 +73,16 @@ export const proxyExchangeGroup = {
       placeholder: 'FILE',
       help: "File that holds the actor's token, for delegation",
     },
+    {
+      name: 'token-exchange-ca-cert',
+      type: 'string',
+      placeholder: 'FILE',
+      help: 'CA certificates to trust for the token endpoint, instead of the usual ones',
+    },
+    {
+      name: 'token-exchange-allow-private-ip',
+      type: 'boolean',
+      help: 'The token endpoint may be at a private or loopback address',
+    },
   ],
 } as const satisfies OptionGroup

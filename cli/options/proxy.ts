@@ -1,4 +1,5 @@
 import type { OptionGroup } from './option.js'
+import { proxyExchangeGroup } from './proxy-exchange.js'
 import { proxyIncomingGroup } from './proxy-incoming.js'
 import { printPlugins, sharedGroup } from './shared.js'
 
@@ -131,6 +132,7 @@ export const proxyGroups = [
   general,
   proxyIncomingGroup,
   outgoing,
+  proxyExchangeGroup,
   limits,
   sharedGroup,
 ] as const satisfies readonly OptionGroup[]

@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { type BesideExchange, exchangeRules } from './proxy-exchange.js'
 
 /** The settings that rules of more than one flag look at. */
-interface Related {
+interface Related extends BesideExchange {
   readonly targetUri: string
   readonly host: string
   readonly allowedOrigins?: readonly string[] | undefined
@@ -34,6 +35,7 @@ export function proxyRules(settings: Related, context: z.core.$RefinementCtx): v
   listening(settings, complain)
   if (settings.oidcIssuer === undefined) withoutIssuer(settings, complain)
   else withIssuer(settings, complain)
+  exchangeRules(settings, complain)
   lending(settings, complain)
 }
 

@@ -1,6 +1,7 @@
 import type { Entry, List } from 'sallyport'
 import { z } from 'zod'
 import { incomingEntries } from './incoming.js'
+import { exchangeEntries, exchangeSettings } from './proxy-exchange.js'
 import { isLoopback, proxyRules } from './proxy-rules.js'
 
 const text = z.string().min(1)
@@ -43,6 +44,8 @@ export const ProxySettings = z
 
     remoteAuthBearerToken: secret.optional().describe('bearer token for the target'),
     remoteAuthBearerTokenFile: text.optional().describe('file that holds it; read again when it changes'),
+    ...exchangeSettings,
+
     remoteForwardHeaders: fixedHeaders.describe('headers to add to every request, as name and value'),
     remoteForwardHeadersSecret: namedHeaders.describe('headers to add, as name and name of a stored secret'),
     remoteForwardClaims: namedHeaders.describe("headers to add, as name and claim of the caller's token"),
@@ -170,7 +173,11 @@ function outgoing(settings: ProxySettings): Entry[] {
     with: token === undefined ? { file } : { token },
     origin: { token: ['remoteAuthBearerToken'], file: ['remoteAuthBearerTokenFile'] },
   }
-  return [...(token === undefined && file === undefined ? [] : [bearer]), ...addedHeaders(settings)]
+  return [
+    ...(token === undefined && file === undefined ? [] : [bearer]),
+    ...exchangeEntries(settings),
+    ...addedHeaders(settings),
+  ]
 }
 
 function addedHeaders(settings: ProxySettings): Entry[] {

@@ -1,0 +1,90 @@
+import type { FastifyRequest } from 'fastify'
+import {
+  Authenticator,
+  ConfigError,
+  Credential,
+  definePlugin,
+  type Gateway,
+  Health,
+  isPromise,
+} from 'sallyport'
+import { type Exchanged, Exchanger } from './token-exchange/exchanger.js'
+import { type ExchangeOptions, exchangeOptions } from './token-exchange/options.js'
+import { ExchangeRequest } from './token-exchange/request.js'
+import { openWay } from './token-exchange/set-up.js'
+import { subjectOf } from './token-exchange/subject.js'
+import { ID_TOKEN } from './token-exchange/token-type.js'
+
+export default definePlugin({
+  name: 'credential/token-exchange',
+  api: 1,
+  summary: "Exchanges the caller's token, or that of a login, for one that the target takes (RFC 8693).",
+  provides: [Credential, Health],
+  options: exchangeOptions,
+
+  setup(gateway, options) {
+    const exchanger = openExchanger(gateway, options)
+    const credential = credentialOf(gateway, options, exchanger)
+    gateway.provide(Credential, credential)
+    const { id, scope } = gateway
+    gateway.provide(Health, { name: scope === '' ? id : `${scope} ${id}`, check: () => exchanger.health() })
+
+    const credentials = gateway.use(Credential)
+    const judges = gateway.use(Authenticator)
+    gateway.onStart(() => {
+      const isFirst = credentials()[0] === credential
+      if (isFirst && judges().every(({ provider }) => provider === 'anonymous')) throw nothingToExchange()
+    })
+  },
+})
+
+function openExchanger(gateway: Gateway, options: ExchangeOptions): Exchanger {
+  const { id, log, meter } = gateway
+  const { fetch, secrets } = openWay(gateway, options)
+  return new Exchanger(options, {
+    id,
+    fetch,
+    request: new ExchangeRequest(options, secrets),
+    actor: () => secrets.actor?.reveal(),
+    log,
+    outcomes: meter.counter(
+      'token_exchanges_total',
+      'What became of exchanges: known already, exchanged, or the class of failure',
+      ['outcome'],
+    ),
+  })
+}
+
+function credentialOf({ id }: Gateway, options: ExchangeOptions, exchanger: Exchanger): Credential {
+  const wantsIdToken = options.subjectTokenType === ID_TOKEN
+  const sent = new WeakMap<FastifyRequest, Exchanged>()
+  const heldFor = (request: FastifyRequest, exchanged: Exchanged) => {
+    sent.set(request, exchanged)
+    return exchanged.held
+  }
+  return {
+    name: id,
+    present(request, held) {
+      const exchanged = exchanger.exchange(subjectOf(request, held, wantsIdToken))
+      return isPromise(exchanged)
+        ? exchanged.then((late) => heldFor(request, late))
+        : heldFor(request, exchanged)
+    },
+    renew(request, { status, attempt }) {
+      // Another token of the same subject allows no more than this one did (403), and a second one is no better (401).
+      if (status !== 401 || attempt > 1) return false
+      const refused = sent.get(request)
+      if (refused !== undefined) exchanger.forget(refused)
+      return refused !== undefined
+    },
+  }
+}
+
+const nothingToExchange = (): ConfigError =>
+  new ConfigError([
+    {
+      place: 'subjectTokenType',
+      message:
+        'there is no token to exchange: expected an authenticator that verifies tokens, or a credential before this one',
+    },
+  ])

@@ -1,0 +1,125 @@
+import { headerName, secretText } from 'sallyport'
+import { z } from 'zod'
+import { tokenType } from './token-type.js'
+
+const text = () => z.string().min(1)
+
+const endpoint = z
+  .string()
+  .refine((url) => /^https?:\/\//i.test(url) && URL.canParse(url), 'expected an http or https URL')
+  .refine((url) => !/#|^[^/]*\/\/[^/?]*@/.test(url), 'expected a URL without user and fragment')
+
+const REQUEST_FIELDS = [
+  'grant_type',
+  'subject_token',
+  'subject_token_type',
+  'requested_token_type',
+  'audience',
+  'scope',
+  'resource',
+  'actor_token',
+  'actor_token_type',
+  'client_id',
+  'client_secret',
+] as const
+
+const RESPONSE_FIELDS = ['access_token', 'issued_token_type', 'token_type', 'expires_in'] as const
+
+export type RequestField = (typeof REQUEST_FIELDS)[number]
+export type ResponseField = (typeof RESPONSE_FIELDS)[number]
+
+const renamed = <Name extends string>(names: readonly Name[]) =>
+  z.partialRecord(z.enum(names), text().nullable()).default({})
+
+const fields = {
+  url: endpoint.describe('the token endpoint'),
+  grantType: text()
+    .default('urn:ietf:params:oauth:grant-type:token-exchange')
+    .describe('the grant that is asked for'),
+  clientId: text().optional().describe('the client that exchanges'),
+  clientSecret: secretText().optional().describe('its secret; a file is safer'),
+  clientSecretFile: text().optional().describe('the file that holds its secret; read again when it changes'),
+  clientAuthentication: z
+    .enum(['basic', 'post'])
+    .default('basic')
+    .describe('how the secret is shown: in the `Authorization` header, or in the body'),
+  subjectTokenType: tokenType()
+    .prefault('access_token')
+    .describe('what the subject is; of a login before this in the list, `id_token` takes its ID token'),
+  audience: text().optional().describe('who the new token is for, by name'),
+  resource: z
+    .url('expected an absolute URI')
+    .refine((uri) => !uri.includes('#'), 'expected a URI without fragment')
+    .optional()
+    .describe('who the new token is for, by URI (RFC 8707)'),
+  scopes: z
+    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'expected a scope without white space'))
+    .default([])
+    .describe('what the new token is to allow'),
+  requestedTokenType: tokenType().optional().describe('the type of the new token'),
+  actorTokenFile: text()
+    .optional()
+    .describe("file with the actor's token, for delegation; read again when it changes"),
+  actorTokenType: tokenType().prefault('access_token').describe("what the actor's token is"),
+  extraFields: z.record(text(), z.string()).default({}).describe('further fields of the request'),
+  requestFormat: z.enum(['form', 'json']).default('form').describe('the form of the request'),
+  requestNames: renamed(REQUEST_FIELDS).describe(
+    'fields of the request that have another name there; `null` leaves one out',
+  ),
+  responseNames: renamed(RESPONSE_FIELDS).describe(
+    'fields of the answer that have another name there; `null` for one that it lacks',
+  ),
+  tokenType: text()
+    .default('Bearer')
+    .describe('what `token_type` must be; `N_A` for a token that only the next exchange takes'),
+  headerName: headerName().prefault('authorization').describe('the header that carries the new token'),
+  headerForm: z
+    .string()
+    .regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/, 'expected one line of printable ASCII')
+    .refine((form) => form.includes('{token}'), 'expected a text with {token} in it')
+    .default('Bearer {token}')
+    .describe('what the header says; `{token}` stands for the new token'),
+  caCertPath: text().optional().describe('PEM certificates to trust there, in place of the usual ones'),
+  allowPrivateIP: z
+    .boolean()
+    .default(false)
+    .describe('the token endpoint may be at a private or loopback address'),
+}
+
+export const exchangeOptions = z.strictObject(fields).superRefine(checkTogether)
+
+export type ExchangeOptions = z.output<typeof exchangeOptions>
+
+type Related = z.output<z.ZodObject<typeof fields>>
+
+/** What one option alone cannot show to be wrong. */
+function checkTogether(options: Related, context: z.core.$RefinementCtx): void {
+  const { clientId, clientSecret, clientSecretFile, extraFields, requestNames } = options
+  const complain = (path: string[], message: string) =>
+    context.issues.push({ code: 'custom', input: undefined, path, message, continue: true })
+
+  if (clientSecret !== undefined && clientSecretFile !== undefined)
+    complain(['clientSecretFile'], 'stands against clientSecret: expected one of the two')
+  if (clientId === undefined && clientSecret !== undefined)
+    complain(['clientSecret'], 'needs clientId beside it')
+  if (clientId === undefined && clientSecretFile !== undefined)
+    complain(['clientSecretFile'], 'needs clientId beside it')
+  if (requestNames.subject_token === null)
+    complain(['requestNames', 'subject_token'], 'cannot be left out: it is what is exchanged')
+  const names: readonly string[] = REQUEST_FIELDS.map((field) => nameOf(field, requestNames) ?? '')
+  for (const name of Object.keys(extraFields)) {
+    // It could put another subject in the place of the caller, or another client in that of this gateway.
+    if (names.includes(name)) complain(['extraFields', name], 'has an option of its own')
+  }
+  if (options.responseNames.access_token === null)
+    complain(['responseNames', 'access_token'], 'cannot be left out: it is what is asked for')
+}
+
+/** What a field is called there; nothing when it is left out. */
+export function nameOf<Name extends string>(
+  field: Name,
+  names: Readonly<Partial<Record<Name, string | null>>>,
+): string | undefined {
+  const name: string | null | undefined = names[field]
+  return name === undefined ? field : (name ?? undefined)
+}

@@ -1,0 +1,120 @@
+import type { IncomingHttpHeaders, RequestListener } from 'node:http'
+import type { TestContext } from 'node:test'
+import { Authenticator, Credential, definePlugin, type Entry, type Held } from 'sallyport'
+import { recordedLog, serving } from '../../kit/booted.js'
+import { listening } from '../../kit/listening.js'
+
+export interface Asked {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+  readonly form: URLSearchParams
+}
+
+type Answering = (asked: Asked, response: Parameters<RequestListener>[1]) => unknown
+
+/** A token endpoint that records what it was asked, and answers as the test says. */
+export async function tokenEndpoint(t: TestContext, answering: Answering) {
+  const asked: Asked[] = []
+  const origin = await listening(t, async (request, response) => {
+    let body = ''
+    for await (const chunk of request.setEncoding('utf8')) body += chunk
+    const one = { path: request.url ?? '', headers: request.headers, body, form: new URLSearchParams(body) }
+    asked.push(one)
+    answering(one, response)
+  })
+  return { url: `${origin}/token`, origin, asked }
+}
+
+export const ISSUED = 'urn:ietf:params:oauth:token-type:access_token'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A good answer, but for these fields; `undefined` takes one away. */
+export const granting =
+  (changed: Fields | ((asked: Asked) => Fields)): Answering =>
+  (asked, response) => {
+    const fields = typeof changed === 'function' ? changed(asked) : changed
+    const good = { access_token: 'new', issued_token_type: ISSUED, token_type: 'Bearer', expires_in: 300 }
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ ...good, ...fields }))
+  }
+
+export const refusing =
+  (status: number, fields: Fields, headers: Readonly<Record<string, string>> = {}): Answering =>
+  (_asked, response) =>
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(fields))
+
+/** Callers are who their token says, until the time in a header of theirs. */
+export const bearers: Entry = {
+  use: definePlugin({
+    name: 'bearers',
+    api: 1,
+    provides: [Authenticator],
+    setup: (gateway) =>
+      gateway.provide(Authenticator, {
+        provider: 'bearers',
+        authenticate: ({ credentials, headers }) => {
+          if (credentials.kind !== 'bearer') return { rejection: { kind: 'notMine', cause: 'missing' } }
+          const { token } = credentials
+          const ends = headers['x-ends']
+          const expiresAt = ends === undefined ? {} : { expiresAt: Number(ends) }
+          return { identity: { provider: 'bearers', subject: token, claims: {}, token, ...expiresAt } }
+        },
+      }),
+  }),
+}
+
+/** A login whose tokens the test knows. */
+export const holding = (held: () => Held | undefined): Entry => ({
+  use: definePlugin({
+    name: 'holding',
+    api: 1,
+    provides: [Credential],
+    setup: (gateway) => gateway.provide(Credential, { name: 'holding', present: held }),
+  }),
+})
+
+export const exchange = (url: string, options: Fields = {}): Entry => ({
+  use: 'credential/token-exchange',
+  with: { url, allowPrivateIP: true, ...options },
+})
+
+/** A target that tells what it was asked with; `takes` may refuse a credential. */
+export async function echo(t: TestContext, takes: (authorization?: string) => number = () => 200) {
+  const seen: IncomingHttpHeaders[] = []
+  const origin = await listening(t, (request, response) => {
+    seen.push(request.headers)
+    response.writeHead(takes(request.headers.authorization)).end(JSON.stringify(request.headers))
+  })
+  return { origin, seen }
+}
+
+/** A forwarder behind these entries, on a socket. */
+export async function gatewayOf(t: TestContext, target: string, entries: readonly Entry[]) {
+  const { log, lines, scrubber } = recordedLog()
+  const door = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+  const running = await serving(t, [door, ...entries, { use: 'forward/http', with: { target } }], {
+    log,
+    scrubber,
+  })
+  return { main: running.addresses.main ?? '', running, lines }
+}
+
+/** A proxy whose callers bring tokens that are exchanged. */
+export async function exchanging(
+  t: TestContext,
+  answering: Answering,
+  options: Fields = {},
+  takes?: (authorization?: string) => number,
+) {
+  const endpoint = await tokenEndpoint(t, answering)
+  const target = await echo(t, takes)
+  const proxy = await gatewayOf(t, target.origin, [bearers, exchange(endpoint.url, options)])
+  return { ...proxy, endpoint, target }
+}
+
+export const bearer = (token: string, more: Readonly<Record<string, string>> = {}) => ({
+  headers: { authorization: `Bearer ${token}`, ...more },
+})
