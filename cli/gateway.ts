@@ -10,7 +10,7 @@ import {
   serve,
 } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
-import type { Located, Outcome } from './config/settings.js'
+import type { Located, Outcome } from './config/outcome.js'
 import type { Invocation } from './options/option.js'
 import { exitCode, report, tell } from './terminal.js'
 

@@ -12,7 +12,7 @@ import {
   planList,
 } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
-import type { Located } from '../config/settings.js'
+import type { Located } from '../config/outcome.js'
 
 /** Who is asked about a token in one scope, in order. */
 export interface Gate {

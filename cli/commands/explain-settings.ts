@@ -2,9 +2,9 @@ import type { List } from 'sallyport'
 import { RegistrySettings, registry } from 'sallyport/presets/registry'
 import type { Problem } from 'sallyport/problem'
 import type { Document } from '../config/document.js'
+import type { Outcome } from '../config/outcome.js'
 import { isMapping } from '../config/path.js'
 import { runSettings } from '../config/run-file.js'
-import type { Outcome } from '../config/settings.js'
 import { settle } from '../config/settle.js'
 
 /** The list that a file stands for: its own, or the registry's. */

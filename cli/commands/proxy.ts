@@ -1,5 +1,5 @@
 import { ProxySettings, proxy as proxyList } from 'sallyport/presets/proxy'
-import type { Outcome } from '../config/settings.js'
+import type { Outcome } from '../config/outcome.js'
 import { settle } from '../config/settle.js'
 import { type Preset, runGateway } from '../gateway.js'
 import type { Invocation, OptionValue } from '../options/option.js'

@@ -1,6 +1,6 @@
 import { type RegistrySettings, registry as registryList } from 'sallyport/presets/registry'
 import { readDocument } from '../config/document.js'
-import type { Outcome } from '../config/settings.js'
+import type { Outcome } from '../config/outcome.js'
 import { registrySettings } from '../config/settings.js'
 import { type Preset, runGateway } from '../gateway.js'
 import type { Invocation } from '../options/option.js'

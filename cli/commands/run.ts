@@ -1,7 +1,7 @@
 import { readDocument } from '../config/document.js'
+import type { Outcome } from '../config/outcome.js'
 import type { RunSettings } from '../config/run-file.js'
 import { runSettings } from '../config/run-file.js'
-import type { Outcome } from '../config/settings.js'
 import { type Preset, runGateway } from '../gateway.js'
 import type { Invocation } from '../options/option.js'
 import { runGroups } from '../options/run.js'

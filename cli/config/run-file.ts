@@ -4,9 +4,9 @@ import { z } from 'zod'
 import type { Complaint } from './complaint.js'
 import { complaintsOf } from './complaint.js'
 import type { Document } from './document.js'
+import type { Outcome } from './outcome.js'
 import type { Path } from './path.js'
 import { isMapping } from './path.js'
-import type { Outcome } from './settings.js'
 
 const entry = z.strictObject({
   use: z.string().min(1).describe('a built-in name, a package, or a path that starts with ./, ../ or /'),

@@ -4,27 +4,10 @@ import { addressText } from '../options/address.js'
 import type { Given, GivenOptions } from '../options/option.js'
 import { valueAt } from './complaint.js'
 import type { Document } from './document.js'
+import type { Outcome } from './outcome.js'
 import type { Path } from './path.js'
 import { isMapping, pathText } from './path.js'
 import { settle } from './settle.js'
-
-/** Settings, with what the kernel needs to speak of the places where they were written. */
-export interface Located<Settings> {
-  readonly settings: Settings
-  /** Where relative paths in the settings start. */
-  readonly folder: string
-  /** Never printed. */
-  readonly secrets: ReadonlySet<string>
-  readonly locate: (path: Path) => string
-}
-
-export type Outcome<Settings> =
-  | Located<Settings>
-  | {
-      readonly problems: readonly Problem[]
-      /** What could be read all the same: never booted, only looked through for further problems. */
-      readonly readable?: Located<Settings>
-    }
 
 const overlays = [
   { flag: 'address', path: ['address'] },

@@ -1,9 +1,9 @@
 import type { Problem } from 'sallyport/problem'
 import type { z } from 'zod'
 import { complaintsOf, valueAt } from './complaint.js'
+import type { Located, Outcome } from './outcome.js'
 import type { Path } from './path.js'
 import { salvage } from './salvage.js'
-import type { Located, Outcome } from './settings.js'
 
 /** What was written, and where. */
 export type Written = Omit<Located<unknown>, 'settings' | 'locate'> & {

@@ -1,10 +1,9 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Listener } from '../contracts/listener.js'
 import { ConfigError } from '../errors.js'
+import type { Handler } from './handler.js'
 import { ignoreUpgrades, takeUpgrades } from './upgrades.js'
-
-export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 // Room for a bearer token of 16 KiB beside everything else.
 const MAX_HEADER_SIZE = 32 * 1024

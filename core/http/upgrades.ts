@@ -1,6 +1,6 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Handler } from './sockets.js'
+import type { Handler } from './handler.js'
 
 /**
  * Brings WebSocket upgrades to a list as ordinary requests, so that guards and authentication see them as any
