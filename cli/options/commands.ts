@@ -3,6 +3,7 @@ import type { Command, OptionGroup } from './option.js'
 import { proxyGroups } from './proxy.js'
 import { registryGroups } from './registry.js'
 import { runGroups } from './run.js'
+import { secretsGroups } from './secrets.js'
 import { sharedGroup } from './shared.js'
 
 const shells = ['bash', 'zsh', 'fish'] as const
@@ -63,6 +64,23 @@ export const commands: readonly Command[] = [
       'sallyport explain --config gateway.yaml --token-file ./token',
     ],
     run: async () => (await import('../commands/explain.js')).explain,
+  },
+  {
+    name: 'secret',
+    summary: "Keep secrets in the operating system's keyring, or in an encrypted file",
+    description:
+      'Keeps the values that --remote-forward-headers-secret names. A value is read from standard input, or asked for; never from the command line.',
+    positionals: [
+      { name: 'ACTION', help: 'what to do', required: true, choices: ['set', 'get', 'list', 'rm'] },
+      { name: 'NAME', help: 'the name of the secret; not with list' },
+    ],
+    groups: secretsGroups,
+    examples: [
+      'sallyport secret set github-token < token.txt',
+      'sallyport secret list',
+      'sallyport proxy github --target-uri https://mcp.example.com/mcp --remote-forward-headers-secret X-Api-Key=github-token',
+    ],
+    run: async () => (await import('../commands/secret.js')).secret,
   },
   {
     name: 'completion',
