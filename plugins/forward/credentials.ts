@@ -18,7 +18,7 @@ export class Credentials {
 
   constructor(private readonly list: readonly Credential[]) {
     this.any = list.length > 0
-    this.renewable = list.some(({ renew }) => renew !== undefined)
+    this.renewable = list.some((credential) => credential.renew !== undefined)
   }
 
   hold(request: FastifyRequest): Held | undefined | Promise<Held | undefined> {

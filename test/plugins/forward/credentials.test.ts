@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import {
   Credential,
@@ -56,13 +57,13 @@ const presenting = (name: string, present: Credential['present'], deadline?: num
 /** A target that takes one token only, and records what it was asked with. */
 async function choosy(t: TestContext, wanted: string, status: 401 | 403 = 401) {
   const seen: { authorization: string | undefined; body: string }[] = []
-  const origin = await listening(t, async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += chunk
+  const origin = await listening(t, (request, response) => {
     const { authorization } = request.headers
-    seen.push({ authorization, body })
-    if (authorization === `Bearer ${wanted}`) response.end('welcome')
-    else response.writeHead(status, { 'www-authenticate': 'Bearer error="x"' }).end('no')
+    void text(request).then((body) => {
+      seen.push({ authorization, body })
+      if (authorization === `Bearer ${wanted}`) response.end('welcome')
+      else response.writeHead(status, { 'www-authenticate': 'Bearer error="x"' }).end('no')
+    })
   })
   return { origin, seen }
 }
@@ -180,12 +181,12 @@ const held = presenting('held', () => ({ header: 'authorization', value: 'Bearer
 /** A target that redirects `/from` as told, and says at `/to` how it was asked. */
 const redirecting =
   (status: number, location: string): RequestListener =>
-  async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += chunk
+  (request, response) => {
     const { method, url, headers } = request
-    if (url === '/to?a=1') response.end(JSON.stringify([method, headers.authorization, body]))
-    else response.writeHead(status, { location }).end()
+    void text(request).then((body) => {
+      if (url === '/to?a=1') response.end(JSON.stringify([method, headers.authorization, body]))
+      else response.writeHead(status, { location }).end()
+    })
   }
 
 test('a redirect within the origin keeps method, body and credential (T11)', async (t) => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { listening } from '../../kit/listening.js'
@@ -155,25 +155,18 @@ test('Connection takes nothing away that frames the message, is ours, or is adde
 
 test('a caller that leaves takes its request along, on both lanes', async (t) => {
   for (const framing of ['Content-Length: 2\r\n\r\nhi', 'Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n']) {
-    let gone: () => void = () => {}
-    const left = new Promise<void>((resolve) => {
-      gone = resolve
+    const events = new EventEmitter()
+    const origin = await listening(t, (request, response) => {
+      request.resume()
+      response.on('close', () => events.emit('left'))
+      events.emit('here')
     })
-    const here = new Promise<void>((resolve) => {
-      listening(t, (request, response) => {
-        resolve()
-        response.on('close', gone)
-        request.resume()
-      }).then(async (origin) => {
-        const { main } = await proxied(t, origin)
-        const socket = dial(main)
-        socket.write(`POST / HTTP/1.1\r\nHost: a\r\n${framing}`)
-        await here
-        socket.destroy()
-        await once(socket, 'close')
-      })
-    })
+    const { main } = await proxied(t, origin)
+    const [here, left] = [once(events, 'here'), once(events, 'left')]
+    const socket = dial(main)
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\n${framing}`)
     await here
+    socket.destroy()
     await left
   }
 })

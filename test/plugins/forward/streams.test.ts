@@ -79,7 +79,7 @@ function* filler(): Generator<Buffer> {
 test('a body of any size goes up and down with flat memory', async (t) => {
   const origin = await listening(t, (request, response) => {
     if (request.method === 'GET') Readable.from(filler()).pipe(response)
-    else measured(request).then(({ bytes }) => response.end(String(bytes)))
+    else void measured(request).then(({ bytes }) => response.end(String(bytes)))
   })
   const { main } = await proxied(t, origin)
 
