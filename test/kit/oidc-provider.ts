@@ -3,12 +3,20 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { exportJWK, generateKeyPair } from 'jose'
+import type { GrantContext } from 'oidc-provider'
 
 export interface RealIssuerOptions {
   readonly version?: 8 | 9
   readonly algorithm?: 'RS256' | 'ES256' | 'PS256' | 'EdDSA'
   readonly format?: 'jwt' | 'opaque'
   readonly tls?: { readonly key: string; readonly cert: string }
+  /** Grants that the provider does not bring along, each with how a token request of it is answered. */
+  readonly grants?: Readonly<Record<string, RealGrant>>
+}
+
+export interface RealGrant {
+  readonly parameters: readonly string[]
+  handle(context: GrantContext): Promise<void>
 }
 
 export interface RealIssuer {
@@ -18,6 +26,8 @@ export interface RealIssuer {
   readonly audience: string
   /** A token that the provider issues to its client. */
   token(): Promise<string>
+  /** What the provider answers its client to a token request. */
+  granted(form: Readonly<Record<string, string>>): Promise<Readonly<Record<string, unknown>>>
   revoke(token: string): Promise<void>
 }
 
@@ -26,7 +36,7 @@ const CLIENT = { clientId: 'registry', clientSecret: 'a secret: with % and +' }
 
 /** `oidc-provider` as somebody would run it, on loopback. Closed when the test ends. */
 export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}): Promise<RealIssuer> {
-  const { algorithm = 'RS256', format = 'jwt', tls, version = 9 } = options
+  const { algorithm = 'RS256', format = 'jwt', tls, version = 9, grants = {} } = options
   const handler: { listener?: RequestListener } = {}
   const listener: RequestListener = (request, response) => handler.listener?.(request, response)
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
@@ -41,7 +51,11 @@ export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}
   // It tells its stage of development, and what a production server would do, on the console.
   for (const method of ['info', 'warn'] as const) t.mock.method(console, method, () => {})
   const { default: Provider } = await (version === 8 ? import('oidc-provider-8') : import('oidc-provider'))
-  handler.listener = new Provider(url, await configuration(algorithm, format)).callback()
+  const provider = new Provider(url, await configuration(algorithm, format, Object.keys(grants)))
+  for (const [name, { handle, parameters }] of Object.entries(grants)) {
+    provider.registerGrantType(name, handle, [...parameters])
+  }
+  handler.listener = provider.callback()
 
   const post = async (path: string, form: Readonly<Record<string, string>>) => {
     // Asked from within, so that a private authority needs no trust here.
@@ -67,11 +81,12 @@ export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}
       )
       return answer.access_token
     },
+    granted: async (form) => JSON.parse(await post('/token', form)),
     revoke: async (token) => void (await post('/token/revocation', { token })),
   }
 }
 
-async function configuration(algorithm: string, format: string): Promise<object> {
+async function configuration(algorithm: string, format: string, grants: readonly string[]): Promise<object> {
   const { privateKey } = await generateKeyPair(algorithm, { extractable: true })
   const jwk = { ...(await exportJWK(privateKey)), kid: 'signing', alg: algorithm, use: 'sig' }
   return {
@@ -81,7 +96,7 @@ async function configuration(algorithm: string, format: string): Promise<object>
         client_id: CLIENT.clientId,
         client_secret: CLIENT.clientSecret,
         id_token_signed_response_alg: algorithm,
-        grant_types: ['client_credentials'],
+        grant_types: ['client_credentials', ...grants],
         redirect_uris: [],
         response_types: [],
       },
