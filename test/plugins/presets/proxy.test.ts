@@ -347,6 +347,7 @@ test('claims of the caller reach the target, and never what a caller wrote of it
   assert.equal(Buffer.from(told['x-name'] ?? '', 'latin1').toString(), 'Zoë')
 
   const odd = await ask({ groups: ['a b'], name: 'a\r\nX-Evil: 1', sub: ' ' })
+  assert.equal(odd['url'], '/mcp')
   assert.deepEqual(
     [odd['x-user'], odd['x-groups'], odd['x-name'], odd['x-evil']],
     [undefined, undefined, undefined, undefined],
