@@ -1,15 +1,7 @@
 import type { Addresses, BootContext, List, Running } from 'sallyport'
-import {
-  ConfigError,
-  createLog,
-  type Log,
-  type Problem,
-  planList,
-  problemLine,
-  Scrubber,
-  serve,
-} from 'sallyport'
+import { ConfigError, createLog, type Log, type Problem, problemLine, Scrubber, serve } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
+import { allProblems, silentContext } from './config/all-problems.js'
 import type { Located, Outcome } from './config/outcome.js'
 import type { Invocation } from './options/option.js'
 import { exitCode, report, tell } from './terminal.js'
@@ -29,31 +21,19 @@ export async function runGateway<Settings>(
   invocation: Invocation,
 ): Promise<number> {
   const outcome = await preset.read(invocation)
-  if ('problems' in outcome) return tell(await allProblems(preset, outcome))
+  if ('problems' in outcome) return tell(await problemsOf(preset, outcome))
   if (isOn(invocation, 'print-plugins')) return print(preset.list(outcome.settings), outcome)
   const code = await new Session(preset, invocation).run(outcome)
   // Everything was stopped. A timer that some plugin forgot must not keep the process here.
   process.exit(code)
 }
 
-/** What is wrong with the form, and what the kernel finds in what can be read of it, in the order of the file. */
-async function allProblems<Settings>(
+async function problemsOf<Settings>(
   preset: Preset<Settings>,
   { problems, readable }: Extract<Outcome<Settings>, { problems: unknown }>,
 ): Promise<readonly Problem[]> {
   if (readable === undefined) return problems
-  const further = await planList(preset.list(readable.settings), silentContext(readable)).then(
-    () => [],
-    (error: unknown) => (error instanceof ConfigError ? error.problems : []),
-  )
-  const placeOf = ({ place }: Problem): string => place.replace(/ \(.*\)$/, '')
-  const told = new Set(problems.map(placeOf))
-  return [...problems, ...further.filter((problem) => !told.has(placeOf(problem)))].toSorted(byPosition)
-}
-
-function byPosition(a: Problem, b: Problem): number {
-  const [left, right] = [a, b].map(({ place }) => /:(\d+):(\d+)/.exec(place)?.slice(1).map(Number) ?? [0, 0])
-  return (left?.[0] ?? 0) - (right?.[0] ?? 0) || (left?.[1] ?? 0) - (right?.[1] ?? 0)
+  return allProblems({ problems, readable: { ...readable, settings: preset.list(readable.settings) } })
 }
 
 async function print(list: List, located: Located<unknown>): Promise<number> {
@@ -61,13 +41,6 @@ async function print(list: List, located: Located<unknown>): Promise<number> {
   process.stdout.write(await canonicalText(list, located.secrets, silentContext(located)))
   return exitCode.asked
 }
-
-const silentContext = ({ folder, locate }: Located<unknown>): BootContext => ({
-  catalogue,
-  folder,
-  locate,
-  log: createLog({ level: 'silent' }),
-})
 
 const isOn = ({ given }: Invocation, flag: string): boolean => given.get(flag)?.value === true
 

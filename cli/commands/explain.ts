@@ -3,20 +3,18 @@ import { text } from 'node:stream/consumers'
 import { type Authenticator, credentialsOf, type Explanation } from 'sallyport'
 import type { Problem } from 'sallyport/problem'
 import { painter } from '../colour.js'
-import { readDocument } from '../config/document.js'
+import { readList } from '../config/listed-settings.js'
 import { readFailure } from '../config/read-failure.js'
 import { explainGroups } from '../options/explain.js'
 import type { Invocation } from '../options/option.js'
 import { valuesOf } from '../options/values.js'
 import { exitCode, tell } from '../terminal.js'
 import { type Gate, withGates } from './explain-gates.js'
-import { gateSettings } from './explain-settings.js'
 
 /** Judges a token by every provider of a file, in order, and prints what each of them looked at. */
 export async function explain({ given }: Invocation): Promise<number> {
   const { config, 'token-file': tokenFile } = valuesOf(explainGroups, given)
-  const { document, problems } = await readDocument(config, process.env, 'mapping or list')
-  const outcome = document === undefined ? { problems } : gateSettings(document, problems)
+  const outcome = await readList(config)
   if ('problems' in outcome) return tell(outcome.problems)
 
   const read = await readToken(tokenFile)

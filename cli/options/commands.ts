@@ -1,3 +1,4 @@
+import { checkGroups } from './check.js'
 import { explainGroups } from './explain.js'
 import type { Command, OptionGroup } from './option.js'
 import { proxyGroups } from './proxy.js'
@@ -64,6 +65,16 @@ export const commands: readonly Command[] = [
       'sallyport explain --config gateway.yaml --token-file ./token',
     ],
     run: async () => (await import('../commands/explain.js')).explain,
+  },
+  {
+    name: 'check',
+    summary: 'Tell what is wrong with a configuration file, without starting it',
+    description:
+      'Reads a file as the gateway would, loads every plugin it names and holds their options and needs against each other. Nothing is opened and nobody is asked. Everything that is wrong is told at once, and the exit code is 2.',
+    positionals: [],
+    groups: checkGroups,
+    examples: ['sallyport check --config registry.yaml', 'sallyport check --config gateway.yaml'],
+    run: async () => (await import('../commands/check.js')).check,
   },
   {
     name: 'secret',

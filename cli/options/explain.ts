@@ -1,3 +1,4 @@
+import { configFile } from './config-file.js'
 import type { OptionGroup } from './option.js'
 import { sharedGroup } from './shared.js'
 
@@ -5,13 +6,7 @@ export const explainGroups = [
   {
     title: 'General',
     options: [
-      {
-        name: 'config',
-        type: 'string',
-        placeholder: 'FILE',
-        required: true,
-        help: 'A file of `sallyport registry` or `sallyport run`, in YAML or JSON',
-      },
+      { ...configFile, required: true },
       {
         name: 'token-file',
         type: 'string',
