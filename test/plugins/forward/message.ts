@@ -60,6 +60,6 @@ const pair = (line: string): readonly [string, string] => {
   return [line.slice(0, colon), line.slice(colon + 1).trim()]
 }
 
-export function valueIn(headers: Message['headers'], name: string): string | undefined {
+function valueIn(headers: Message['headers'], name: string): string | undefined {
   return headers.find(([each]) => each.toLowerCase() === name)?.[1]
 }
