@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { BootContext } from './boot-context.js'
 import { Container } from './container.js'
 import { AuditSink } from './contracts/audit-sink.js'
 import { Authenticator } from './contracts/authenticator.js'
 import { Challenge } from './contracts/challenge.js'
+import { Errand } from './contracts/errand.js'
 import { Guard } from './contracts/guard.js'
 import { Health, type HealthState } from './contracts/health.js'
 import { Listener } from './contracts/listener.js'
@@ -16,6 +18,7 @@ import type { Answers } from './http/answers.js'
 import { behind, createInternal, createMain } from './http/app.js'
 import { Gate } from './http/gate.js'
 import { InFlight } from './http/in-flight.js'
+import { InnerDoor } from './http/inner-door.js'
 import { Observation } from './http/observe.js'
 import { PublicPaths } from './http/public-paths.js'
 import { Lifecycle, STEP_LIMITS } from './lifecycle.js'
@@ -31,6 +34,7 @@ export class Booted {
   readonly app: FastifyInstance
   readonly internal: FastifyInstance
   readonly inFlight = new InFlight()
+  private readonly innerDoor = new InnerDoor((request, response) => this.handle(request, response))
   private readonly container = Container.create()
   private readonly lifecycle: Lifecycle
   private readonly observation: Observation
@@ -71,6 +75,7 @@ export class Booted {
       internal: this.internal,
       commons: this.container,
       dispatch,
+      connect: () => this.connect(),
       complete: false,
     }
     this.container.provide(Health, { name: 'gateway', check: () => this.health() } satisfies Health)
@@ -150,6 +155,11 @@ export class Booted {
   /** From here on readiness says no, so that a load balancer sends new requests elsewhere. */
   leave(): void {
     this.state = 'stopping'
+    for (const errand of this.errands) errand.end()
+  }
+
+  get errands(): readonly Errand[] {
+    return this.container.many(Errand)
   }
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
@@ -160,6 +170,11 @@ export class Booted {
   private async dispatch(request: Parameters<Dispatch>[0]): ReturnType<Dispatch> {
     if (!this.house.complete) throw new GatewayError('CONTRACT_BROKEN', 'dispatch answers from onStart on')
     return this.inFlight.during(this.app.inject(request))
+  }
+
+  private connect(): Duplex {
+    if (!this.house.complete) throw new GatewayError('CONTRACT_BROKEN', 'connect answers from onStart on')
+    return this.innerDoor.connect()
   }
 
   readonly handleInternal = (request: IncomingMessage, response: ServerResponse): void => {

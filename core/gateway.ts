@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Logger } from 'pino'
 import type { Many, One } from './capability.js'
@@ -55,6 +56,12 @@ export interface Gateway {
 
   /** Hands a request to this list as if it had come in by the main port. */
   readonly dispatch: Dispatch
+
+  /**
+   * A connection to this list as if it had come in by the main port: HTTP/1.1 is spoken over it. For what
+   * `dispatch` cannot carry, which are streams. It answers from `onStart` on.
+   */
+  connect(): Duplex
 }
 
 /** How an outer end other than a socket reaches the list: through `http`, without a listener. */

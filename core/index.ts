@@ -20,6 +20,7 @@ export {
   type RegistrationRequest,
 } from './contracts/client-registrar.js'
 export { Credential, type Held, type TargetRefusal } from './contracts/credential.js'
+export { Errand } from './contracts/errand.js'
 export { Guard } from './contracts/guard.js'
 export { HeaderSource, type OutgoingHeaders } from './contracts/header-source.js'
 export { Health, type HealthState } from './contracts/health.js'

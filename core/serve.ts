@@ -33,13 +33,21 @@ export class Running {
   private doors = new Map<string, Door>()
   private busy: Promise<void> = Promise.resolve()
   private stopped = false
+  private settle: { readonly end: () => void; readonly fail: (error: unknown) => void } | undefined
+  /** Settles when every errand of the list in force is over; never without one. */
+  readonly over = new Promise<void>((end, fail) => {
+    this.settle = { end, fail }
+  })
   /** Ends an exchange that is still booting when a stop comes. */
   private readonly ending = new AbortController()
 
   constructor(
     private booted: Booted,
     private readonly context: ServeContext,
-  ) {}
+  ) {
+    // Not everybody who runs a list waits for its errands.
+    this.over.catch(() => {})
+  }
 
   get addresses(): Addresses {
     const found: { main?: string; internal?: string } = {}
@@ -51,6 +59,7 @@ export class Running {
     this.doors = await this.openDoors(this.booted)
     this.giveDoors(this.booted)
     await this.booted.ready(this.addresses)
+    this.attend(this.booted)
   }
 
   /**
@@ -88,6 +97,7 @@ export class Running {
 
     this.booted = next
     this.giveDoors(next)
+    this.attend(next)
     const gone = [...before].filter(([key]) => !this.doors.has(key)).map(([, door]) => door)
     for (const door of gone) door.shut()
     old.leave()
@@ -133,6 +143,16 @@ export class Running {
       if (listener.port === 'main') door?.adopt(listener, handle, takesUpgrades())
       else door?.adopt(listener, handleInternal)
     }
+  }
+
+  private attend(booted: Booted): void {
+    const { errands } = booted
+    if (errands.length === 0) return
+    const inForce = (): boolean => this.booted === booted
+    Promise.all(errands.map(({ over }) => over)).then(
+      () => inForce() && this.settle?.end(),
+      (error: unknown) => inForce() && this.settle?.fail(error),
+    )
   }
 
   /** One exchange or stop at a time, in the order they were asked for. */

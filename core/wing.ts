@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Capability, Many, One } from './capability.js'
@@ -23,6 +24,7 @@ export interface House {
   /** The outermost container: what speaks of the whole process is kept there. */
   readonly commons: Container
   readonly dispatch: Dispatch
+  readonly connect: () => Duplex
   /** False while plugins are being set up. */
   complete: boolean
 }
@@ -54,6 +56,7 @@ export class Wing {
       root: house.root,
       internal: house.internal,
       dispatch: house.dispatch,
+      connect: house.connect,
       path: (path) => resolve(house.folder, path),
       provide: (capability, value) => this.provide(plugin.provides ?? [], capability, value),
       use: <T>(capability: One<T> | Many<T>) => this.user(plugin.requires ?? [], capability),
