@@ -1,7 +1,9 @@
 import { checkGroups } from './check.js'
 import { explainGroups } from './explain.js'
 import type { Command, OptionGroup } from './option.js'
+import { pluginsGroups, schemaGroups } from './plugins.js'
 import { proxyGroups } from './proxy.js'
+import { quickstartGroups } from './quickstart.js'
 import { registryGroups } from './registry.js'
 import { runGroups } from './run.js'
 import { secretsGroups } from './secrets.js'
@@ -54,6 +56,16 @@ export const commands: readonly Command[] = [
     run: async () => (await import('../commands/run.js')).run,
   },
   {
+    name: 'quickstart',
+    summary: 'Try everything at once on this machine',
+    description:
+      'Starts an identity provider, a sample MCP server, a registry and a proxy on this machine, and prints commands to try on them, with real tokens. It needs nothing else, and leaves nothing behind.',
+    positionals: [],
+    groups: quickstartGroups,
+    examples: ['sallyport quickstart', 'sallyport quickstart --port 9000'],
+    run: async () => (await import('../commands/quickstart.js')).quickstart,
+  },
+  {
     name: 'explain',
     summary: 'Tell why a token is accepted or refused',
     description:
@@ -75,6 +87,33 @@ export const commands: readonly Command[] = [
     groups: checkGroups,
     examples: ['sallyport check --config registry.yaml', 'sallyport check --config gateway.yaml'],
     run: async () => (await import('../commands/check.js')).check,
+  },
+  {
+    name: 'plugins',
+    summary: 'List the plugins that a file may name, with their options',
+    description:
+      'Lists the built-in plugins, and with --config those that a file brings, each with its version, API level and options. With a name it tells everything about one.',
+    positionals: [{ name: 'NAME', help: 'one plugin, as `use` names it' }],
+    groups: pluginsGroups,
+    examples: [
+      'sallyport plugins',
+      'sallyport plugins auth/oidc',
+      'sallyport plugins --config gateway.yaml --json',
+    ],
+    run: async () => (await import('../commands/plugins.js')).plugins,
+  },
+  {
+    name: 'schema',
+    summary: "Print the editor's JSON Schema of a configuration file",
+    description:
+      "Prints a JSON Schema (2020-12) that holds the options of every plugin, with --config those of the file's own plugins too. Editors that know YAML take it from a comment in the first line: # yaml-language-server: $schema=registry.schema.json",
+    positionals: [{ name: 'KIND', help: 'whose file', required: true, choices: ['registry', 'run'] }],
+    groups: schemaGroups,
+    examples: [
+      'sallyport schema registry > registry.schema.json',
+      'sallyport schema run --config gateway.yaml > gateway.schema.json',
+    ],
+    run: async () => (await import('../commands/schema.js')).schema,
   },
   {
     name: 'secret',

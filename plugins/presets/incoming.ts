@@ -119,7 +119,12 @@ export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings =
 }
 
 const OAUTH: SettingPath = ['auth', 'oauth']
-const BUILT_IN: Readonly<Record<string, string>> = { oidc: 'auth/oidc', kubernetes: 'auth/kubernetes' }
+
+/** The short names of `type`, and the plugins that they stand for. */
+export const providerTypes: Readonly<Record<string, string>> = {
+  oidc: 'auth/oidc',
+  kubernetes: 'auth/kubernetes',
+}
 
 function publicEntry(id: string, paths: readonly string[], written: SettingPath | undefined): Entry[] {
   if (paths.length === 0) return []
@@ -137,7 +142,7 @@ const at = (...path: SettingPath): Entry['origin'] => ({ '': [...OAUTH, ...path]
 
 function providerEntry({ type, ...options }: OAuth['providers'][number], origin: Entry['origin']): Entry {
   return {
-    use: BUILT_IN[type] ?? type,
+    use: providerTypes[type] ?? type,
     id: `auth/${type}:${options.name ?? type}`,
     with: options,
     ...(origin && { origin }),

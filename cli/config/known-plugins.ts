@@ -1,0 +1,50 @@
+import { createRequire } from 'node:module'
+import { isScope, type List, Loader, type Plugin } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import type { Problem } from 'sallyport/problem'
+import { readList } from './listed-settings.js'
+
+/** A plugin that a file may name, by the word for it in `use`. */
+export interface KnownPlugin {
+  readonly use: string
+  readonly builtIn: boolean
+  readonly plugin: Plugin
+  readonly version: string | undefined
+}
+
+export type Known = { readonly plugins: readonly KnownPlugin[] } | { readonly problems: readonly Problem[] }
+
+/** The built-in plugins, and those that a file brings, whatever else is wrong in it. */
+export async function knownPlugins(config: string | undefined): Promise<Known> {
+  const { version }: { version: string } = createRequire(import.meta.url)('sallyport/package.json')
+  const loading = Object.entries(catalogue).map(async ([use, load]): Promise<KnownPlugin> => {
+    return { use, builtIn: true, plugin: (await load()).default, version }
+  })
+  const foreign = config === undefined ? { plugins: [] } : await foreignPlugins(config)
+  const builtIn = await Promise.all(loading)
+  return 'problems' in foreign ? foreign : { plugins: [...builtIn, ...foreign.plugins] }
+}
+
+async function foreignPlugins(config: string): Promise<Known> {
+  const outcome = await readList(config)
+  const readable = 'problems' in outcome ? outcome.readable : outcome
+  if (readable === undefined) return { problems: 'problems' in outcome ? outcome.problems : [] }
+
+  const loader = new Loader(catalogue, readable.folder)
+  const plugins: KnownPlugin[] = []
+  const problems: Problem[] = []
+  for (const use of new Set(usesOf(readable.settings))) {
+    if (Object.hasOwn(catalogue, use)) continue
+    const loaded = await loader.load(use)
+    if ('problem' in loaded) problems.push({ place: config, ...loaded.problem })
+    else plugins.push({ use, builtIn: false, plugin: loaded.plugin, version: loaded.plugin.version })
+  }
+  return problems.length > 0 ? { problems } : { plugins }
+}
+
+function usesOf(list: List): string[] {
+  return list.flatMap((item) => {
+    if (isScope(item)) return usesOf(item.plugins)
+    return typeof item.use === 'string' ? [item.use] : []
+  })
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { parse } from 'yaml'
+import { blocks } from '../../docs/readme.js'
+import { folder } from '../../kit/folder.js'
+import { program } from '../../kit/program.js'
+
+const examples = join(import.meta.dirname, '../../../examples')
+
+async function schemaOf(t: TestContext, ...argv: readonly string[]): Promise<ValidateFunction> {
+  const printing = program(t, ['schema', ...argv])
+  assert.equal(await printing.ended(), 0, printing.output.stderr)
+  // The words of OpenAPI and of editors are no mistake here; a keyword that is misspelt is.
+  const ajv = new Ajv2020({ strictSchema: true, allErrors: true, validateFormats: false })
+  return ajv.compile(JSON.parse(printing.output.stdout))
+}
+
+const faultsOf = (validate: ValidateFunction, value: unknown): readonly string[] => {
+  validate(value)
+  return (validate.errors ?? []).map(({ instancePath, keyword }) => `${instancePath} ${keyword}`)
+}
+
+const kindOf = (value: unknown): 'registry' | 'run' =>
+  Array.isArray(value) || Object.keys(Object(value)).join() === 'plugins' ? 'run' : 'registry'
+
+test('every sample and every example is valid by the schema of its kind', async (t) => {
+  const samples = blocks('yaml').map(({ text }) => ({ name: text, value: parse(text), config: undefined }))
+  const files = readdirSync(examples, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /sallyport\.yaml$|gateway\.yaml$/.test(file))
+    .map((file) => join(examples, file))
+    .map((file) => ({ name: file, value: parse(readFileSync(file, 'utf8')), config: file }))
+  assert.ok(samples.length >= 3 && files.length >= 1)
+  const builtIn = { registry: await schemaOf(t, 'registry'), run: await schemaOf(t, 'run') }
+  for (const { name, value, config } of [...samples, ...files]) {
+    const kind = kindOf(value)
+    const validate = config === undefined ? builtIn[kind] : await schemaOf(t, kind, '--config', config)
+    assert.deepEqual(faultsOf(validate, value), [], name)
+  }
+})
+
+test('what is wrong in a registry file is found where it stands', async (t) => {
+  const validate = await schemaOf(t, 'registry')
+  const oauth = { resourceUrl: 'https://r.example', providers: [] as object[] }
+  const provider = { name: 'corp', issuerUrl: 'https://idp.example', audience: 'r' }
+  const wrong: readonly (readonly [string, object])[] = [
+    ['', { adress: 'x' }],
+    ['/address', { address: 'no port' }],
+    ['/auth/mode', { auth: { mode: 'open' } }],
+    [
+      '/auth/oauth/providers/0',
+      { auth: { oauth: { ...oauth, providers: [{ ...provider, audienc: 'x' }] } } },
+    ],
+    ['/auth/oauth/providers/0', { auth: { oauth: { ...oauth, providers: [{ name: 'corp' }] } } }],
+    [
+      '/auth/oauth/providers/0/allowPrivateIP',
+      { auth: { oauth: { ...oauth, providers: [{ type: 'kubernetes', allowPrivateIP: 'yes' }] } } },
+    ],
+    ['/sources/0/file', { sources: [{ name: 'own', file: { paths: 'x' } }] }],
+    ['/sources/0', { sources: [{ name: 'own' }] }],
+    ['/sources/0/http/maxPageBytes', { sources: [{ name: 'up', http: { url: 'x', maxPageBytes: 'many' } }] }],
+    ['/plugins/0/with', { plugins: [{ use: 'headers/static', with: { headrs: [] } }] }],
+  ]
+  for (const [path, value] of wrong) {
+    const faults = faultsOf(validate, value)
+    assert.ok(
+      faults.some((fault) => fault.startsWith(`${path} `)),
+      `${JSON.stringify(value)}: ${faults.join('; ')}`,
+    )
+  }
+  const right = {
+    auth: { oauth: { ...oauth, providers: [provider, { type: 'kubernetes', audience: 'r' }] } },
+  }
+  assert.deepEqual(faultsOf(validate, right), [])
+})
+
+test('a reference stands for any text, also where a form is asked for', async (t) => {
+  const validate = await schemaOf(t, 'registry')
+  assert.deepEqual(
+    faultsOf(validate, { address: '\u0024{env:ADDRESS}', auth: { mode: '\u0024{env:MODE}' } }),
+    [],
+  )
+})
+
+test('the plugins of a file are in its schema, inside scopes too', async (t) => {
+  const options = `{ '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }),
+    jsonSchema: { input: () => ({ type: 'object', properties: { size: { $ref: '#/$defs/n' } }, $defs: { n: { type: 'number' } },
+      additionalProperties: false }), output: () => ({}) } } }`
+  const home = folder(t, {
+    'mine.mjs': `export default { name: 'mine', api: 1, options: ${options}, setup() {} }`,
+    'list.yaml':
+      '- { use: ./mine.mjs, with: { size: 1 } }\n- { scope: /a, plugins: [{ use: ./mine.mjs }] }\n',
+  })
+  const validate = await schemaOf(t, 'run', '--config', join(home, 'list.yaml'))
+  assert.deepEqual(faultsOf(validate, [{ use: './mine.mjs', with: { size: 1 } }]), [])
+  assert.ok(faultsOf(validate, [{ use: './mine.mjs', with: { size: 'x' } }]).includes('/0/with/size type'))
+  const inner = { scope: '/a', plugins: [{ use: './mine.mjs', with: { sise: 1 } }] }
+  assert.ok(
+    faultsOf(validate, { plugins: [inner] }).includes('/plugins/0/plugins/0/with additionalProperties'),
+  )
+})
+
+test('a plugin of the file that cannot be loaded is told, and no schema is printed', async (t) => {
+  const home = folder(t, { 'list.yaml': '- use: ./absent.mjs\n' })
+  const printing = program(t, ['schema', 'run', '--config', join(home, 'list.yaml')])
+  assert.equal(await printing.ended(), 2)
+  assert.equal(printing.output.stdout, '')
+  assert.match(printing.output.stderr, /absent\.mjs/)
+})
