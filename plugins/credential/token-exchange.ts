@@ -32,8 +32,11 @@ export default definePlugin({
     const credentials = gateway.use(Credential)
     const judges = gateway.use(Authenticator)
     gateway.onStart(() => {
-      const isFirst = credentials()[0] === credential
-      if (isFirst && judges().every(({ provider }) => provider === 'anonymous')) throw nothingToExchange()
+      const list = credentials()
+      const isAlone = list[0] === credential && judges().every(({ provider }) => provider === 'anonymous')
+      if (isAlone) throw mistake('subjectTokenType', NOTHING_TO_EXCHANGE)
+      const isLast = list.at(-1) === credential
+      if (isLast && options.tokenType.toUpperCase() === 'N_A') throw mistake('tokenType', NOT_FOR_A_TARGET)
     })
   },
 })
@@ -80,11 +83,9 @@ function credentialOf({ id }: Gateway, options: ExchangeOptions, exchanger: Exch
   }
 }
 
-const nothingToExchange = (): ConfigError =>
-  new ConfigError([
-    {
-      place: 'subjectTokenType',
-      message:
-        'there is no token to exchange: expected an authenticator that verifies tokens, or a credential before this one',
-    },
-  ])
+const NOTHING_TO_EXCHANGE =
+  'there is no token to exchange: expected an authenticator that verifies tokens, or a credential before this one'
+// RFC 8693, 2.2.1: such a token opens no resource, and whoever gets it could exchange it.
+const NOT_FOR_A_TARGET = 'a token of N_A is for a further exchange: expected one after this entry'
+
+const mistake = (place: string, message: string): ConfigError => new ConfigError([{ place, message }])

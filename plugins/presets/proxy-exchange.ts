@@ -65,7 +65,7 @@ function subject(settings: BesideExchange, complain: Parameters<typeof exchangeR
   if (oidcIssuer === undefined && !remoteAuth && !isGiven) {
     complain(
       'tokenExchangeUrl',
-      'has no token to exchange: expected --oidc-issuer, whose callers bring one, or --remote-auth',
+      'has no token to exchange: expected --oidc-issuer, whose callers bring one, or a login or token of --remote-auth-*',
     )
   }
   if (isGiven && settings.tokenExchangeSubjectTokenType?.endsWith('id_token')) {
