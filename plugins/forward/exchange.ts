@@ -59,7 +59,7 @@ export class Exchange implements Receiver {
   }
 
   head(head: Head, trip: Trip): boolean {
-    if (this.held !== undefined && (head.status === 401 || head.status === 403)) {
+    if (this.mayRenew && (head.status === 401 || head.status === 403)) {
       void this.refused(head, trip)
       return false
     }
@@ -106,6 +106,11 @@ export class Exchange implements Receiver {
     joinSockets(this.reply, head, socket, early)
   }
 
+  /** Also without a credential: one may wait to be asked for by the target. */
+  private get mayRenew(): boolean {
+    return this.held !== undefined || this.house.credentials.renewable
+  }
+
   private depart(held: Held | undefined): void {
     if (this.over) return
     this.held = held
@@ -149,7 +154,7 @@ export class Exchange implements Receiver {
         trip.abort()
         this.once()
         this.start()
-      } else if (status === 403) {
+      } else if (status === 403 || this.held === undefined) {
         this.answer(head, trip)
         trip.resume()
       } else {
