@@ -103,5 +103,10 @@ export const proxyOAuthGroup = {
       type: 'boolean',
       help: 'Keep tokens and registered clients in memory only',
     },
+    {
+      name: 'remote-auth-allow-private-ip',
+      type: 'boolean',
+      help: 'What the target names for signing in may be at a private or loopback address',
+    },
   ],
 } as const satisfies OptionGroup

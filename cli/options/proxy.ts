@@ -1,6 +1,7 @@
 import type { OptionGroup } from './option.js'
 import { proxyExchangeGroup } from './proxy-exchange.js'
 import { proxyIncomingGroup } from './proxy-incoming.js'
+import { proxyOAuthGroup } from './proxy-oauth.js'
 import { printPlugins, sharedGroup } from './shared.js'
 
 const general = {
@@ -132,6 +133,7 @@ export const proxyGroups = [
   general,
   proxyIncomingGroup,
   outgoing,
+  proxyOAuthGroup,
   proxyExchangeGroup,
   limits,
   sharedGroup,

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { type BesideExchange, exchangeRules } from './proxy-exchange.js'
+import { type BesideOAuth, oauthRules, signsIn } from './proxy-oauth.js'
 
 /** The settings that rules of more than one flag look at. */
-interface Related extends BesideExchange {
+interface Related extends BesideExchange, BesideOAuth {
   readonly targetUri: string
   readonly host: string
   readonly allowedOrigins?: readonly string[] | undefined
@@ -18,6 +19,7 @@ interface Related extends BesideExchange {
   readonly oidcAuthTokenFile?: string | undefined
   readonly oidcAllowPrivateIp: boolean
   readonly allowUnauthenticated: boolean
+  readonly remoteAuth: boolean
   readonly remoteAuthBearerToken?: string | undefined
   readonly remoteAuthBearerTokenFile?: string | undefined
   readonly remoteForwardHeaders: readonly unknown[]
@@ -35,6 +37,7 @@ export function proxyRules(settings: Related, context: z.core.$RefinementCtx): v
   listening(settings, complain)
   if (settings.oidcIssuer === undefined) withoutIssuer(settings, complain)
   else withIssuer(settings, complain)
+  oauthRules(settings, complain)
   exchangeRules(settings, complain)
   lending(settings, complain)
 }
@@ -113,6 +116,7 @@ function lending(settings: Related, complain: Complain): void {
 }
 
 const lends = (settings: Related): boolean =>
+  signsIn(settings) ||
   settings.remoteAuthBearerToken !== undefined ||
   settings.remoteAuthBearerTokenFile !== undefined ||
   settings.remoteForwardHeaders.length + settings.remoteForwardHeadersSecret.length > 0

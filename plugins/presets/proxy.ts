@@ -2,6 +2,7 @@ import type { Entry, List } from 'sallyport'
 import { z } from 'zod'
 import { incomingEntries } from './incoming.js'
 import { exchangeEntries, exchangeSettings } from './proxy-exchange.js'
+import { oauthEntries, oauthSettings } from './proxy-oauth.js'
 import { isLoopback, proxyRules } from './proxy-rules.js'
 
 const text = z.string().min(1)
@@ -44,6 +45,7 @@ export const ProxySettings = z
 
     remoteAuthBearerToken: secret.optional().describe('bearer token for the target'),
     remoteAuthBearerTokenFile: text.optional().describe('file that holds it; read again when it changes'),
+    ...oauthSettings,
     ...exchangeSettings,
 
     remoteForwardHeaders: fixedHeaders.describe('headers to add to every request, as name and value'),
@@ -175,6 +177,7 @@ function outgoing(settings: ProxySettings): Entry[] {
   }
   return [
     ...(token === undefined && file === undefined ? [] : [bearer]),
+    ...oauthEntries(settings),
     ...exchangeEntries(settings),
     ...addedHeaders(settings),
   ]

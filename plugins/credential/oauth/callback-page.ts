@@ -1,0 +1,26 @@
+import { html } from 'hono/html'
+
+/** What a person reads when the browser comes back. It needs no script, and every text is escaped. */
+export function callbackPage(title: string, sentences: readonly string[]): string {
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<style>
+body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 18vh auto 0; padding: 0 1.5rem }
+h1 { font-size: 1.6rem; line-height: 1.2 }
+</style>
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+${sentences.map((sentence) => html`<p>${sentence}</p>`)}
+</main>
+</body>
+</html>
+`
+  return page.toString()
+}

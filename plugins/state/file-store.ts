@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto'
+import { access, chmod, constants, mkdir, readdir, readFile, stat, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ConfigError, type Log, type StateStore } from 'sallyport'
+import { z } from 'zod'
+import { DRAFT, replaceFile } from './atomic-file.js'
+import { GenerationLock } from './generation-lock.js'
+import { type Holder, thisProcess } from './holder.js'
+import type { Seal } from './value-seal.js'
+
+/** What stands in a file. Further fields are those of a later version, which keeps what this one needs. */
+const record = z.looseObject({ format: z.literal(1), key: z.string(), value: z.string() })
+// Only to name what a file of another form was for.
+const named = z.looseObject({ key: z.string() })
+
+const ABANDONED_AFTER = 3_600_000
+
+interface Surroundings {
+  readonly log: Pick<Log, 'warn'>
+  /** Encrypts every value, where there is a passphrase. */
+  readonly seal: Seal | undefined
+}
+
+/** One file for each value, in a directory of this user's. Values that cannot be read count as absent, and that is said. */
+export class FileStore implements StateStore {
+  private readonly turns = new Map<string, Promise<unknown>>()
+  private readonly complained = new Set<string>()
+
+  static async open(directory: string, surroundings: Surroundings): Promise<FileStore> {
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      await access(directory, constants.W_OK)
+      const { mode } = await stat(directory)
+      if ((mode & 0o077) !== 0 && process.platform !== 'win32') await chmod(directory, 0o700)
+    } catch (cause) {
+      const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+      const message = `cannot keep state in ${directory} (${code}): expected a directory that this user may write`
+      throw new ConfigError([{ place: 'directory', message }], { cause })
+    }
+    const store = new FileStore(directory, await thisProcess(), surroundings)
+    await store.sweep()
+    return store
+  }
+
+  private constructor(
+    private readonly directory: string,
+    private readonly own: Holder,
+    private readonly surroundings: Surroundings,
+  ) {}
+
+  async get(key: string): Promise<string | undefined> {
+    return (await this.read(this.file(key)))?.value
+  }
+
+  async set(key: string, value: string): Promise<void> {
+    const { seal } = this.surroundings
+    const sealed = seal === undefined ? { value } : { value: await seal.close(value, key), sealed: true }
+    await replaceFile(this.file(key), `${JSON.stringify({ format: 1, key, ...sealed })}\n`)
+  }
+
+  async delete(key: string): Promise<void> {
+    await unlink(this.file(key)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+    })
+  }
+
+  async keys(prefix: string): Promise<readonly string[]> {
+    const names = (await readdir(this.directory)).filter((name) => name.endsWith(SUFFIX))
+    const found = await Promise.all(names.map((name) => this.keyIn(join(this.directory, name))))
+    return found
+      .filter((key) => key?.startsWith(prefix))
+      .filter((key) => key !== undefined)
+      .sort()
+  }
+
+  /** In this process by turns, so that only one of its waiters looks at files. */
+  async locked<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.turns.get(key) ?? Promise.resolve()
+    const lock = new GenerationLock(join(this.directory, 'locks', fileName(key)), this.own)
+    const turn = before.then(() => lock.held(work))
+    const settled = turn.catch(() => {})
+    this.turns.set(key, settled)
+    try {
+      return await turn
+    } finally {
+      if (this.turns.get(key) === settled) this.turns.delete(key)
+    }
+  }
+
+  private async keyIn(path: string): Promise<string | undefined> {
+    const text = await textIn(path)
+    return named.safeParse(jsonIn(text ?? '')).data?.key
+  }
+
+  private async read(path: string): Promise<{ readonly value: string } | undefined> {
+    const text = await textIn(path)
+    if (text === undefined) return undefined
+    const { success, data } = record.safeParse(jsonIn(text))
+    if (!success) return this.unreadable(path, 'it has another form than this version writes')
+    if (data['sealed'] !== true) return data
+    const { seal } = this.surroundings
+    if (seal === undefined) return this.unreadable(path, 'it is encrypted, and no passphrase is given')
+    try {
+      return { value: await seal.open(data.value, data.key) }
+    } catch {
+      return this.unreadable(path, 'the passphrase does not fit, or the file was changed')
+    }
+  }
+
+  /** The file stays until a new value takes its place: the version that wrote it may come back. */
+  private unreadable(path: string, reason: string): undefined {
+    if (this.complained.has(path)) return
+    this.complained.add(path)
+    this.surroundings.log.warn({ path, reason }, 'kept state cannot be used and counts as absent')
+  }
+
+  /** Removes what a killed process left half written. */
+  private async sweep(): Promise<void> {
+    for (const folder of [this.directory, join(this.directory, 'locks')]) {
+      const drafts = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(DRAFT))
+      for (const draft of drafts) {
+        const path = join(folder, draft)
+        const { mtimeMs } = (await stat(path).catch(() => undefined)) ?? { mtimeMs: Number.POSITIVE_INFINITY }
+        if (Date.now() - mtimeMs > ABANDONED_AFTER) await unlink(path).catch(() => {})
+      }
+    }
+  }
+
+  private file(key: string): string {
+    return join(this.directory, fileName(key) + SUFFIX)
+  }
+}
+
+const SUFFIX = '.json'
+
+// A key may be longer than a file name, and hold what a path must not.
+const fileName = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 40)
+
+async function textIn(path: string): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
