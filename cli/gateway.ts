@@ -11,8 +11,8 @@ export interface Preset<Settings> {
   /** Reads flags, environment and files; again for each SIGHUP. */
   read(invocation: Invocation): Promise<Outcome<Settings>>
   list(settings: Settings): List
-  /** The one line on stdout that says where to go. */
-  readyLine(settings: Settings, addresses: Addresses): string
+  /** What stdout says when the doors are open: one line that says where to go. */
+  readyLine(settings: Settings, addresses: Addresses): string | Promise<string>
 }
 
 /** Boots what was asked for, keeps it over reloads, and answers the exit code. */
@@ -64,7 +64,7 @@ class Session<Settings> {
     try {
       const running = await serve(this.preset.list(located.settings), this.contextOf(located))
       this.running = running
-      process.stdout.write(`${this.preset.readyLine(located.settings, running.addresses)}\n`)
+      process.stdout.write(`${await this.preset.readyLine(located.settings, running.addresses)}\n`)
       await this.stay(running)
       return exitCode.asked
     } catch (error) {
