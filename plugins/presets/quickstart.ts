@@ -1,0 +1,75 @@
+import type { List } from 'sallyport'
+import { z } from 'zod'
+import { RegistrySettings, registry } from './registry.js'
+
+const address = z.string().regex(/^127\.0\.0\.1:\d+$/, 'expected 127.0.0.1:PORT')
+const secret = z.string().min(1).meta({ writeOnly: true })
+
+/** Where the parts of quickstart are. Every port is known before: the parts speak of each other. */
+export const QuickstartSettings = z.strictObject({
+  address: address.describe('where the registry is, and below /sample the proxy'),
+  internalAddress: address.describe('where health and metrics are'),
+  issuerAddress: address.describe('where the identity provider is'),
+  serverAddress: address.describe('where the sample MCP server is'),
+  clientId: z.string().min(1).describe('who gets tokens for the tour'),
+  clientSecret: secret.describe('what gets a token from the identity provider'),
+  serverToken: secret.describe('what the proxy shows to the sample server'),
+  servers: z.string().describe('file of the server documents that the registry serves'),
+})
+
+export type QuickstartSettings = z.output<typeof QuickstartSettings>
+
+/** A registry at the root, a proxy in a scope, and what both need: an identity provider and a server, for one machine. */
+export function quickstart(settings: QuickstartSettings): List {
+  const { issuerAddress, serverAddress, clientId, clientSecret, serverToken } = settings
+  return [
+    // First, so that its keys are there when the gate asks for them.
+    { use: 'dev/issuer', with: { address: issuerAddress, clientId, clientSecret } },
+    { use: 'dev/mcp-server', with: { address: serverAddress, token: serverToken } },
+    ...registry(registrySettings(settings)),
+    { scope: '/sample', plugins: sampleProxy(settings) },
+  ]
+}
+
+function registrySettings({ address, internalAddress, issuerAddress, servers }: QuickstartSettings) {
+  return RegistrySettings.parse({
+    address,
+    internalAddress,
+    auth: {
+      oauth: {
+        resourceUrl: `http://${address}`,
+        publicPaths: ['/registry/public'],
+        providers: [
+          {
+            name: 'local',
+            issuerUrl: `http://${issuerAddress}`,
+            audience: `http://${address}`,
+            allowPrivateIP: true,
+          },
+        ],
+      },
+    },
+    sources: [{ name: 'samples', file: { path: servers } }],
+    registries: [
+      { name: 'default', sources: ['samples'] },
+      { name: 'public', sources: ['samples'] },
+    ],
+    stateDirectory: null,
+  })
+}
+
+/** The gate of a scope has the providers around it too; this one adds tokens that are for the proxy alone. */
+function sampleProxy({ address, issuerAddress, serverAddress, serverToken }: QuickstartSettings): List {
+  const resource = `http://${address}/sample/mcp`
+  const issuerUrl = `http://${issuerAddress}`
+  return [
+    {
+      use: 'auth/oidc',
+      with: { name: 'local, for the proxy', issuerUrl, audience: resource, allowPrivateIP: true },
+    },
+    { use: 'discovery/resource', with: { resource, realm: 'sample' } },
+    { use: 'headers/identity', with: { headers: [{ name: 'x-caller', claim: 'sub' }] } },
+    { use: 'credential/static-bearer', with: { token: serverToken } },
+    { use: 'forward/http', with: { target: `http://${serverAddress}/mcp` } },
+  ]
+}

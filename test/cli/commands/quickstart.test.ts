@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
+import { eventually } from '../../kit/captured-log.js'
+import { folder } from '../../kit/folder.js'
+import { type Program, program } from '../../kit/program.js'
+
+const run = promisify(execFile)
+
+interface Pasted {
+  readonly code: number
+  readonly stdout: string
+}
+
+/** What a shell makes of a line, somewhere else than where the program was started. */
+const paste = async (line: string, cwd: string): Promise<Pasted> =>
+  run('sh', ['-c', line], { cwd }).then(
+    ({ stdout }) => ({ code: 0, stdout }),
+    ({ code, stdout }: Pasted) => ({ code, stdout }),
+  )
+
+async function toured(t: TestContext, argv: readonly string[] = ['--port', '0']) {
+  const temporary = folder(t)
+  const started = program(t, ['quickstart', ...argv], { environment: { TMPDIR: temporary } })
+  await eventually(() => (/^9\. .*\n.+\n/m.test(started.output.stdout) ? true : ended(started)))
+  const stops = started.output.stdout
+    .split(/^\d+\. /m)
+    .slice(1)
+    .map((text) => text.trim().split('\n'))
+  return { started, temporary, stops }
+}
+
+function ended({ process, output }: Program): undefined {
+  assert.equal(process.exitCode, null, output.stderr)
+  return undefined
+}
+
+test('every command of the tour can be pasted and shows what it says, and Ctrl-C leaves nothing behind', async (t) => {
+  const { started, temporary, stops } = await toured(t)
+  assert.equal(stops.length, 9)
+  const elsewhere = folder(t)
+  const shown: Pasted[] = []
+  for (const [, command = 'true'] of stops) shown.push(await paste(command, elsewhere))
+  const [challenged, metadata, listing, refused, explained, called, , metrics, list] = shown
+  const pasted = (one: Pasted | undefined): string => {
+    assert.equal(one?.code, 0)
+    return one?.stdout ?? ''
+  }
+
+  const [main = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(started.output.stdout) ?? []
+  assert.match(pasted(challenged), /^HTTP\/1\.1 401 /)
+  assert.ok(pasted(challenged).includes(`resource_metadata="${main}/.well-known/oauth-protected-resource"`))
+  assert.equal(JSON.parse(pasted(metadata)).resource, main)
+  assert.equal(JSON.parse(pasted(listing)).servers.length, 1)
+  assert.match(pasted(refused), /^HTTP\/1\.1 401 [\s\S]*error="invalid_token"/)
+  assert.equal(explained?.code, 1)
+  assert.match(explained?.stdout ?? '', /refuses it \(claim:aud\)[\s\S]*the token is refused/)
+  const [{ text }] = JSON.parse(pasted(called)).result.content
+  assert.match(text, /^You are newcomer\. .* Bearer of-the-gateway-/)
+  assert.match(pasted(metrics), /sallyport_http_requests_total\{.*status="401".*\} \d/)
+  assert.match(pasted(list), /^plugins:\n[\s\S]*scope: \/sample/)
+  const [, page] = /open (http\S+)/.exec(stops[6]?.[0] ?? '') ?? []
+  const answer = await fetch(page ?? '')
+  assert.equal(answer.status, 200)
+  assert.match(await answer.text(), /href="\/registry\/public"/)
+
+  started.process.kill('SIGINT')
+  assert.equal(await started.ended(), 0)
+  // The runner of TypeScript keeps a cache there.
+  assert.deepEqual(
+    readdirSync(temporary).filter((name) => !name.startsWith('tsx')),
+    [],
+  )
+  await assert.rejects(fetch(main))
+})
+
+test('the list that the tour shows is one that `run` takes', async (t) => {
+  const { started, stops } = await toured(t)
+  const file = stops[8]?.[1]?.replace('cat ', '') ?? ''
+
+  const printing = program(t, ['run', '--config', file, '--print-plugins'])
+  assert.equal(await printing.ended(), 0, printing.output.stderr)
+  started.process.kill('SIGTERM')
+  assert.equal(await started.ended(), 0)
+})
+
+test('a busy 8080 stops nobody, and a busy port that was asked for does', async (t) => {
+  const busy = createServer()
+  t.after(() => busy.close())
+  // Whoever has it already serves as well.
+  const port = await new Promise<number>((resolve) => {
+    busy.once('error', () => resolve(8080))
+    busy.listen(8080, '127.0.0.1', () => resolve(8080))
+  })
+
+  const { started } = await toured(t, [])
+  assert.doesNotMatch(started.output.stdout, new RegExp(`listening on http://127.0.0.1:${port}\\b`))
+  const asked = program(t, ['quickstart', '--port', String(port)])
+  assert.equal(await asked.ended(), 2)
+  assert.match(asked.output.stderr, /127\.0\.0\.1:8080.*taken/)
+})
+
+test('what is printed of the list holds no secret', async (t) => {
+  const printing = program(t, ['quickstart', '--print-plugins'])
+  assert.equal(await printing.ended(), 0, printing.output.stderr)
+  assert.match(printing.output.stdout, /clientSecret: "\*\*\*"/)
+  assert.doesNotMatch(printing.output.stdout, /of-the-gateway-/)
+})
