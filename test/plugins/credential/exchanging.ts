@@ -16,12 +16,17 @@ type Answering = (asked: Asked, response: Parameters<RequestListener>[1]) => unk
 /** A token endpoint that records what it was asked, and answers as the test says. */
 export async function tokenEndpoint(t: TestContext, answering: Answering) {
   const asked: Asked[] = []
-  const origin = await listening(t, async (request, response) => {
+  const origin = await listening(t, (request, response) => {
     let body = ''
-    for await (const chunk of request.setEncoding('utf8')) body += chunk
-    const one = { path: request.url ?? '', headers: request.headers, body, form: new URLSearchParams(body) }
-    asked.push(one)
-    answering(one, response)
+    request.setEncoding('utf8').on('data', (chunk: string) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      const { url: path = '', headers } = request
+      const one = { path, headers, body, form: new URLSearchParams(body) }
+      asked.push(one)
+      answering(one, response)
+    })
   })
   return { url: `${origin}/token`, origin, asked }
 }

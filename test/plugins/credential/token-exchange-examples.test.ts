@@ -42,9 +42,9 @@ function moved({ with: options }: Entry, origin: string, home: string): Readonly
   const { url, clientSecretFile: file } = written
   return {
     ...written,
-    url: origin + new URL(String(url)).pathname,
+    url: origin + new URL(typeof url === 'string' ? url : '').pathname,
     allowPrivateIP: true,
-    ...(file !== undefined && { clientSecretFile: join(home, String(file)) }),
+    ...(typeof file === 'string' && { clientSecretFile: join(home, file) }),
   }
 }
 

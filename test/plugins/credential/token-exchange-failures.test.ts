@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { ConfigError } from 'sallyport'
 import { folder } from '../../kit/folder.js'
 import { closedPort } from '../../kit/listening.js'
 import { asking, call } from '../forward/proxied.js'
@@ -167,8 +168,8 @@ test('wrong options stop the boot, all of them at once', async (t) => {
   const places = (options: Readonly<Record<string, unknown>>, url = 'https://idp.example/token') =>
     gatewayOf(t, 'http://127.0.0.1:9', [bearers, exchange(url, options)]).then(
       () => [],
-      (error: { problems?: { place: string }[] }) =>
-        error.problems?.map(({ place }) => place) ?? [String(error)],
+      (error: unknown) =>
+        error instanceof ConfigError ? error.problems.map(({ place }) => place) : ['no ConfigError'],
     )
   const at = (...names: string[]) => names.map((name) => `plugin "credential/token-exchange": ${name}`)
   const home = folder(t, { empty: '\n' })
