@@ -20,6 +20,13 @@ interface Row {
   readonly against: string
 }
 
+const EXCHANGED = JSON.stringify({
+  access_token: 'exchanged',
+  issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+  token_type: 'Bearer',
+  expires_in: 3600,
+})
+
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 const bin = join(root, 'dist/cli/bin.js')
 const home = mkdtempSync(join(tmpdir(), 'sallyport-bench-'))
@@ -71,7 +78,23 @@ async function proxies(): Promise<Row[]> {
       headers: { authorization },
     },
   )
-  return [floor, plain, full].map((contestant) => ({ contestant, method: 'POST', against: floor.name }))
+  // Asked for once, since all requests are of one caller: what is measured is the look at what is known.
+  issuer.faults.set('/token', (_request, response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(EXCHANGED),
+  )
+  const exchange = [`--token-exchange-url=${issuer.origin}/token`, '--token-exchange-allow-private-ip']
+  const exchanging = await start(
+    'proxy, RS256 in, an exchanged token out',
+    [...proxy, ...incoming, ...exchange],
+    {
+      headers: { authorization },
+    },
+  )
+  return [floor, plain, full, exchanging].map((contestant) => ({
+    contestant,
+    method: 'POST',
+    against: floor.name,
+  }))
 }
 
 async function registries(): Promise<Row[]> {

@@ -65,7 +65,10 @@ async function provider(t: TestContext) {
   const { url, audience } = issuer
   return {
     ...issuer,
-    incoming: { use: 'auth/oidc', with: { name: 'real', issuerUrl: url, audience, allowPrivateIP: true } },
+    incoming: {
+      use: 'auth/jwt',
+      with: { name: 'real', issuerUrl: url, jwksUrl: `${url}/jwks`, audience, allowPrivateIP: true },
+    },
     exchange: (options: object = {}) =>
       exchange(`${url}/token`, { ...issuer.client, resource: 'https://target.example/mcp', ...options }),
     claims: async (authorization: string | undefined) =>
