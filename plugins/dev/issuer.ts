@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { exportJWK, generateKeyPair } from 'jose'
-import { definePlugin, secretText } from 'sallyport'
+import { definePlugin, type Gateway, secretText } from 'sallyport'
 import { z } from 'zod'
 import { loopbackAddress, optional, serveOnLoopback } from './loopback.js'
 
@@ -19,13 +19,26 @@ export default definePlugin({
   options,
 
   async setup(gateway, settings) {
-    const { default: Provider } = await optional('oidc-provider', () => import('oidc-provider'))
+    const load = () => optional('oidc-provider', () => import('oidc-provider'))
+    const { default: Provider } = await listenedTo(gateway, load)
     serveOnLoopback(gateway, settings.address, async (url) => {
-      const provider = new Provider(url, await configuration(settings))
-      return provider.callback()
+      const given = await configuration(settings)
+      return listenedTo(gateway, async () => new Provider(url, given).callback())
     })
   },
 })
+
+/** The package says on the console what a server for real use would do otherwise: stdout is for the person who tries it. */
+async function listenedTo<T>({ log }: Gateway, work: () => Promise<T>): Promise<T> {
+  const { info, warn } = console
+  const tell = (text: string): void => log.debug(text)
+  Object.assign(console, { info: tell, warn: tell })
+  try {
+    return await work()
+  } finally {
+    Object.assign(console, { info, warn })
+  }
+}
 
 // A short signature: its tokens are pasted into terminals.
 const ALGORITHM = 'EdDSA'
