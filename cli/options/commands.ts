@@ -1,4 +1,5 @@
 import { checkGroups } from './check.js'
+import { doctorGroups } from './doctor.js'
 import { explainGroups } from './explain.js'
 import type { Command, OptionGroup } from './option.js'
 import { pluginsGroups, schemaGroups } from './plugins.js'
@@ -87,6 +88,19 @@ export const commands: readonly Command[] = [
     groups: checkGroups,
     examples: ['sallyport check --config registry.yaml', 'sallyport check --config gateway.yaml'],
     run: async () => (await import('../commands/check.js')).check,
+  },
+  {
+    name: 'doctor',
+    summary: 'Look at what a gateway needs around it, and say what to do about what is wrong',
+    description:
+      'Asks every provider, target and source of a file or of a proxy command line: names, ports, certificates, discovery, keys, introspection, clocks, and the way from a 401 to the authorization server as an MCP client goes it. One line each. The exit code is 1 when something is wrong.',
+    positionals: [{ name: 'SERVER_NAME', help: 'the name of the proxy, as `sallyport proxy` has it' }],
+    groups: doctorGroups,
+    examples: [
+      'sallyport doctor --config registry.yaml',
+      'sallyport doctor github --target-uri https://mcp.example.com/mcp --json',
+    ],
+    run: async () => (await import('../commands/doctor.js')).doctor,
   },
   {
     name: 'plugins',

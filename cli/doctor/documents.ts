@@ -1,0 +1,66 @@
+import type { Fetch } from 'sallyport'
+import { isMapping } from '../config/path.js'
+import { messageOf } from './finding.js'
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** What came of asking for a JSON document. */
+export interface Answer {
+  readonly status: number | undefined
+  readonly document: JsonObject | undefined
+  readonly failure: string
+  /** What the clock of the other side said, in milliseconds. */
+  readonly date: number | undefined
+}
+
+export async function askFor(fetch: Fetch, url: string, init: RequestInit = {}): Promise<Answer> {
+  try {
+    const response = await fetch(url, { ...init, headers: { accept: 'application/json', ...init.headers } })
+    const { status, headers } = response
+    const said = Date.parse(headers.get('date') ?? '')
+    const date = Number.isNaN(said) ? undefined : said
+    const document = parsed(await response.text())
+    const failure = status === 200 ? 'it is no JSON object' : `status ${status}`
+    return { status, document, failure, date }
+  } catch (error) {
+    return { status: undefined, document: undefined, failure: messageOf(error), date: undefined }
+  }
+}
+
+function parsed(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isMapping(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export const textIn = (document: JsonObject, key: string): string | undefined => {
+  const value = document[key]
+  return typeof value === 'string' ? value : undefined
+}
+
+/** Where the metadata of an issuer may stand, in the order of OpenID Connect, then RFC 8414. */
+export function openIdFirst(issuer: string): readonly string[] {
+  const { origin, path } = placeOf(issuer)
+  return [
+    `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+  ]
+}
+
+/** The same in the order in which an MCP client asks. */
+export function mcpOrder(issuer: string): readonly string[] {
+  const { origin, path } = placeOf(issuer)
+  const inserted = [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+  ]
+  return path === '' ? inserted : [...inserted, `${origin}${path}/.well-known/openid-configuration`]
+}
+
+function placeOf(issuer: string): { readonly origin: string; readonly path: string } {
+  const { origin, pathname } = new URL(issuer)
+  return { origin, path: pathname.replace(/\/$/, '') }
+}

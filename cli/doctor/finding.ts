@@ -1,0 +1,32 @@
+/** One thing that was looked at, and what to do when it is not as it should be. */
+export interface Finding {
+  /** Which provider, target or source of the list. */
+  readonly about: string
+  readonly check: string
+  readonly state: 'ok' | 'warning' | 'wrong'
+  /** For programs; `OK` when nothing is wrong. */
+  readonly code: string
+  readonly detail: string
+  readonly advice?: string
+}
+
+/** Speaks of one thing, check by check. */
+export class Chart {
+  readonly findings: Finding[] = []
+
+  constructor(private readonly about: string) {}
+
+  ok(check: string, detail: string): void {
+    this.findings.push({ about: this.about, check, state: 'ok', code: 'OK', detail })
+  }
+
+  warning(check: string, code: string, detail: string, advice: string): void {
+    this.findings.push({ about: this.about, check, state: 'warning', code, detail, advice })
+  }
+
+  wrong(check: string, code: string, detail: string, advice: string): void {
+    this.findings.push({ about: this.about, check, state: 'wrong', code, detail, advice })
+  }
+}
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

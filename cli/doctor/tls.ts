@@ -1,0 +1,76 @@
+import { connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls'
+import type { Chart } from './finding.js'
+import { messageOf } from './finding.js'
+
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
+
+export const portOf = ({ port, protocol }: URL): number =>
+  port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
+
+/** Shakes hands, and says whose certificate is missing when the chain leads nowhere. */
+export async function examineTls(
+  chart: Chart,
+  url: URL,
+  authorities: string | undefined,
+  patience: number,
+): Promise<boolean> {
+  const host = hostOf(url)
+  const socket = connect({
+    host,
+    port: portOf(url),
+    ...(!/^[\d.]+$|:/.test(host) && { servername: host }),
+    ...(authorities !== undefined && { ca: authorities }),
+    timeout: patience,
+    // It is looked at and nothing is sent, so what is wrong with it can be told whole.
+    rejectUnauthorized: false,
+  })
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once('secureConnect', resolve).once('error', reject)
+      socket.once('timeout', () => reject(new Error('it does not answer')))
+    })
+    return judged(chart, host, socket, authorities !== undefined)
+  } catch (error) {
+    const advice = 'check that it speaks https on this port'
+    chart.wrong('TLS', 'TLS_FAILED', `no session with ${host}: ${messageOf(error)}`, advice)
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
+
+function judged(chart: Chart, host: string, socket: TLSSocket, own: boolean): boolean {
+  const certificate = socket.getPeerCertificate(true)
+  if (socket.authorized) {
+    chart.ok('TLS', `${socket.getProtocol() ?? 'TLS'}, valid until ${certificate.valid_to}`)
+    return true
+  }
+  // Node keeps the code here, whatever its type says.
+  const code = String(socket.authorizationError)
+  if (code === 'CERT_HAS_EXPIRED') {
+    const advice = 'its owner has to renew it'
+    chart.wrong('TLS', 'TLS_EXPIRED', `the certificate of ${host} ended on ${certificate.valid_to}`, advice)
+  } else if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    const names = certificate.subjectaltname ?? 'nobody'
+    const advice = 'use one of these names in the URL'
+    chart.wrong('TLS', 'TLS_NAME', `the certificate is not for ${host} but for ${names}`, advice)
+  } else {
+    const instead = own ? ', in place of what it names now' : ''
+    const advice = `put the certificate of that authority into the file that caCertPath names${instead}`
+    const detail = `the certificate of ${host} comes from ${missingAuthority(certificate)}, which is not trusted (${code})`
+    chart.wrong('TLS', 'TLS_UNTRUSTED', detail, advice)
+  }
+  return false
+}
+
+/** Whoever signed the last certificate that was shown. */
+function missingAuthority(leaf: DetailedPeerCertificate): string {
+  let last = leaf
+  const seen = new Set<DetailedPeerCertificate>()
+  while (last.issuerCertificate !== undefined && !seen.has(last)) {
+    seen.add(last)
+    last = last.issuerCertificate
+  }
+  const { CN, O } = last.issuer
+  return `"${String(CN ?? O ?? 'an authority without a name')}"`
+}

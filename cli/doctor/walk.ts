@@ -1,0 +1,97 @@
+import { createFetcher, type Fetch, insecureHttpAllowed } from 'sallyport'
+import { askFor, type JsonObject, mcpOrder, textIn } from './documents.js'
+import type { Chart } from './finding.js'
+
+/** From a 401 to the metadata of the resource and on to its authorization server, as an MCP client goes. */
+export async function walk(chart: Chart, resource: string, challenge: string | undefined): Promise<void> {
+  // The operator named the resource, so it may be inside, and so may what it names.
+  const { fetch, close } = createFetcher({ allowPrivate: true, allowInsecureHttp: insecureHttpAllowed() })
+  try {
+    const metadata = await resourceMetadata(chart, resource, challenge, fetch)
+    if (metadata === undefined || !examineName(chart, resource, metadata)) return
+    const servers = metadata['authorization_servers']
+    const [issuer]: readonly unknown[] = Array.isArray(servers) ? servers : []
+    if (typeof issuer === 'string' && URL.canParse(issuer)) await examineServer(chart, issuer, fetch)
+    else {
+      const advice = 'its owner has to name one in authorization_servers'
+      chart.wrong('metadata', 'SERVER_MISSING', 'it names no authorization server', advice)
+    }
+  } finally {
+    await close()
+  }
+}
+
+async function resourceMetadata(
+  chart: Chart,
+  resource: string,
+  challenge: string | undefined,
+  fetch: Fetch,
+): Promise<JsonObject | undefined> {
+  const { origin, pathname } = new URL(resource)
+  const wellKnown = `${origin}/.well-known/oauth-protected-resource`
+  const named = /[\s,]resource_metadata="?([^",\s]+)/i.exec(challenge ?? '')?.[1]
+  const path = pathname.replace(/\/$/, '')
+  const places =
+    named !== undefined ? [named] : path === '' ? [wellKnown] : [`${wellKnown}${path}`, wellKnown]
+  const failures: string[] = []
+  for (const place of places) {
+    const { status, document, failure } = await askFor(fetch, place)
+    if (status === 200 && document !== undefined) {
+      chart.ok('metadata', `at ${place}${named === undefined ? ', which the challenge does not name' : ''}`)
+      return document
+    }
+    failures.push(`${place} (${failure})`)
+  }
+  const advice = 'clients cannot find out where to sign in; its owner has to serve it (RFC 9728)'
+  chart.wrong('metadata', 'METADATA_MISSING', `no metadata at ${failures.join(', nor at ')}`, advice)
+  return undefined
+}
+
+/** The document may be for the resource or for a path above it on the same origin (RFC 9728, 3.3). */
+function examineName(chart: Chart, resource: string, metadata: JsonObject): boolean {
+  const named = textIn(metadata, 'resource') ?? ''
+  const wanted = new URL(resource)
+  const above = URL.canParse(named) ? new URL(named) : undefined
+  const folder = above?.pathname.replace(/\/?$/, '/')
+  if (above?.origin === wanted.origin && `${wanted.pathname}/`.startsWith(folder ?? '')) return true
+  const advice = 'clients refuse it; the two must be the same as callers write it'
+  const detail = `it is about ${JSON.stringify(named)}, and ${resource} was asked`
+  chart.wrong('metadata', 'RESOURCE_MISMATCH', detail, advice)
+  return false
+}
+
+async function examineServer(chart: Chart, issuer: string, fetch: Fetch): Promise<void> {
+  const failures: string[] = []
+  for (const place of mcpOrder(issuer)) {
+    const { status, document, failure } = await askFor(fetch, place)
+    if (status !== 200 || document === undefined) {
+      failures.push(`${place} (${failure})`)
+      continue
+    }
+    const called = textIn(document, 'issuer')
+    if (called !== issuer) {
+      const detail = `it calls itself ${JSON.stringify(called)}, and the metadata names ${JSON.stringify(issuer)}`
+      const advice = 'clients refuse it; authorization_servers must hold what it calls itself'
+      chart.wrong('authorization server', 'SERVER_MISMATCH', detail, advice)
+      return
+    }
+    chart.ok('authorization server', `${issuer}, at ${place}`)
+    examinePowers(chart, document)
+    return
+  }
+  const advice = 'check that it runs, and serves its metadata (RFC 8414)'
+  const detail = `no metadata at ${failures.join(', nor at ')}`
+  chart.wrong('authorization server', 'SERVER_FAILED', detail, advice)
+}
+
+function examinePowers(chart: Chart, document: JsonObject): void {
+  const methods = document['code_challenge_methods_supported']
+  if (!Array.isArray(methods) || !methods.includes('S256')) {
+    const advice = 'MCP clients may refuse to sign in there'
+    chart.warning('PKCE', 'PKCE_UNSAID', 'it does not say that it knows S256', advice)
+  }
+  if (textIn(document, 'registration_endpoint') === undefined) {
+    const advice = 'give clients an ID of their own'
+    chart.warning('registration', 'REGISTRATION_MISSING', 'it registers no clients by itself', advice)
+  }
+}

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { folder } from '../../kit/folder.js'
+import { issuing } from '../../kit/index.js'
+import { closedPort, listening } from '../../kit/listening.js'
+import { program } from '../../kit/program.js'
+import { authority, tlsListening } from '../../kit/tls.js'
+
+interface Found {
+  readonly about: string
+  readonly check: string
+  readonly state: string
+  readonly code: string
+  readonly detail: string
+}
+
+async function doctor(t: TestContext, argv: readonly string[]) {
+  const looking = program(t, ['doctor', ...argv, '--json'])
+  const code = await looking.ended()
+  assert.equal(looking.output.stderr, '')
+  const findings: Found[] = JSON.parse(looking.output.stdout)
+  return { code, findings }
+}
+
+const configOf = (provider: object) => ({
+  auth: { oauth: { resourceUrl: 'http://127.0.0.1:9/', providers: [{ ...provider }] } },
+})
+
+async function provider(t: TestContext, settings: object) {
+  const home = folder(t, { 'registry.json': JSON.stringify(configOf(settings)) })
+  return doctor(t, ['--config', join(home, 'registry.json')])
+}
+
+const faultsOf = ({ findings }: { findings: readonly Found[] }) =>
+  findings.filter(({ state }) => state === 'wrong').map(({ code }) => code)
+
+test('a provider that works is found well, and a registry that is not up is only told', async (t) => {
+  const issuer = await issuing(t)
+  const introspection = { introspectionUrl: issuer.introspectionUrl, clientId: 'c', clientSecret: 's' }
+  const { code, findings } = await provider(t, { ...issuer.provider, ...introspection })
+  assert.equal(code, 0, JSON.stringify(findings))
+  assert.deepEqual(
+    findings.filter(({ state }) => state === 'ok').map(({ check }) => check),
+    ['DNS', 'TCP', 'clock', 'discovery', 'issuer', 'keys', 'introspection', 'DNS'],
+  )
+  assert.deepEqual(
+    findings.filter(({ state }) => state === 'warning').map(({ code: each }) => each),
+    ['TCP_REFUSED'],
+  )
+})
+
+const good = { name: 'corp', audience: 'r', allowPrivateIP: true }
+
+test('a name that does not resolve is named', async (t) => {
+  // Longer than a label may be, so no name server is asked.
+  const issuerUrl = `https://${'a'.repeat(64)}.example`
+  const looked = await provider(t, { ...good, issuerUrl })
+  assert.deepEqual([looked.code, faultsOf(looked)], [1, ['DNS_FAILED']])
+})
+
+test('a port where nothing listens is named', async (t) => {
+  const looked = await provider(t, { ...good, issuerUrl: await closedPort() })
+  assert.deepEqual(faultsOf(looked), ['TCP_REFUSED'])
+})
+
+test('an address inside that was not allowed is named, and nobody there is asked', async (t) => {
+  const issuer = await issuing(t)
+  const looked = await provider(t, { ...issuer.provider, allowPrivateIP: false })
+  assert.deepEqual(faultsOf(looked), ['ADDRESS_PRIVATE'])
+  assert.equal(issuer.asked.length, 0)
+})
+
+test('an authority that is not trusted is named, and with its file all is well', async (t) => {
+  const ca = authority(t)
+  const issuer = await issuing(t, { tls: ca.issue(['localhost']) })
+  const looked = await provider(t, issuer.provider)
+  assert.deepEqual(faultsOf(looked), ['TLS_UNTRUSTED'])
+  assert.match(looked.findings.find(({ check }) => check === 'TLS')?.detail ?? '', /"test authority"/)
+  assert.deepEqual(faultsOf(await provider(t, { ...issuer.provider, caCertPath: ca.file })), [])
+})
+
+test('a certificate for another host, and one that has ended, are named', async (t) => {
+  const ca = authority(t)
+  const other = await tlsListening(t, ca.issue(['elsewhere.example']), (_request, response) => response.end())
+  const old = await tlsListening(t, ca.issue(['localhost'], -1), (_request, response) => response.end())
+  const settings = { ...good, caCertPath: ca.file }
+  const looks = [other, old].map((port) =>
+    provider(t, { ...settings, issuerUrl: `https://localhost:${port}` }),
+  )
+  assert.deepEqual((await Promise.all(looks)).map(faultsOf), [['TLS_NAME'], ['TLS_EXPIRED']])
+})
+
+test('an issuer that differs by a slash is named', async (t) => {
+  const issuer = await issuing(t)
+  const looked = await provider(t, { ...issuer.provider, issuerUrl: `${issuer.url}/` })
+  assert.deepEqual(faultsOf(looked), ['ISSUER_MISMATCH'])
+})
+
+test('a provider without metadata is named', async (t) => {
+  const issuerUrl = await listening(t, (_request, response) => response.writeHead(404).end())
+  assert.deepEqual(faultsOf(await provider(t, { ...good, issuerUrl })), ['DISCOVERY_FAILED'])
+})
+
+test('a key set without keys is named', async (t) => {
+  const issuer = await issuing(t)
+  issuer.keys = []
+  assert.deepEqual(faultsOf(await provider(t, issuer.provider)), ['KEYS_MISSING'])
+})
+
+test('credentials that introspection refuses are named, and no secret is told', async (t) => {
+  const issuer = await issuing(t)
+  issuer.faults.set('/introspect', (_request, response) => response.writeHead(401).end())
+  const clientSecret = 'kept-to-ourselves'
+  const looked = await provider(t, {
+    ...issuer.provider,
+    introspectionUrl: issuer.introspectionUrl,
+    clientId: 'c',
+    clientSecret,
+  })
+  assert.deepEqual(faultsOf(looked), ['INTROSPECTION_REFUSED'])
+  assert.equal(JSON.stringify(looked.findings).includes(clientSecret), false)
+})
+
+test('a clock that is far off is named', async (t) => {
+  const issuer = await issuing(t)
+  const date = new Date(Date.now() - 600_000).toUTCString()
+  issuer.faults.set('/.well-known/openid-configuration', (_request, response) => {
+    const metadata = { issuer: issuer.url, jwks_uri: `${issuer.origin}/jwks` }
+    response.writeHead(200, { date }).end(JSON.stringify(metadata))
+  })
+  assert.deepEqual(faultsOf(await provider(t, issuer.provider)), ['CLOCK_SKEW'])
+})
+
+const target = (t: TestContext, uri: string) => doctor(t, ['mcp', '--target-uri', uri])
+
+test('a target that does not speak MCP there is named', async (t) => {
+  const origin = await listening(t, (_request, response) => response.writeHead(404).end())
+  const looked = await target(t, origin)
+  assert.deepEqual([looked.code, faultsOf(looked)], [1, ['TARGET_FAILED']])
+})
+
+test('a target that refuses its own name is told from one that refuses everybody', async (t) => {
+  const rule: RequestListener = ({ headers: { host = '' } }, response) =>
+    response.writeHead(host.startsWith('localhost') ? 200 : 403).end()
+  assert.deepEqual(faultsOf(await target(t, await listening(t, rule))), ['HOST_REFUSED'])
+  const nobody = await listening(t, (_request, response) => response.writeHead(403).end())
+  assert.deepEqual(faultsOf(await target(t, nobody)), ['TARGET_FAILED'])
+})
+
+/** A target that wants a token, with this at its well-known places; `ORIGIN` in it is its own. */
+async function closed(t: TestContext, documents: Readonly<Record<string, object>>): Promise<string> {
+  let origin = ''
+  const server = createServer(({ url = '' }, response) => {
+    const document = documents[url]
+    if (document !== undefined) response.end(JSON.stringify(document).replaceAll('ORIGIN', origin))
+    else response.writeHead(url === '/mcp' ? 401 : 404, { 'www-authenticate': 'Bearer' }).end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return `${origin}/mcp`
+}
+
+const place = '/.well-known/oauth-protected-resource/mcp'
+const server = '/.well-known/oauth-authorization-server'
+const resource = { resource: 'ORIGIN/mcp', authorization_servers: ['ORIGIN'] }
+
+test('the way of a client is gone to its end', async (t) => {
+  const uri = await closed(t, { [place]: resource, [server]: { issuer: 'ORIGIN' } })
+  const { code, findings } = await target(t, uri)
+  assert.equal(code, 0, JSON.stringify(findings))
+  assert.deepEqual(
+    findings.map(({ check }) => check),
+    ['DNS', 'TCP', 'target', 'metadata', 'authorization server', 'PKCE', 'registration'],
+  )
+})
+
+test('each place where a client loses its way is named', async (t) => {
+  const ways: readonly (readonly [string, Readonly<Record<string, object>>])[] = [
+    ['METADATA_MISSING', {}],
+    ['RESOURCE_MISMATCH', { [place]: { ...resource, resource: 'https://elsewhere.example' } }],
+    ['SERVER_MISSING', { [place]: { resource: 'ORIGIN/mcp' } }],
+    ['SERVER_FAILED', { [place]: resource }],
+    ['SERVER_MISMATCH', { [place]: resource, [server]: { issuer: 'ORIGIN/' } }],
+  ]
+  const looks = ways.map(async ([, documents]) => faultsOf(await target(t, await closed(t, documents))))
+  assert.deepEqual(
+    await Promise.all(looks),
+    ways.map(([code]) => [code]),
+  )
+})
+
+test('without anything to look at, and with two things, it ends with 2', async (t) => {
+  for (const argv of [[], ['--config', 'x.yaml', '--target-uri', 'https://target.example']]) {
+    const looking = program(t, ['doctor', ...argv])
+    assert.equal(await looking.ended(), 2)
+  }
+})
