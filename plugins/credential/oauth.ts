@@ -73,6 +73,9 @@ interface Trail {
   loggedIn: boolean
 }
 
+// The login before the request was the first attempt, and three are enough (MCP).
+const MORE_SCOPES = 2
+
 class OAuthCredential implements Credential {
   readonly name = 'oauth'
   readonly deadline: number
@@ -96,12 +99,13 @@ class OAuthCredential implements Credential {
     return this.waited(request)
   }
 
-  async renew(request: FastifyRequest, { status, challenges }: TargetRefusal): Promise<boolean> {
+  async renew(request: FastifyRequest, { status, challenges, attempt }: TargetRefusal): Promise<boolean> {
     const { keeper } = this
     const challenge = await readChallenges(challenges)
     const trail = this.trails.get(request) ?? this.note(request, undefined)
     const { token } = trail
     const lacksScope = status === 403 && challenge.error === 'insufficient_scope'
+    if (lacksScope && attempt > MORE_SCOPES) return false
     if (status === 403 && !lacksScope && (token !== undefined || !challenge.bearer)) return false
     // Somebody else was refused too, and has got another by now.
     if (keeper.current !== undefined && keeper.current.accessToken !== token) return true

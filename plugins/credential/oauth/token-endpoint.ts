@@ -4,7 +4,6 @@ import {
   authorizationCodeGrantRequest,
   type Client,
   type ClientAuth,
-  ClientSecretBasic,
   ClientSecretPost,
   clientCredentialsGrantRequest,
   customFetch,
@@ -14,7 +13,7 @@ import {
   ResponseBodyError,
   refreshTokenGrantRequest,
 } from 'oauth4webapi'
-import { type Fetch, type RegisteredClient, UpstreamError } from 'sallyport'
+import { basicAuthorization, type Fetch, type RegisteredClient, UpstreamError } from 'sallyport'
 import { z } from 'zod'
 import { wordsOf } from './challenge.js'
 import { type JsonDocument, textsIn } from './documents.js'
@@ -145,7 +144,7 @@ function authenticationOf({ server, client }: Grantee): ClientAuth {
   // RFC 8414, 2: what says nothing supports Basic.
   const supported = textsIn(server as JsonDocument, 'token_endpoint_auth_methods_supported') ?? [BASIC]
   const method = registered ?? [BASIC, POST, 'none'].find((each) => supported.includes(each)) ?? BASIC
-  if (method === BASIC) return ClientSecretBasic(secret)
+  if (method === BASIC) return basic(client.clientId, secret)
   if (method === POST) return ClientSecretPost(secret)
   if (method === 'none') return None()
   throw new UpstreamError(
@@ -153,6 +152,12 @@ function authenticationOf({ server, client }: Grantee): ClientAuth {
     `the client at ${server.issuer} is to authenticate by ${plain(method)}: client_secret_basic, client_secret_post and none are supported`,
   )
 }
+
+/** By hand, as oauth4webapi writes `%2D` for a dash, and many issuers do not read that. */
+const basic =
+  (clientId: string, secret: string): ClientAuth =>
+  (_server, _client, _body, headers) =>
+    headers.set('authorization', basicAuthorization(clientId, secret))
 
 const BASIC = 'client_secret_basic'
 const POST = 'client_secret_post'

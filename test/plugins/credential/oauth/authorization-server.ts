@@ -1,0 +1,189 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { TestContext } from 'node:test'
+import { listening } from '../../../kit/listening.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A request, as the test looks at it afterwards. */
+export interface Seen {
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly form: URLSearchParams
+  readonly body: string
+  readonly headers: IncomingMessage['headers']
+}
+
+interface Grant {
+  readonly challenge: string
+  readonly redirectUri: string
+  readonly scope: string
+}
+
+/** A target and its authorization server at one origin of loopback. It does what the test says, and holds clients to the rules. */
+export class AuthorizationServer {
+  origin = ''
+  readonly seen: Seen[] = []
+  /** Fields of the documents, in place of what would stand there; `undefined` takes one away. */
+  metadata: Fields = {}
+  resource: Fields = {}
+  registration: Fields = {}
+  /** What the browser brings back, in place of what would be right. */
+  callback: Readonly<Record<string, string | undefined>> = {}
+  /** The challenge of the target. */
+  challenge: string | undefined
+  /** What the target wants of a token's scopes; else it says 403. */
+  neededScope: string | undefined
+  /** Paths where there is nothing. */
+  readonly missing = new Set<string>()
+  /** Seconds that a token lasts. */
+  life = 3600
+  /** Answers of the token endpoint that come before any other. */
+  readonly tokenFaults: ((response: ServerResponse) => void)[] = []
+  private readonly grants = new Map<string, Grant>()
+  private readonly tokens = new Map<string, { end: number; scope: string }>()
+  private family = { alive: '', scope: '', used: new Set<string>() }
+
+  get target(): string {
+    return `${this.origin}/mcp`
+  }
+
+  times(path: string): number {
+    return this.at(path).length
+  }
+
+  at(path: string): readonly Seen[] {
+    return this.seen.filter((seen) => seen.path === path)
+  }
+
+  /** How often a token was asked for in this way. */
+  grantsOf(type: string): number {
+    return this.at('/token').filter(({ form }) => form.get('grant_type') === type).length
+  }
+
+  /** No access token is good any more. */
+  revokeTokens(): void {
+    this.tokens.clear()
+  }
+
+  /** No refresh token is good any more. */
+  revokeGrant(): void {
+    this.family = { alive: '', scope: '', used: new Set() }
+  }
+
+  readonly listener = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const url = new URL(request.url ?? '/', this.origin)
+    let body = ''
+    for await (const chunk of request) body += chunk
+    const path = url.pathname
+    const seen = {
+      path,
+      query: url.searchParams,
+      form: new URLSearchParams(body),
+      body,
+      headers: request.headers,
+    }
+    this.seen.push(seen)
+    const { issuer } = { issuer: this.origin, ...this.metadata }
+    if (this.missing.has(path)) tell(response, 404, {})
+    else if (path === '/mcp') this.serve(seen, response)
+    else if (path === '/.well-known/oauth-protected-resource/mcp') {
+      tell(response, 200, { resource: this.target, authorization_servers: [issuer], ...this.resource })
+    } else if (path === '/.well-known/oauth-authorization-server') tell(response, 200, this.document())
+    else if (path === '/register') this.register(seen, response)
+    else if (path === '/authorize') this.authorize(seen, response)
+    else if (path === '/token') this.token(seen, response)
+    else tell(response, 404, {})
+  }
+
+  private document(): Fields {
+    return {
+      issuer: this.origin,
+      authorization_endpoint: `${this.origin}/authorize`,
+      token_endpoint: `${this.origin}/token`,
+      registration_endpoint: `${this.origin}/register`,
+      code_challenge_methods_supported: ['S256'],
+      token_endpoint_auth_methods_supported: ['none', 'client_secret_basic'],
+      ...this.metadata,
+    }
+  }
+
+  private serve({ headers }: Seen, response: ServerResponse): void {
+    const token = this.tokens.get(headers.authorization?.replace('Bearer ', '') ?? '')
+    if (token === undefined || token.end < Date.now()) {
+      const place = `${this.origin}/.well-known/oauth-protected-resource/mcp`
+      const challenge = this.challenge ?? `Bearer realm="x", resource_metadata="${place}"`
+      response.setHeader('www-authenticate', challenge)
+      tell(response, 401, { error: 'no token' })
+    } else if (this.neededScope !== undefined && !token.scope.split(' ').includes(this.neededScope)) {
+      response.setHeader('www-authenticate', `Bearer error="insufficient_scope", scope="${this.neededScope}"`)
+      tell(response, 403, { error: 'scope' })
+    } else tell(response, 200, { authorization: headers.authorization })
+  }
+
+  private register({ body }: Seen, response: ServerResponse): void {
+    tell(response, 201, { ...JSON.parse(body), client_id: 'registered', ...this.registration })
+  }
+
+  private authorize({ query }: Seen, response: ServerResponse): void {
+    const code = randomBytes(12).toString('hex')
+    const redirectUri = query.get('redirect_uri') ?? ''
+    const challenge = query.get('code_challenge') ?? ''
+    this.grants.set(code, { challenge, redirectUri, scope: query.get('scope') ?? '' })
+    const back = new URL(redirectUri)
+    const state = query.get('state') ?? undefined
+    for (const [name, value] of Object.entries({ code, state, ...this.callback })) {
+      if (value !== undefined) back.searchParams.set(name, value)
+    }
+    response.writeHead(302, { location: back.href }).end()
+  }
+
+  private token({ form }: Seen, response: ServerResponse): void {
+    const fault = this.tokenFaults.shift()
+    const type = form.get('grant_type')
+    if (fault !== undefined) fault(response)
+    else if (type === 'client_credentials') this.give(response, form.get('scope') ?? '', false)
+    else if (type === 'refresh_token') this.refresh(form.get('refresh_token') ?? '', response)
+    else this.redeem(form, response)
+  }
+
+  private redeem(form: URLSearchParams, response: ServerResponse): void {
+    const code = form.get('code') ?? ''
+    const grant = this.grants.get(code)
+    const proof = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url')
+    if (grant?.challenge === proof && grant.redirectUri === form.get('redirect_uri')) {
+      this.grants.delete(code)
+      this.give(response, grant.scope, true)
+    } else tell(response, 400, { error: 'invalid_grant' })
+  }
+
+  /** One that was used before ends the whole family, as RFC 9700 asks. */
+  private refresh(token: string, response: ServerResponse): void {
+    if (this.family.used.has(token)) this.revokeGrant()
+    if (token === '' || token !== this.family.alive) tell(response, 400, { error: 'invalid_grant' })
+    else {
+      this.family.used.add(token)
+      this.give(response, this.family.scope, true)
+    }
+  }
+
+  private give(response: ServerResponse, scope: string, refreshable: boolean): void {
+    const [access, refresh] = [randomBytes(16).toString('hex'), randomBytes(16).toString('hex')]
+    this.tokens.set(access, { end: Date.now() + this.life * 1000, scope })
+    if (refreshable) Object.assign(this.family, { alive: refresh, scope })
+    const token = { access_token: access, token_type: 'bearer', expires_in: this.life }
+    tell(response, 200, refreshable ? { ...token, refresh_token: refresh } : token)
+  }
+}
+
+export function tell(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+export async function authorizing(t: TestContext): Promise<AuthorizationServer> {
+  const server = new AuthorizationServer()
+  server.origin = await listening(t, (request, response) => void server.listener(request, response))
+  return server
+}
