@@ -1,14 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import {
-  Authenticator,
-  ConfigError,
-  Credential,
-  definePlugin,
-  type Gateway,
-  Health,
-  isPromise,
-} from 'sallyport'
-import { type Exchanged, Exchanger } from './token-exchange/exchanger.js'
+import { Authenticator, ConfigError, Credential, definePlugin, type Gateway, Health } from 'sallyport'
+import { Exchanger } from './token-exchange/exchanger.js'
 import { type ExchangeOptions, exchangeOptions } from './token-exchange/options.js'
 import { ExchangeRequest } from './token-exchange/request.js'
 import { openWay } from './token-exchange/set-up.js'
@@ -60,25 +52,19 @@ function openExchanger(gateway: Gateway, options: ExchangeOptions): Exchanger {
 
 function credentialOf({ id }: Gateway, options: ExchangeOptions, exchanger: Exchanger): Credential {
   const wantsIdToken = options.subjectTokenType === ID_TOKEN
-  const sent = new WeakMap<FastifyRequest, Exchanged>()
-  const heldFor = (request: FastifyRequest, exchanged: Exchanged) => {
-    sent.set(request, exchanged)
-    return exchanged.held
-  }
+  // Only what was refused is written down: a note for every request would outlive it.
+  const refused = new WeakSet<FastifyRequest>()
   return {
     name: id,
     present(request, held) {
-      const exchanged = exchanger.exchange(subjectOf(request, held, wantsIdToken))
-      return isPromise(exchanged)
-        ? exchanged.then((late) => heldFor(request, late))
-        : heldFor(request, exchanged)
+      const subject = subjectOf(request, held, wantsIdToken)
+      return refused.delete(request) ? exchanger.renew(subject) : exchanger.exchange(subject)
     },
     renew(request, { status, attempt }) {
-      // Another token of the same subject allows no more than this one did (403), and a second one is no better (401).
+      // Another token of the same subject allows no more than this one did (403), and a third is no better (401).
       if (status !== 401 || attempt > 1) return false
-      const refused = sent.get(request)
-      if (refused !== undefined) exchanger.forget(refused)
-      return refused !== undefined
+      refused.add(request)
+      return true
     },
   }
 }

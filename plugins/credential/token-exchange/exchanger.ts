@@ -16,10 +16,10 @@ export interface ExchangerContext {
   readonly outcomes: Measure
 }
 
-/** A new token, and the hash of the subject that it was given for. */
-export interface Exchanged {
-  readonly key: string
+interface Exchanged {
   readonly held: Held
+  /** When it took the place of one that was refused, in milliseconds since the epoch. */
+  readonly renewedAt: number | undefined
 }
 
 const ROOM = 10_000
@@ -29,6 +29,8 @@ const SKEW = 30_000
 // A token that does not say how long it lasts is asked for again after a minute.
 const UNSAID_LIFETIME = 60
 const REMEMBERED = { outcome: 'remembered' }
+// A target that refuses whatever it gets must not cost an exchange for every request.
+const RENEWAL_REST = 10_000
 const EXCHANGED = { outcome: 'exchanged' }
 
 /**
@@ -37,7 +39,7 @@ const EXCHANGED = { outcome: 'exchanged' }
  */
 export class Exchanger {
   private readonly known = new ExpiringMap<Exchanged>(ROOM)
-  private readonly flights = new Map<string, Promise<Exchanged>>()
+  private readonly flights = new Map<string, Promise<Held>>()
   private actor: string | undefined
   private trouble: string | undefined
 
@@ -49,22 +51,28 @@ export class Exchanger {
   }
 
   /** At once, unless the endpoint has to be asked. */
-  exchange(subject: Subject): Exchanged | Promise<Exchanged> {
-    this.watchActor()
-    const key = hash('sha256', subject.token, 'base64url')
-    const known = this.known.get(key)
-    if (known === undefined) return this.flights.get(key) ?? this.start(key, subject)
-    this.context.outcomes(1, REMEMBERED)
-    return known
+  exchange(subject: Subject): Held | Promise<Held> {
+    return this.heldFor(subject, false)
   }
 
-  /** The target refused it. One that has taken its place meanwhile stays. */
-  forget(exchanged: Exchanged): void {
-    if (this.known.get(exchanged.key) === exchanged) this.known.delete(exchanged.key)
+  /** The target refused what this subject had. What has just taken its place is good for all who were refused. */
+  renew(subject: Subject): Held | Promise<Held> {
+    return this.heldFor(subject, true)
   }
 
   health(): HealthState {
     return this.trouble === undefined ? { status: 'ok' } : { status: 'degraded', reason: this.trouble }
+  }
+
+  private heldFor(subject: Subject, refused: boolean): Held | Promise<Held> {
+    this.watchActor()
+    const key = hash('sha256', subject.token, 'base64url')
+    const known = this.known.get(key)
+    if (known === undefined || (refused && !isFresh(known))) {
+      return this.flights.get(key) ?? this.start(key, subject, refused)
+    }
+    this.context.outcomes(1, REMEMBERED)
+    return known.held
   }
 
   // The new tokens say who acts. With another actor they are others.
@@ -76,9 +84,10 @@ export class Exchanger {
     this.flights.clear()
   }
 
-  private start(key: string, subject: Subject): Promise<Exchanged> {
+  private start(key: string, subject: Subject, refused: boolean): Promise<Held> {
     if (this.flights.size >= MOST_AT_ONCE) return Promise.reject(this.failed(BUSY))
-    const flight = this.ask(key, subject)
+    this.known.delete(key)
+    const flight = this.ask(key, subject, refused)
     const land = (): void => {
       if (this.flights.get(key) === flight) this.flights.delete(key)
     }
@@ -87,17 +96,19 @@ export class Exchanger {
     return flight
   }
 
-  private async ask(key: string, subject: Subject): Promise<Exchanged> {
+  private async ask(key: string, subject: Subject, refused: boolean): Promise<Held> {
     const { actor } = this
     // Counted from the question: the answer may have been long on its way.
     const asked = Date.now()
     const { token, lifetime = UNSAID_LIFETIME } = await this.newToken(subject.token)
     const ends = Math.min(asked + lifetime * 1000, (subject.expiresAt ?? Number.POSITIVE_INFINITY) * 1000)
-    const exchanged = { key, held: this.heldFrom(token, ends) }
+    const held = this.heldFrom(token, ends)
     // Half of a short life is better than no memory at all.
     const until = ends - Math.min(SKEW, (ends - asked) / 2)
-    if (until > Date.now() && actor === this.actor) this.known.set(key, exchanged, until)
-    return exchanged
+    if (until > Date.now() && actor === this.actor) {
+      this.known.set(key, { held, renewedAt: refused ? asked : undefined }, until)
+    }
+    return held
   }
 
   private async newToken(subject: string): Promise<NewToken> {
@@ -146,6 +157,9 @@ export class Exchanger {
     this.trouble = undefined
   }
 }
+
+const isFresh = ({ renewedAt = Number.NEGATIVE_INFINITY }: Exchanged): boolean =>
+  Date.now() - renewedAt < RENEWAL_REST
 
 const BUSY: Failure = {
   kind: 'unavailable',

@@ -179,6 +179,9 @@ test('a token that the target refuses is exchanged once more, and once only', as
   const bad = await exchanging(t, granting({}), {}, () => 401)
   assert.equal((await asking(bad.main, bearer('mine'))).status, 502)
   assert.deepEqual([bad.endpoint.asked.length, bad.target.seen.length], [2, 2])
+  // Nor does a target that takes nothing cost an exchange for every request.
+  for (const _ of [1, 2, 3]) assert.equal((await asking(bad.main, bearer('mine'))).status, 502)
+  assert.equal(bad.endpoint.asked.length, 2)
 
   const forbidden = await exchanging(t, granting({}), {}, () => 403)
   assert.equal((await asking(forbidden.main, bearer('mine'))).status, 403)
