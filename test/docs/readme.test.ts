@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '../kit/folder.js'
 import { program } from '../kit/program.js'
+import { errorCodes } from './error-codes.js'
 import { blocks, readmePath, renewed } from './readme.js'
+import { codesInSource, instrumentsInSource, makings, sourceTexts } from './source.js'
 
 test('the tables of the README are those of the code', async () => {
   assert.equal(readFileSync(readmePath, 'utf8'), await renewed(), 'run `npm run docs`')
@@ -50,4 +52,26 @@ test('both commands of the first screen are scripts of the package', () => {
   assert.match(first, /^npm ci && npm start/m)
   assert.match(first, /^npm ci && npm test/m)
   assert.ok(scripts.start !== undefined && scripts.test !== undefined)
+})
+
+test('every error code of the source has its advice, and no advice is for a code that is gone', () => {
+  const codes = codesInSource()
+  assert.ok(codes.length > 50)
+  const known = Object.keys(errorCodes)
+  assert.deepEqual(
+    codes.filter((code) => !known.includes(code)),
+    [],
+    'tell in test/docs/error-codes.ts what to do about it',
+  )
+  // These are put together from a part that stands in the source.
+  const partOf = (code: string): string => code.replace(/^TARGET_/, '').replace('*', '')
+  const source = sourceTexts().join('\n')
+  assert.deepEqual(
+    known.filter((code) => !codes.includes(code) && !source.includes(partOf(code))),
+    [],
+  )
+})
+
+test('every instrument is read off the source', () => {
+  assert.equal(instrumentsInSource().length, makings())
 })

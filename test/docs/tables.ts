@@ -2,6 +2,8 @@ import { type JsonSchema, jsonSchemaOf } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { commands } from '#cli/options/commands.js'
 import { allowedDifferences } from '../plugins/forward/allowed-differences.js'
+import { errorCodes } from './error-codes.js'
+import { instrumentsInSource } from './source.js'
 
 /** The parts of the README that are made from the code, by the name between their marks. */
 export const tables: Readonly<Record<string, () => string | Promise<string>>> = {
@@ -9,6 +11,8 @@ export const tables: Readonly<Record<string, () => string | Promise<string>>> = 
   options,
   flags,
   differences,
+  metrics,
+  errors,
 }
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
@@ -70,4 +74,29 @@ function differences(): string {
     why,
   ])
   return table(['side', 'headers', 'what', 'why'], rows)
+}
+
+function metrics(): string {
+  return table(
+    ['metric', 'kind', 'labels', 'what it counts or measures'],
+    instrumentsInSource().map(({ name, kind, labels, help }) => [
+      `\`${name}\``,
+      kind,
+      labels.map((label) => `\`${label}\``).join(', '),
+      help,
+    ]),
+  )
+}
+
+/** One foldable table for each place where codes are met. */
+function errors(): string {
+  const places = { answer: 'in an answer', start: 'when it starts', log: 'in the log' } as const
+  return Object.entries(places)
+    .map(([met, words]) => {
+      const rows = Object.entries(errorCodes)
+        .filter(([, code]) => code.met === met)
+        .map(([code, { advice }]) => [`\`${met === 'answer' ? code.toLowerCase() : code}\``, advice])
+      return `<details><summary>Codes ${words}</summary>\n\n${table(['code', 'what to do'], rows)}\n\n</details>`
+    })
+    .join('\n\n')
 }

@@ -1,0 +1,140 @@
+/** Where a code is met, and what to do about it. A caller sees it in lower case, the log as it stands here. */
+export interface ErrorCode {
+  readonly met: 'answer' | 'log' | 'start'
+  readonly advice: string
+}
+
+const answer = (advice: string): ErrorCode => ({ met: 'answer', advice })
+const log = (advice: string): ErrorCode => ({ met: 'log', advice })
+const start = (advice: string): ErrorCode => ({ met: 'start', advice })
+
+/** Every code that the program gives to an error of its own, told for those who meet it. */
+export const errorCodes: Readonly<Record<string, ErrorCode>> = {
+  // The caller
+  UNAUTHORIZED: answer('send `Authorization: Bearer TOKEN`; the challenge says where to get one'),
+  INVALID_TOKEN: answer('get a new token; the log says why, and `sallyport explain` in full'),
+  INVALID_REQUEST: answer('send one `Authorization` header: `Bearer`, one space, the token'),
+  INSUFFICIENT_SCOPE: answer('ask for a token with the scopes that the challenge names'),
+  ORIGIN_FORBIDDEN: answer('list the origin of the page: `allowedOrigins`, `--allowed-origins`'),
+  HOST_FORBIDDEN: answer('call the gateway by a name that it knows: `allowedHosts`, `--resource-url`'),
+  METHOD_NOT_ALLOWED: answer('use GET or HEAD'),
+  BODY_TOO_LARGE: answer('send less, or raise `--max-body`'),
+  BODY_TOO_SLOW: answer('send the body without long pauses'),
+  TRANSFER_CODING: answer('send the body chunked or with its length'),
+  TARGET_FORM: answer('ask for a path'),
+  PATH_OUTSIDE_TARGET: answer("stay below the target's path: `..` must not lead out of it"),
+  STARTING: answer('try again in a second'),
+  AUTHENTICATION_UNAVAILABLE: answer(
+    'try again; the identity provider is not reached, see `key_fetches_total`',
+  ),
+  REGISTRY_NOT_LOADED: answer('try again; its sources are not read yet, see `/readiness`'),
+  SYNC_FAILED: answer('read the reason, which is that of the source'),
+
+  // The target
+  TARGET_REFUSED: answer('start the target, or correct `--target-uri`'),
+  TARGET_DNS: answer('correct the host of `--target-uri`, or the name server'),
+  TARGET_TLS: answer('check the certificate of the target; `NODE_EXTRA_CA_CERTS` adds an authority'),
+  TARGET_RESET: answer("look into the target's log: it closed the connection half way"),
+  TARGET_UNREACHABLE: answer('check routes and firewalls on the way to the target'),
+  TARGET_MALFORMED: answer('check that the target speaks HTTP there, and not HTTPS'),
+  TARGET_TOO_LARGE: answer('make the headers of the target smaller'),
+  TARGET_TIMEOUT: answer('raise `--target-timeout`, or find out why the target is slow'),
+  TARGET_FAILED: answer('read the cause in the log'),
+  TARGET_REDIRECT: answer('give the address that the target redirects to: a credential does not follow it'),
+  BODY_NOT_REPEATABLE: answer('send the request again: its body was too large to be kept for a second try'),
+
+  // The credential for the target
+  CREDENTIAL_NOT_READY: answer('sign in: the URL is in the log'),
+  CREDENTIAL_FAILED: answer('read the cause in the log'),
+  CREDENTIAL_REFUSED: answer('renew what the target was given: it refuses it'),
+  CREDENTIAL_UNUSABLE: answer('put one token into the file, and nothing else'),
+  EXCHANGE_FAILED: answer(
+    'read the answer of the token endpoint in the log; client and audience may be wrong',
+  ),
+  EXCHANGE_UNAVAILABLE: answer('try again; the token endpoint is not reached'),
+  EXCHANGE_WITHOUT_SUBJECT: answer(
+    'give the exchange something to start from: a login, or callers with tokens',
+  ),
+  CLIENT_MISSING: log('give `--remote-auth-client-id`: this issuer registers nobody'),
+  CLIENT_OF_ANOTHER_ISSUER: log('name the issuer that the secret is for with `--remote-auth-issuer`'),
+  CLIENT_AUTHENTICATION_UNSUPPORTED: log(
+    'let the issuer accept Basic, a secret in the body, or a public client',
+  ),
+  REGISTRATION_REFUSED: log('read what the issuer says, or register a client by hand'),
+  AUTHORIZATION_URL_REFUSED: log('do not sign in there: the URL is none that a browser should be sent to'),
+  CALLBACK_PORT_TAKEN: log('free the port, or choose another with `--remote-auth-callback-port`'),
+  LOGIN_LOOP: log('check scopes and audience: the target refuses even a new token'),
+  LOGIN_MIXED_UP: log('start again; the answer came from another issuer than was asked'),
+  LOGIN_REFUSED: log('read what the issuer says; somebody may have declined'),
+  LOGIN_STOPPED: log('nothing: the gateway was stopped'),
+  LOGIN_TIMEOUT: log('be faster, or raise `--remote-auth-timeout`'),
+  LOGIN_UNAVAILABLE: log('try again later: the last attempts failed'),
+  DEVICE_FLOW_REFUSED: log('read what the issuer says; the code may have expired'),
+  DEVICE_FLOW_UNSUPPORTED: log('leave out `--remote-auth-device`: this issuer cannot do it'),
+  PKCE_UNSUPPORTED: log(
+    'name the issuer with `--remote-auth-issuer`, if it supports PKCE and does not say so',
+  ),
+  RESOURCE_MISMATCH: log('do not trust the target: its metadata speaks of another resource'),
+  METADATA_URL_INVALID: log('ask whoever runs the target: it names a metadata URL that is none'),
+  METADATA_UNAVAILABLE: log('check that the metadata of the target can be reached from here'),
+  'OAUTH_*': log(
+    'the rest of the code is what the issuer said (RFC 6749, 5.2); correct client, scopes or resource',
+  ),
+  ISSUER_INVALID: log('ask whoever runs the target: it names an issuer that is none'),
+  ISSUER_WITHOUT_METADATA: log('give `--remote-auth-authorize-url` and `--remote-auth-token-url`'),
+
+  // Identity providers
+  ISSUER_MISMATCH: log('copy `issuer` of the discovery document into `issuerUrl`, byte for byte'),
+  DISCOVERY_FAILED: log('open `issuerUrl` + `/.well-known/openid-configuration` from this machine'),
+  DISCOVERY_MALFORMED: log('check `issuerUrl`: what is there is no discovery document'),
+  KEYS_FAILED: log('open the JWKS URL from this machine; it may want `authTokenFile`'),
+  KEYS_MALFORMED: log('check `jwksUrl`: what is there is no set of keys'),
+
+  // Requests of the gateway itself
+  EGRESS_DNS: log('check the host name and the name server'),
+  EGRESS_REFUSED: log('check the port, and that something listens there'),
+  EGRESS_RESET: log('try again; if it stays, look at what stands between'),
+  EGRESS_TIMEOUT: log('check firewalls: nothing came back in time'),
+  EGRESS_UNREACHABLE: log('check routes and firewalls'),
+  EGRESS_TLS: log('name the authority with `caCertPath`, or repair the certificate'),
+  EGRESS_PRIVATE_ADDRESS: log('set `allowPrivateIP`, if that address is meant'),
+  EGRESS_INSECURE: log('use https; `SALLYPORT_INSECURE_HTTP=1` lifts that for a try'),
+  EGRESS_REDIRECT: log('give the address that it redirects to: redirects are not followed'),
+  EGRESS_TOO_LARGE: log('check the URL: the answer is larger than such an answer can be'),
+  EGRESS_MALFORMED: log('check the URL: the answer is no HTTP'),
+  EGRESS_URL_INVALID: log('correct the URL: http or https, without a password'),
+  EGRESS_BEARER_INVALID: log('put one token into `authTokenFile`'),
+  EGRESS_PROXY: log('check HTTPS_PROXY: it opens no tunnel there'),
+  EGRESS_CLOSED: log('nothing: the gateway is stopping'),
+  EGRESS_FAILED: log('read the cause beside it'),
+  PROXY_INVALID: start('correct HTTPS_PROXY or HTTP_PROXY'),
+  CERTIFICATES_INVALID: start('put PEM certificates into that file'),
+
+  // Sources of a registry
+  SOURCE_STATUS: log('ask the registry at that URL by hand; it answers with this status'),
+  SOURCE_NONSENSE: log('check `url`: `/v0.1/servers` is appended to it'),
+  GIT_MISSING: log('install git'),
+  GIT_FAILED: log('read what git says; the token may lack access'),
+  GIT_TIMEOUT: log('raise `timeout` of the source'),
+  GIT_REF_UNKNOWN: log('correct `ref`'),
+  GIT_PATH_EMPTY: log('correct `path`'),
+  GIT_TOO_LARGE: log('choose a smaller `path`, or raise `maxBytes`'),
+  GIT_FILE_MALFORMED: log('repair that file: it is neither JSON nor YAML'),
+  FILE_UNREADABLE: log('check the path, and that this user may read it'),
+
+  // Secrets
+  SECRET_EMPTY: start('put the value in: what is there is empty'),
+  SECRET_UNREADABLE: start('check the path, and that this user may read it'),
+  SECRET_UNWRITABLE: start('check the path, and that this user may write it'),
+  SECRETS_SEALED: start('give the passphrase that the file was made with'),
+  SECRETS_BROKEN: start('restore the file: it is none of encrypted secrets'),
+  PASSPHRASE_MISSING: start('set SALLYPORT_SECRETS_PASSPHRASE or SALLYPORT_SECRETS_PASSPHRASE_FILE'),
+  KEYRING_MISSING: start('install `@napi-rs/keyring`, or keep the secret elsewhere'),
+  KEYRING_UNAVAILABLE: start('unlock the keyring, or keep the secret elsewhere'),
+
+  // Plugins
+  PLUGIN_FAILED: start('read the plugin and the step in the message'),
+  PLUGIN_LATE: start('find out why a plugin takes so long to load'),
+  CONTRACT_BROKEN: start('report it to the author of the plugin'),
+  QUICKSTART_FAILED: start('try again with `--debug`'),
+}
