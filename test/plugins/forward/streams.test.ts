@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
+import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { listening } from '../../kit/listening.js'
 import { dial } from '../../kit/raw.js'
 import { call, opening, proxied } from './proxied.js'
 import { rawTarget } from './raw-target.js'
 
-// The full numbers of the requirement take minutes and gigabytes; they run when somebody asks for them.
-const FULL = process.env['SALLYPORT_FULL_TESTS'] === '1'
-const STREAMS = FULL ? 2_000 : 200
-const BODY = FULL ? 1024 ** 3 : 512 * 1024 ** 2
-// Target, proxy and caller share this process, and what is not collected yet counts too.
-const GROWTH = BODY / 2
+// More than all buffers on the way can hold.
+const BODY = 256 * 1024 ** 2
 
 const SSE = { accept: 'text/event-stream' }
 
@@ -34,67 +29,6 @@ test('events arrive as they are sent, one by one, and the head before the first 
     }
     response.destroy()
   }
-})
-
-test('many open streams cost little, and each gets its own events', async (t) => {
-  const open: ServerResponse[] = []
-  const origin = await listening(t, (_request, response) => {
-    open.push(response)
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
-  })
-  const { main } = await proxied(t, origin)
-  const listeners: IncomingMessage[] = []
-  for (let count = 0; count < STREAMS; count += 50) {
-    listeners.push(...(await Promise.all(Array.from({ length: 50 }, () => opening(main, { headers: SSE })))))
-  }
-  assert.equal(open.length, STREAMS)
-
-  const heard = Promise.all(listeners.map((listener) => once(listener, 'data')))
-  for (const [index, response] of open.entries()) response.write(`data: ${index}\n\n`)
-  const events = new Set((await heard).map(([chunk]) => String(chunk)))
-  assert.equal(events.size, STREAMS)
-
-  const gone = Promise.all(open.map((response) => once(response, 'close')))
-  for (const listener of listeners) listener.destroy()
-  await gone
-})
-
-/** Counts what comes without keeping it, and lets memory settle first. */
-async function measured(response: AsyncIterable<Buffer>): Promise<{ bytes: number; growth: number }> {
-  const before = process.memoryUsage().rss
-  let bytes = 0
-  let most = before
-  for await (const chunk of response) {
-    bytes += chunk.length
-    if (bytes % 64 < 8) most = Math.max(most, process.memoryUsage().rss)
-  }
-  return { bytes, growth: Math.max(most, process.memoryUsage().rss) - before }
-}
-
-function* filler(): Generator<Buffer> {
-  const chunk = Buffer.alloc(64 * 1024, 'x')
-  for (let sent = 0; sent < BODY; sent += chunk.length) yield chunk
-}
-
-test('a body of any size goes up and down with flat memory', async (t) => {
-  const origin = await listening(t, (request, response) => {
-    if (request.method === 'GET') Readable.from(filler()).pipe(response)
-    else void measured(request).then(({ bytes }) => response.end(String(bytes)))
-  })
-  const { main } = await proxied(t, origin)
-
-  const down = await measured(await opening(main))
-  assert.equal(down.bytes, BODY)
-  assert.ok(down.growth < GROWTH, `down grew by ${down.growth}`)
-
-  const before = process.memoryUsage().rss
-  const upload = httpRequest(main, { method: 'POST' })
-  Readable.from(filler()).pipe(upload)
-  const [answer] = await once(upload, 'response')
-  let told = ''
-  for await (const chunk of answer) told += chunk
-  assert.equal(told, String(BODY))
-  assert.ok(process.memoryUsage().rss - before < GROWTH)
 })
 
 test('a caller that reads slowly holds the target back', async (t) => {

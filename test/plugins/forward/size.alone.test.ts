@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import { type TestContext, test } from 'node:test'
+import { listening } from '../../kit/listening.js'
+import { type Program, program } from '../../kit/program.js'
+import { opening } from './proxied.js'
+
+// The full numbers of the requirement take their time; they run when somebody asks for them.
+const FULL = process.env['SALLYPORT_FULL_TESTS'] === '1'
+const MIB = 1024 ** 2
+const BODY = FULL ? 1024 * MIB : 256 * MIB
+const STREAMS = FULL ? 2_000 : 200
+const MOST_GROWTH = 32 * MIB
+// With few streams what the process itself grows by in its first second is a large part of each.
+const MOST_FOR_A_STREAM = (FULL ? 64 : 256) * 1024
+
+// The memory of another process is told by Linux alone.
+const skip = process.platform === 'linux' ? false : 'there is no /proc here'
+
+/** The program itself before a target of this process, and what it takes of memory. */
+async function proxyBefore(t: TestContext, target: string) {
+  const proxy = program(t, ['proxy', 'big', '--target-uri', target])
+  return { main: await proxy.ready(), memory: () => residentOf(proxy) }
+}
+
+function residentOf({ process: { pid } }: Program): number {
+  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Number(kilobytes) * 1024
+}
+
+/** The most that was taken while `work` ran, beyond what was taken before. */
+async function growthIn(memory: () => number, work: () => Promise<unknown>): Promise<number> {
+  const before = memory()
+  let most = before
+  const watch = setInterval(() => {
+    most = Math.max(most, memory())
+  }, 20)
+  try {
+    await work()
+  } finally {
+    clearInterval(watch)
+  }
+  return Math.max(most, memory()) - before
+}
+
+function* filler(size: number): Generator<Buffer> {
+  const chunk = Buffer.alloc(64 * 1024, 'x')
+  for (let sent = 0; sent < size; sent += chunk.length) yield chunk
+}
+
+async function counted(stream: AsyncIterable<Buffer>): Promise<number> {
+  let bytes = 0
+  for await (const chunk of stream) bytes += chunk.length
+  return bytes
+}
+
+/** Sends a body of this size, and answers with the answer to it. */
+async function sending(main: string, path: string, size: number): Promise<IncomingMessage> {
+  const request = httpRequest(main, { method: 'POST', path, agent: false })
+  const answered = once(request, 'response')
+  const sent = pipeline(Readable.from(filler(size)), request)
+  const [answer]: IncomingMessage[] = await answered
+  assert.ok(answer !== undefined)
+  void sent.catch((error: Error) => answer.destroy(error))
+  return answer
+}
+
+test('a body of any size goes down, up, and both ways at once, with flat memory', { skip }, async (t) => {
+  const origin = await listening(t, (request, response) => {
+    if (request.method === 'GET') Readable.from(filler(Number(request.url?.slice(1)))).pipe(response)
+    else if (request.url === '/echo') request.pipe(response)
+    else void counted(request).then((bytes) => response.end(String(bytes)))
+  })
+  const { main, memory } = await proxyBefore(t, origin)
+  const ways: readonly (readonly [string, (size: number) => Promise<unknown>])[] = [
+    ['down', async (size) => counted(await opening(main, { path: `/${size}` }))],
+    ['up', async (size) => text(await sending(main, '/count', size))],
+    ['both', async (size) => counted(await sending(main, '/echo', size))],
+  ]
+
+  for (const [name, way] of ways) {
+    // What the first bytes take is taken once, whatever follows.
+    await way(128 * MIB)
+    const start = performance.now()
+    const growth = await growthIn(memory, async () => assert.equal(Number(await way(BODY)), BODY))
+    const seconds = (performance.now() - start) / 1000
+    t.diagnostic(
+      `${name}: ${BODY / MIB} MiB in ${seconds.toFixed(1)} s, ${(growth / MIB).toFixed(1)} MiB more memory`,
+    )
+    assert.ok(growth < MOST_GROWTH, `${name} grew by ${growth}`)
+  }
+})
+
+test('many open streams cost little, and each gets its own events', { skip }, async (t) => {
+  const open: ServerResponse[] = []
+  const origin = await listening(t, (_request, response) => {
+    open.push(response)
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+  })
+  const { main, memory } = await proxyBefore(t, origin)
+  const listeners: IncomingMessage[] = []
+  const asked = { headers: { accept: 'text/event-stream' } }
+  const listen = async (): Promise<void> => {
+    listeners.push(...(await Promise.all(Array.from({ length: 50 }, () => opening(main, asked)))))
+  }
+
+  await listen()
+  const growth = await growthIn(memory, async () => {
+    while (listeners.length < STREAMS + 50) await listen()
+  })
+  t.diagnostic(`${STREAMS} streams: ${(growth / STREAMS / 1024).toFixed(1)} KiB for each`)
+  assert.equal(open.length, listeners.length)
+  assert.ok(growth / STREAMS < MOST_FOR_A_STREAM, `${growth / STREAMS} bytes for each stream`)
+
+  const heard = Promise.all(listeners.map((listener) => once(listener, 'data')))
+  for (const [index, response] of open.entries()) response.write(`data: ${index}\n\n`)
+  const events = new Set((await heard).map(([chunk]) => String(chunk)))
+  assert.equal(events.size, listeners.length)
+
+  const gone = Promise.all(open.map((response) => once(response, 'close')))
+  for (const listener of listeners) listener.destroy()
+  await gone
+})
