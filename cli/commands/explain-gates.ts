@@ -4,6 +4,7 @@ import {
   createLog,
   definePlugin,
   type Entry,
+  IssuerMetadata,
   isPlannedScope,
   isScope,
   type List,
@@ -54,7 +55,7 @@ function gateOnly(list: List, { items }: PlannedScope, gates: Gate[]): List {
 
 function neededBy(plugins: readonly Plugin[]): ReadonlySet<Plugin> {
   const wanted = new Set<Plugin>()
-  const tokens = [Authenticator.token]
+  const tokens = [Authenticator.token, IssuerMetadata.token]
   for (const token of tokens) {
     for (const plugin of plugins) {
       if (wanted.has(plugin) || !(plugin.provides ?? []).some((provided) => provided.token === token))

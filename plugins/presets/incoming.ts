@@ -104,6 +104,7 @@ export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings =
 
   const { resourceUrl, publicPaths: _, providers, ...told } = settings
   return [
+    { use: 'discovery/issuer' },
     ...providers.map((each, index) => providerEntry(each, origins?.provider ?? at('providers', index))),
     ...open,
     {

@@ -30,7 +30,10 @@ export const closedRoute = definePlugin({
 export async function gateOf(t: TestContext, entries: List) {
   const { log, lines, scrubber } = recordedLog()
   const door = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
-  const running = await serving(t, [door, ...entries, { use: closedRoute }], { log, scrubber })
+  const running = await serving(t, [door, { use: 'discovery/issuer' }, ...entries, { use: closedRoute }], {
+    log,
+    scrubber,
+  })
   const url = `${running.addresses.main}/closed`
   const knock = (authorization?: string) =>
     fetch(url, authorization === undefined ? {} : { headers: { authorization } })

@@ -2,12 +2,13 @@ import {
   basicAuthorization,
   type Fetch,
   type HealthState,
+  jsonObject,
   type Log,
   type Measure,
   type Rejection,
   type Secret,
 } from 'sallyport'
-import { type Claims, jsonObject } from './jwt.js'
+import type { Claims } from './jwt.js'
 
 export interface IntrospectorOptions {
   readonly provider: string

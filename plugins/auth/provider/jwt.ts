@@ -1,3 +1,5 @@
+import { jsonObject } from 'sallyport'
+
 /** What a token or an introspection answer says. Its types are the provider's. */
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -14,19 +16,6 @@ export function readJwt(token: string): UnverifiedJwt | undefined {
   const header = jsonObject(Buffer.from(head, 'base64url').toString())
   const claims = jsonObject(Buffer.from(body, 'base64url').toString())
   return header === undefined || claims === undefined ? undefined : { header, claims }
-}
-
-export function jsonObject(text: string): Claims | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-export function isObject(value: unknown): value is Claims {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 // From a closed list and asymmetric: with HMAC anybody who reads a public key could sign (RFC 8725, 3.1).

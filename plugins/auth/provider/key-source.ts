@@ -1,7 +1,6 @@
 import { createLocalJWKSet, type LocalJWKSet } from 'jose'
-import { type Fetch, GatewayError } from 'sallyport'
-import { isKeySet, keysUrlIn, readIssuerMetadata } from './issuer-metadata.js'
-import { jsonObject } from './jwt.js'
+import { type Fetch, GatewayError, type IssuerMetadata, type JsonObject, jsonObject } from 'sallyport'
+import { isKeySet, keysUrlIn } from './key-documents.js'
 
 /** One reading of a provider's keys. */
 export interface FetchedKeys {
@@ -17,6 +16,8 @@ interface Places {
   readonly issuer: string
   readonly jwksUrl: string | undefined
   readonly fetch: Fetch
+  /** Asked in their order when no URL was configured. */
+  readonly metadata: () => readonly IssuerMetadata[]
   /** Learns where discovery found the keys. */
   readonly onDiscovered: (url: string) => void
 }
@@ -43,11 +44,22 @@ export class KeySource {
 
   private async discover(): Promise<string> {
     if (this.discovered !== undefined && this.discovered.until > Date.now()) return this.discovered.url
-    const { issuer, fetch, onDiscovered } = this.places
-    const url = keysUrlIn(await readIssuerMetadata(issuer, fetch), issuer)
+    const { issuer, onDiscovered } = this.places
+    const url = keysUrlIn(await this.metadata(), issuer)
     onDiscovered(url)
     this.discovered = { url, until: Date.now() + DISCOVERY_HOLDS }
     return url
+  }
+
+  private async metadata(): Promise<JsonObject> {
+    const { issuer, fetch, metadata } = this.places
+    for (const read of metadata()) {
+      const found = await read(issuer, fetch)
+      if (found?.['issuer'] === issuer) return found
+      if (found !== undefined)
+        throw new GatewayError('ISSUER_MISMATCH', `the metadata found for ${issuer} is of another issuer`)
+    }
+    throw new GatewayError('DISCOVERY_FAILED', `nothing in the list knows of ${issuer}`)
   }
 
   private async fetchKeys(url: string): Promise<FetchedKeys> {

@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto'
 import {
   Authenticator,
+  ConfigError,
   type Fetch,
   type Gateway,
   Health,
+  IssuerMetadata,
   ResourceMetadata,
   type Secret,
   secretFrom,
@@ -99,9 +101,11 @@ function openRing(
     // The file token is for the provider: where its metadata points to may be anybody.
     if (new URL(url).origin === new URL(issuerUrl).origin) bearerTo.add(url)
   }
+  const metadata = gateway.use(IssuerMetadata)
+  if (jwksUrl === undefined) gateway.onStart(() => refuseBlindness(metadata()))
   const ring = new KeyRing({
     provider: name,
-    source: new KeySource({ issuer: issuerUrl, jwksUrl, fetch, onDiscovered }),
+    source: new KeySource({ issuer: issuerUrl, jwksUrl, fetch, metadata, onDiscovered }),
     maxStale: keysMaxStale,
     log: gateway.log,
     fetches: gateway.meter.counter('key_fetches_total', "Fetches of a provider's keys", [
@@ -112,6 +116,12 @@ function openRing(
   gateway.onStart(() => ring.start())
   gateway.onStop(() => ring.stop())
   return ring
+}
+
+function refuseBlindness(metadata: readonly IssuerMetadata[]): void {
+  if (metadata.length > 0) return
+  const message = 'is needed, or `use: discovery/issuer` in the list: nothing else tells where the keys are'
+  throw new ConfigError([{ place: 'jwksUrl', message }])
 }
 
 function openIntrospector(

@@ -1,5 +1,6 @@
 import { compactVerify, errors, type LocalJWKSet } from 'jose'
-import { ALGORITHMS, type Claims, jsonObject } from './jwt.js'
+import { jsonObject } from 'sallyport'
+import { ALGORITHMS, type Claims } from './jwt.js'
 
 /** The claims of a token whose signature holds, or what kept it from being so. */
 export type Checked =

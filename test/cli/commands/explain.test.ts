@@ -107,6 +107,7 @@ test('an opaque token is asked about, and a list of plugins is understood with i
   })
   const list = [
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: 'discovery/issuer' },
     { scope: '/inner', plugins: [entry(issuer, 'inside')] },
   ]
   const { code, stdout } = await explain(t, list, issuer.opaque())

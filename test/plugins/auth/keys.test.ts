@@ -29,7 +29,7 @@ function madeUp(issuer: Issuer, kid: string): string {
 
 test('RS-21: ten thousand made-up key ids cost the provider one fetch', async (t) => {
   const issuer = await issuing(t)
-  const app = await booted(t, [jwtEntry(issuer), { use: closedRoute }])
+  const app = await booted(t, [{ use: 'discovery/issuer' }, jwtEntry(issuer), { use: closedRoute }])
   const status = async (token: string) =>
     (await app.inject({ url: '/closed', headers: { authorization: `Bearer ${token}` } })).statusCode
   assert.equal(await status(await issuer.jwt()), 200)

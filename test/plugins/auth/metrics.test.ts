@@ -20,6 +20,7 @@ test('key fetches, introspections, remembered tokens and refusals are counted, b
       }),
   })
   const list = [
+    { use: 'discovery/issuer' },
     { use: 'auth/oidc', with: { ...issuer.provider, introspectionUrl } },
     { use: closedRoute },
     { use: counting },

@@ -55,9 +55,13 @@ test('files that hold nothing of use stop the start, and name their option', asy
 test('relative files are looked for beside the configuration', async (t) => {
   const issuer = await issuing(t)
   const root = folder(t, { token: 'from-file' })
-  await booted(t, [{ use: 'auth/jwt', with: { ...issuer.provider, authTokenFile: 'token' } }], {
-    folder: root,
-  })
+  await booted(
+    t,
+    [{ use: 'discovery/issuer' }, { use: 'auth/jwt', with: { ...issuer.provider, authTokenFile: 'token' } }],
+    {
+      folder: root,
+    },
+  )
 })
 
 test('options that do not go together stop the start', async (t) => {
@@ -92,7 +96,10 @@ test('RS-23: an http URL that is not on this machine stops the start, and the en
 
   t.after(() => delete process.env['SALLYPORT_INSECURE_HTTP'])
   process.env['SALLYPORT_INSECURE_HTTP'] = '1'
-  await booted(t, [{ use: 'auth/oidc', with: { ...provider, introspectionUrl } }])
+  await booted(t, [
+    { use: 'discovery/issuer' },
+    { use: 'auth/oidc', with: { ...provider, introspectionUrl } },
+  ])
 })
 
 test('auth/kubernetes needs an audience and nothing else: outside a cluster it misses the mounted files', async (t) => {
@@ -100,4 +107,12 @@ test('auth/kubernetes needs an audience and nothing else: outside a cluster it m
     'caCertPath',
     'authTokenFile',
   ])
+})
+
+test('a provider without `jwksUrl` needs somebody in the list who knows issuers', async (t) => {
+  const issuer = await issuing(t)
+  await assert.rejects(
+    booted(t, [{ use: 'auth/jwt', with: issuer.provider }]),
+    /jwksUrl: is needed, or `use: discovery\/issuer`/,
+  )
 })

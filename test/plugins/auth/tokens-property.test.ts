@@ -5,7 +5,11 @@ import { booted, closedRoute, type Issuer, issuing } from '../../kit/index.js'
 
 async function knocking(t: TestContext, issuer: Issuer) {
   const { introspectionUrl } = issuer
-  const list = [{ use: 'auth/oidc', with: { ...issuer.provider, introspectionUrl } }, { use: closedRoute }]
+  const list = [
+    { use: 'discovery/issuer' },
+    { use: 'auth/oidc', with: { ...issuer.provider, introspectionUrl } },
+    { use: closedRoute },
+  ]
   const app = await booted(t, list)
   return async (authorization: string) =>
     (await app.inject({ url: '/closed', headers: { authorization } })).statusCode

@@ -35,6 +35,7 @@ test('providers stand in the written order, each with a plugin of its type', () 
   ]
   const entries = incomingEntries(authSection.parse({ oauth: { ...oauth, providers } }))
   assert.deepEqual(usesOf(entries), [
+    'discovery/issuer',
     'auth/oidc',
     'auth/kubernetes',
     './own.js',
@@ -42,10 +43,10 @@ test('providers stand in the written order, each with a plugin of its type', () 
     'discovery/resource',
   ])
   assert.deepEqual(
-    entries.slice(0, 3).map(({ id }) => id),
+    entries.slice(1, 4).map(({ id }) => id),
     ['auth/oidc:corp', 'auth/kubernetes:kubernetes', 'auth/./own.js:own'],
   )
-  assert.deepEqual(entries[2]?.with, { name: 'own', key: 1 })
+  assert.deepEqual(entries[3]?.with, { name: 'own', key: 1 })
 })
 
 test('mode anonymous asks nobody, and has no metadata', async (t) => {
@@ -123,7 +124,7 @@ test('the entries can be printed: they are data and nothing else', () => {
   })
   assert.ok(entries.every((entry) => !isScope(entry)))
   assert.deepEqual(structuredClone(entries), entries)
-  assert.equal(pathText(entries[0]?.origin?.[''] ?? []), 'auth.oauth.providers[0]')
+  assert.equal(pathText(entries[1]?.origin?.[''] ?? []), 'auth.oauth.providers[0]')
 })
 
 test('a kind of provider that nobody here knows is a plugin, and gets every field that was written', async (t) => {

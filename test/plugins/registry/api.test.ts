@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
+import type { Entry } from 'sallyport'
 import { booted } from '../../kit/index.js'
 import { issuing } from '../../kit/issuer.js'
 import { BASE, fileRegistry, idsIn, inside, type ListBody, OFFICIAL, server, wrapped } from './registry.js'
@@ -209,12 +210,12 @@ test('gzip for whoever takes it, the same bytes within', async (t) => {
 test('without a token nobody learns whether a registry or a server is there', async (t) => {
   const issuer = await issuing(t)
   const { list } = fileRegistry(t, some)
-  const guarded = list.map((entry) =>
+  const guarded = list.flatMap((entry): Entry[] =>
     entry.use === 'auth/anonymous'
-      ? { use: 'auth/oidc', with: issuer.provider }
+      ? [{ use: 'discovery/issuer' }, { use: 'auth/oidc', with: issuer.provider }]
       : entry.use === 'registry/api' || entry.use === 'registry/openapi'
-        ? { use: entry.use }
-        : entry,
+        ? [{ use: entry.use }]
+        : [entry],
   )
   const app = await booted(t, guarded)
   const urls = [

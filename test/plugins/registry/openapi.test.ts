@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import fc from 'fast-check'
+import type { Entry } from 'sallyport'
 import { booted } from '../../kit/index.js'
 import { issuing } from '../../kit/issuer.js'
 import { BASE, fileRegistry, server, wrapped } from './registry.js'
@@ -111,9 +112,10 @@ test('every answer is as the document says, the wrong ones too', async (t) => {
 
 test('a refusal is as the document says', async (t) => {
   const issuer = await issuing(t)
-  const guarded = fileRegistry(t, documents).list.map(({ use, ...rest }) => {
-    if (use === 'auth/anonymous') return { use: 'auth/oidc', with: issuer.provider }
-    return use === 'registry/api' || use === 'registry/openapi' ? { use } : { use, ...rest }
+  const guarded = fileRegistry(t, documents).list.flatMap(({ use, ...rest }): Entry[] => {
+    if (use === 'auth/anonymous')
+      return [{ use: 'discovery/issuer' }, { use: 'auth/oidc', with: issuer.provider }]
+    return use === 'registry/api' || use === 'registry/openapi' ? [{ use }] : [{ use, ...rest }]
   })
   const { document, conforms } = await described(t, guarded)
   assert.equal((await conforms(LIST, BASE)).statusCode, 401)
