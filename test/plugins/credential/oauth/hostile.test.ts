@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import fc from 'fast-check'
+import { definePlugin, type Entry } from 'sallyport'
+import { booted, recordedLog } from '../../../kit/booted.js'
+import { eventually } from '../../../kit/captured-log.js'
+import { folder } from '../../../kit/folder.js'
+import { listening } from '../../../kit/listening.js'
+import { asking, call } from '../../forward/proxied.js'
+import { authorizing, tell } from './authorization-server.js'
+import { loginEntries, person, signingIn } from './signing-in.js'
+
+/** An opener of the operating system that only notes how it was called. */
+function openerIn(t: TestContext): () => readonly string[] {
+  const directory = folder(t)
+  const note = join(directory, 'called')
+  for (const name of ['xdg-open', 'open']) {
+    const script = `#!/bin/sh\nfor each in "$@"; do printf '%s\\n' "$each" >> '${note}'; done\n`
+    writeFileSync(join(directory, name), script)
+    chmodSync(join(directory, name), 0o755)
+  }
+  const before = process.env['PATH'] ?? ''
+  process.env['PATH'] = `${directory}${delimiter}${before}`
+  t.after(() => {
+    process.env['PATH'] = before
+  })
+  return () => {
+    try {
+      return readFileSync(note, 'utf8').trimEnd().split('\n')
+    } catch {
+      return []
+    }
+  }
+}
+
+const pages = [
+  'file:///etc/passwd',
+  'file://localhost/../bin/sh',
+  'javascript:alert(1)',
+  'data:text/html,x',
+  'ms-msdt:/id',
+  'http://a$(calc)@127.0.0.1/',
+  'https://user:word@as.example/authorize',
+  'http://as.example/authorize',
+  'https://as.example/"&calc&"',
+  "https://as.example/'x",
+  'https://as.example/a b',
+  'https://as.example/a\nb',
+  'https://as.example/\u0000',
+  'https://as.example/`id`',
+  'https://as.example/a\\b',
+  'https://as.example/a|b',
+  '\\\\evil\\share',
+  '/authorize',
+  'as.example',
+  '',
+]
+for (const page of pages) {
+  test(`a page to sign in at ${JSON.stringify(page)} never reaches the opener (T1, CL-19)`, async (t) => {
+    const opened = openerIn(t)
+    const server = await authorizing(t)
+    server.metadata = { authorization_endpoint: page }
+    const { urls } = person(t, () => {})
+    const { main } = await signingIn(t, server.target, { openBrowser: true })
+
+    const { status, body } = await asking(main, call(1))
+    assert.equal(status, 502)
+    assert.match(body, /authorization_url_refused/)
+    assert.deepEqual([opened(), urls], [[], []])
+  })
+}
+
+test('a good page reaches the opener as one argument, byte for byte, and is not printed (T1)', async (t) => {
+  const opened = openerIn(t)
+  const server = await authorizing(t)
+  server.metadata = { authorization_endpoint: `${server.origin}/authorize?a=$(id)&b=%22%26calc;x` }
+  const { urls } = person(t, () => {})
+  const { main } = await signingIn(t, server.target, { openBrowser: true })
+  const answer = asking(main, call(1))
+
+  const [url = '', ...rest] = await eventually(() => (opened().length > 0 ? opened() : undefined))
+  assert.deepEqual(rest, [])
+  assert.ok(
+    url.startsWith(`${server.origin}/authorize?a=%24%28id%29&b=%22%26calc%3Bx&response_type=code&`),
+    url,
+  )
+  assert.deepEqual(urls, [])
+  await fetch(url)
+  assert.equal((await answer).status, 200)
+})
+
+test('an opener that fails is no end: the page is printed', async (t) => {
+  const opened = openerIn(t)
+  const directory = (process.env['PATH'] ?? '').split(delimiter)[0] ?? ''
+  for (const name of ['xdg-open', 'open']) writeFileSync(join(directory, name), '#!/bin/sh\nexit 3\n')
+  const server = await authorizing(t)
+  const { urls } = person(t)
+  const { main } = await signingIn(t, server.target, { openBrowser: true })
+  assert.equal((await asking(main, call(1))).status, 200)
+  assert.deepEqual([urls.length, opened()], [1, []])
+})
+
+test('no document makes the opener see more than one plain web address (T1)', async (t) => {
+  const server = await authorizing(t)
+  const { urls } = person(t, (url) => fetch(url))
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string()), async (page) => {
+      server.metadata = { authorization_endpoint: page }
+      const { main, running } = await signingIn(t, server.target, { timeout: '100ms' })
+      const before = urls.length
+      await asking(main, call(1))
+      await running.stop(0)
+      for (const url of urls.slice(before)) {
+        const { protocol, username } = new URL(url)
+        assert.match(protocol, /^https?:$/)
+        assert.equal(username, '')
+        assert.doesNotMatch(url, /[\s"'`<>\\^{|}]/)
+      }
+    }),
+    { numRuns: 15 },
+  )
+})
+
+// `localhost.` is this machine under a name that counts as any other, so what it names must be public.
+const ELSEWHERE = 'localhost.'
+
+test('what a target on the internet names at a private address is never asked (T2, CL-29)', async (t) => {
+  let hits = 0
+  const canary = await listening(t, (_request, response) => response.end(String(++hits)))
+  const { port } = new URL(canary)
+  const hosts = [
+    '127.0.0.1',
+    '[::1]',
+    '[::ffff:127.0.0.1]',
+    '[64:ff9b::7f00:1]',
+    'localhost',
+    '169.254.169.254',
+    '0x7f.1',
+    '2130706433',
+  ]
+  const hostile = hosts.map((host) => `http://${host}:${port}`)
+  const faults = hostile.flatMap((at) => [
+    { challenge: `Bearer resource_metadata="${at}/prm"` },
+    { challenge: `Bearer realm="${at}", resource_metadata="${at}"` },
+    { issuer: at },
+    { metadata: { token_endpoint: `${at}/token` } },
+    { metadata: { registration_endpoint: `${at}/register` } },
+  ])
+  for (const fault of faults) {
+    const server = await authorizing(t)
+    server.origin = server.origin.replace('127.0.0.1', ELSEWHERE)
+    if ('challenge' in fault) server.challenge = fault.challenge
+    if ('issuer' in fault) server.resource = { authorization_servers: [fault.issuer] }
+    if ('metadata' in fault) server.metadata = fault.metadata ?? {}
+    person(t)
+    const { main, running } = await signingIn(t, server.target, { timeout: '3s' })
+    const { status } = await asking(main, call(1))
+    assert.ok(status >= 500, `${JSON.stringify(fault)}: ${status}`)
+    await running.stop(0)
+    t.mock.restoreAll()
+  }
+  assert.equal(hits, 0)
+})
+
+test('a target on this machine may name this machine, and the option opens it to all (T2)', async (t) => {
+  const server = await authorizing(t)
+  const other = await authorizing(t)
+  other.origin = other.origin.replace('127.0.0.1', 'localhost')
+  server.resource = { authorization_servers: [other.origin] }
+  other.metadata = {}
+  person(t)
+  const { main } = await signingIn(t, server.target, { timeout: '5s' })
+  const { status } = await asking(main, call(1))
+  // The token of another server is no good here: what matters is that it was asked.
+  assert.ok(status >= 500)
+  assert.ok(other.times('/token') > 0)
+})
+
+test('metadata that redirects is not followed (T2, CL-20)', async (t) => {
+  let hits = 0
+  const canary = await listening(t, (_request, response) => tell(response, 200, { hits: ++hits }))
+  const redirecting = await listening(t, (_request, response) =>
+    response.writeHead(302, { location: canary }).end(),
+  )
+  for (const path of ['registration_endpoint', 'token_endpoint']) {
+    const server = await authorizing(t)
+    server.metadata = { [path]: redirecting }
+    person(t)
+    const { main } = await signingIn(t, server.target)
+    assert.equal((await asking(main, call(1))).status, 503)
+    t.mock.restoreAll()
+  }
+  assert.equal(hits, 0)
+})
+
+const given = (issuer?: string): readonly Entry[] => [
+  {
+    use: 'registrar/given',
+    with: { clientId: 'mine', clientSecret: 'canary-secret', ...(issuer !== undefined && { issuer }) },
+  },
+]
+
+test('a secret for one issuer goes to no other, and the error names both (T3, CL-13)', async (t) => {
+  const server = await authorizing(t)
+  const evil = await authorizing(t)
+  server.resource = { authorization_servers: [evil.origin] }
+  const { urls } = person(t)
+  const { main } = await signingIn(t, server.target, {}, { registrars: given('https://idp.example') })
+
+  const { status, body } = await asking(main, call(1))
+  assert.equal(status, 502)
+  assert.ok(body.includes('https://idp.example') && body.includes(evil.origin), body)
+  assert.deepEqual([evil.times('/token'), evil.times('/authorize'), urls.length], [0, 0, 0])
+  assert.ok(!JSON.stringify(evil.seen).includes('canary'))
+})
+
+test('a secret without a named issuer belongs to the first that accepted it, also after a restart (T3, CL-13)', async (t) => {
+  const directory = folder(t)
+  const server = await authorizing(t)
+  const evil = await authorizing(t)
+  person(t)
+  const kept = { registrars: given(), directory }
+  const first = await signingIn(t, server.target, {}, kept)
+  assert.equal((await asking(first.main, call(1))).status, 200)
+  await first.running.stop(0)
+
+  server.revokeTokens()
+  server.revokeGrant()
+  server.resource = { authorization_servers: [evil.origin] }
+  const second = await signingIn(t, server.target, {}, kept)
+  assert.equal((await asking(second.main, call(1))).status, 502)
+  // The refresh token went home, and nothing to the other.
+  assert.equal(server.grantsOf('refresh_token'), 1)
+  assert.deepEqual([evil.times('/token'), evil.times('/authorize')], [0, 0])
+})
+
+test('a list without a place for logins, or without anybody who brings a client, does not start', async (t) => {
+  const entries = loginEntries({ target: 'http://127.0.0.1:1/mcp' })
+  const alone = entries.filter(({ use }) => use === 'credential/oauth')
+  const other = { use: definePlugin({ name: 'nothing', api: 1, setup: () => {} }) }
+  await assert.rejects(booted(t, [...alone, other], { log: recordedLog().log }), { code: 'CONFIG_INVALID' })
+})
