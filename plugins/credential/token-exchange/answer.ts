@@ -1,8 +1,7 @@
+import { jsonObject } from 'sallyport'
 import { ExchangeFailure, failureOf, malformed } from './failures.js'
 import { type ExchangeOptions, nameOf, type ResponseField } from './options.js'
 import { ACCESS_TOKEN, JWT } from './token-type.js'
-
-type Fields = Readonly<Record<string, unknown>>
 
 export interface NewToken {
   readonly token: string
@@ -17,7 +16,7 @@ const TOKEN = /^[\x21-\x7e]+$/
 export async function newTokenIn(response: Response, options: ExchangeOptions): Promise<NewToken> {
   const { status, headers } = response
   const isJson = /^application\/json\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
-  const fields = isJson ? jsonFields(await response.text()) : undefined
+  const fields = isJson ? jsonObject(await response.text()) : undefined
   if (status !== 200) {
     throw new ExchangeFailure(failureOf(status, fields?.['error'], headers.get('retry-after')))
   }
@@ -53,15 +52,6 @@ function lifetimeIn(written: unknown): number | undefined {
   const seconds = typeof written === 'string' && /^\d{1,15}$/.test(written) ? Number(written) : written
   if (typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0) return seconds
   throw wrong('expires_in is not a number of seconds')
-}
-
-function jsonFields(text: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
-  } catch {
-    return undefined
-  }
 }
 
 const wrong = (detail: string): ExchangeFailure => new ExchangeFailure(malformed(detail))

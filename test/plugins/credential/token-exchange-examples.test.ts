@@ -5,10 +5,11 @@ import { type TestContext, test } from 'node:test'
 import { type Entry, planList } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { parse } from 'yaml'
-import { recordedLog } from '../../kit/booted.js'
+import { recordedLog, serving } from '../../kit/booted.js'
 import { folder } from '../../kit/folder.js'
+import { issuing } from '../../kit/issuer.js'
 import { asking } from '../forward/proxied.js'
-import { bearer, bearers, echo, gatewayOf, granting, tokenEndpoint } from './exchanging.js'
+import { bearer, bearers, echo, granting, tokenEndpoint } from './exchanging.js'
 
 const examples = join(import.meta.dirname, '../../../examples/token-exchange')
 
@@ -16,35 +17,46 @@ const listIn = (name: string): readonly Entry[] => parse(readFileSync(join(examp
 
 type Answering = Parameters<typeof tokenEndpoint>[1]
 
-/** The exchanges of an example as they stand there, but with an endpoint of the test, and what that was asked. */
+/** An example as it stands there, but with servers of the test in it, and what its token endpoints were asked. */
 async function running(t: TestContext, name: string, answering: Answering) {
-  const home = folder(t, { 'client-secret': 'hidden', 'client-secret-at-target': 'hidden there' })
+  const issuer = await issuing(t)
   const endpoint = await tokenEndpoint(t, answering)
   const target = await echo(t)
-  const exchanges = listIn(name)
-    .filter(({ use }) => use === 'credential/token-exchange')
-    .map((entry) => ({ ...entry, with: moved(entry, endpoint.origin, home) }))
-  const { main } = await gatewayOf(t, target.origin, [bearers, ...exchanges])
-  const answer = await asking(main, bearer('mine'))
+  const home = folder(t, { 'client-secret': 'hidden', 'client-secret-at-target': 'hidden there' })
+  const places: Readonly<Record<string, Written>> = {
+    'listen/http': { address: '127.0.0.1:0' },
+    'auth/oidc': issuer.provider,
+    'credential/token-exchange': { allowPrivateIP: true },
+    'forward/http': { target: `${target.origin}/mcp` },
+  }
+  const list = listIn(name).map((entry) =>
+    moved(entry, typeof entry.use === 'string' ? places[entry.use] : undefined, endpoint.origin),
+  )
+  const { log, scrubber } = recordedLog()
+  const { addresses } = await serving(t, list, { folder: home, log, scrubber })
+  const subject = await issuer.jwt()
+  const answer = await asking(addresses.main ?? '', { path: '/mcp', ...bearer(subject) })
   const asked = endpoint.asked.map(({ path, form, headers }) => {
     const basic = headers.authorization?.replace('Basic ', '')
+    const fields = [...form].map(([field, value]) => [field, value === subject ? 'mine' : value])
     return {
       path,
-      form: Object.fromEntries(form),
+      form: Object.fromEntries(fields),
       client: basic === undefined ? undefined : Buffer.from(basic, 'base64').toString(),
     }
   })
   return { answer, asked, sent: target.seen.map(({ authorization }) => authorization) }
 }
 
-function moved({ with: options }: Entry, origin: string, home: string): Readonly<Record<string, unknown>> {
-  const written: Readonly<Record<string, unknown>> = { ...Object(options) }
-  const { url, clientSecretFile: file } = written
+type Written = Readonly<Record<string, unknown>>
+
+function moved(entry: Entry, changed: Written | undefined, origin: string): Entry {
+  if (changed === undefined) return entry
+  const written: Written = { ...Object(entry.with), ...changed }
+  const { url } = written
   return {
-    ...written,
-    url: origin + new URL(typeof url === 'string' ? url : '').pathname,
-    allowPrivateIP: true,
-    ...(typeof file === 'string' && { clientSecretFile: join(home, file) }),
+    ...entry,
+    with: typeof url === 'string' ? { ...written, url: origin + new URL(url).pathname } : written,
   }
 }
 
@@ -172,11 +184,10 @@ test('a grant that the second server refuses does not go to the target', async (
 })
 
 test('a list that ends with the first of the two stops the boot', async (t) => {
-  const endpoint = await tokenEndpoint(t, idJag)
-  const exchanges = listIn('id-jag.yaml').filter(({ use }) => use === 'credential/token-exchange')
   const home = folder(t, { 'client-secret': 'hidden' })
-  const [first] = exchanges.map((entry) => ({ ...entry, with: moved(entry, endpoint.origin, home) }))
+  const [first] = listIn('id-jag.yaml').filter(({ id }) => id === 'id-jag')
   assert.ok(first !== undefined)
 
-  await assert.rejects(gatewayOf(t, 'http://127.0.0.1:9', [bearers, first]), { name: 'ConfigError' })
+  const list = [bearers, first, { use: 'forward/http', with: { target: 'http://127.0.0.1:9' } }]
+  await assert.rejects(serving(t, list, { folder: home }), { name: 'ConfigError' })
 })
