@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync } from 'node:fs'
+import type { IncomingHttpHeaders } from 'node:http'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { eventually } from '../kit/captured-log.js'
+import { folder } from '../kit/folder.js'
+import { listening } from '../kit/listening.js'
+import { realIssuer } from '../kit/oidc-provider.js'
+
+const root = join(import.meta.dirname, '../..')
+
+/** An example as a person runs it, with `sallyport` in the path. */
+async function example(
+  t: TestContext,
+  name: string,
+  environment: Readonly<Record<string, string>>,
+  flags: readonly string[] = [],
+): Promise<string> {
+  const tsx = import.meta.resolve('tsx')
+  const bin = folder(t, {
+    sallyport: `#!/bin/sh\nexec '${process.execPath}' -C source --import '${tsx}' '${root}/cli/bin.ts' "$@"\n`,
+  })
+  chmodSync(join(bin, 'sallyport'), 0o755)
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn(join(root, 'examples/proxy', name), flags, {
+    env: { PATH: `${bin}:${PATH}`, HOME, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const exited = once(child, 'close')
+  t.after(async () => {
+    child.kill('SIGTERM')
+    await exited
+  })
+  return readyAt(child)
+}
+
+async function readyAt(child: ChildProcess): Promise<string> {
+  const output = { stdout: '', stderr: '' }
+  child.stdout?.on('data', (chunk) => {
+    output.stdout += String(chunk)
+  })
+  child.stderr?.on('data', (chunk) => {
+    output.stderr += String(chunk)
+  })
+  return eventually(() => {
+    assert.equal(child.exitCode, null, output.stderr)
+    return /listening on (http:\S+)/.exec(output.stdout)?.[1]
+  })
+}
+
+/** A target that tells what reached it. */
+const echo = (t: TestContext): Promise<string> =>
+  listening(t, ({ headers }, response) => void response.end(JSON.stringify(headers)))
+
+async function reaching(url: string, authorization?: string): Promise<IncomingHttpHeaders | number> {
+  const response = await fetch(url, { headers: authorization === undefined ? {} : { authorization } })
+  return response.ok ? ((await response.json()) as IncomingHttpHeaders) : response.status
+}
+
+const authorizationIn = (reached: IncomingHttpHeaders | number): string | undefined =>
+  typeof reached === 'number' ? assert.fail(`status ${reached}`) : reached.authorization
+
+test('1: what comes in goes out', async (t) => {
+  const url = await example(t, '1-open.sh', { TARGET: await echo(t) })
+
+  assert.equal(authorizationIn(await reaching(url)), undefined)
+  assert.equal(authorizationIn(await reaching(url, 'Bearer of-the-caller')), 'Bearer of-the-caller')
+})
+
+test('2: the target gets the credential of the file, whoever calls', async (t) => {
+  const token = join(folder(t, { token: 'of-the-proxy' }), 'token')
+  const url = await example(t, '2-outgoing.sh', { TARGET: await echo(t), TOKEN_FILE: token })
+
+  assert.equal(authorizationIn(await reaching(url)), 'Bearer of-the-proxy')
+  assert.equal(authorizationIn(await reaching(url, 'Bearer of-the-caller')), 'Bearer of-the-proxy')
+})
+
+for (const [name, expected] of [
+  ['3-incoming.sh', undefined],
+  ['4-both.sh', 'Bearer of-the-proxy'],
+] as const) {
+  test(`${name}: a caller needs a token, and the target never sees it`, async (t) => {
+    const issuer = await realIssuer(t)
+    const environment = {
+      TARGET: await echo(t),
+      TOKEN_FILE: join(folder(t, { token: 'of-the-proxy' }), 'token'),
+      ISSUER: issuer.url,
+      AUDIENCE: issuer.audience,
+    }
+    const url = await example(t, name, environment, ['--oidc-allow-private-ip'])
+
+    assert.equal(await reaching(url), 401)
+    assert.equal(await reaching(url, 'Bearer of-the-caller'), 401)
+    assert.equal(authorizationIn(await reaching(url, `Bearer ${await issuer.token()}`)), expected)
+  })
+}
