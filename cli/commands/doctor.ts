@@ -1,11 +1,11 @@
 import type { List } from 'sallyport'
 import { proxy } from 'sallyport/presets/proxy'
-import { type Paint, painter } from '../colour.js'
+import { painter } from '../colour.js'
 import { planOf } from '../config/all-problems.js'
 import { readList } from '../config/listed-settings.js'
 import type { Outcome } from '../config/outcome.js'
 import { examine } from '../doctor/examine.js'
-import type { Finding } from '../doctor/finding.js'
+import { told } from '../findings/told.js'
 import { doctorGroup } from '../options/doctor.js'
 import type { Invocation } from '../options/option.js'
 import { valuesOf } from '../options/values.js'
@@ -27,8 +27,7 @@ export async function doctor(invocation: Invocation): Promise<number> {
   const folder = 'folder' in outcome ? outcome.folder : process.cwd()
   const findings = await examine(checked.plan, folder)
   const paint = painter(process.stdout, process.env)
-  const text = json ? JSON.stringify(findings, undefined, 2) : told(findings, paint)
-  process.stdout.write(`${text}\n`)
+  process.stdout.write(`${told(findings, json, paint)}\n`)
   return findings.some(({ state }) => state === 'wrong') ? exitCode.failed : exitCode.asked
 }
 
@@ -39,16 +38,4 @@ function proxyList(invocation: Invocation): Outcome<List> {
   return 'problems' in outcome
     ? { problems: outcome.problems }
     : { ...outcome, settings: proxy(outcome.settings) }
-}
-
-function told(findings: readonly Finding[], paint: Paint): string {
-  if (findings.length === 0) return 'nothing outside is needed'
-  const width = Math.max(...findings.map(({ about }) => about.length))
-  return findings
-    .map(({ about, check, state, detail, advice }) => {
-      const what = `${state.padEnd(7)} ${about.padEnd(width)}  ${check}: ${detail}`
-      const line = `${what}${advice === undefined ? '' : `; ${advice}`}`
-      return state === 'wrong' ? paint('red', line) : line
-    })
-    .join('\n')
 }

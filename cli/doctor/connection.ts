@@ -2,8 +2,8 @@ import { lookup } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { isPublicAddress } from 'sallyport'
-import type { Chart } from './finding.js'
-import { messageOf } from './finding.js'
+import type { Chart } from '../findings/chart.js'
+import { messageOf } from '../findings/chart.js'
 import { examineTls, hostOf, portOf } from './tls.js'
 
 export interface Way {

@@ -1,6 +1,6 @@
 import type { Fetch } from 'sallyport'
 import { isMapping } from '../config/path.js'
-import { messageOf } from './finding.js'
+import { messageOf } from '../findings/chart.js'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 

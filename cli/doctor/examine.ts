@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { Authenticator, isPlannedScope, type PlannedEntry, type PlannedScope } from 'sallyport'
 import { isMapping } from '../config/path.js'
+import { Chart, type Finding } from '../findings/chart.js'
 import { examineConnection } from './connection.js'
-import { Chart, type Finding } from './finding.js'
 import { examineProvider, providerIn } from './provider.js'
 import { examineResource, examineTarget } from './target.js'
 

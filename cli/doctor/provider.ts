@@ -1,8 +1,8 @@
 import { basicAuthorization, createFetcher, type Fetch, insecureHttpAllowed, secretFrom } from 'sallyport'
 import { z } from 'zod'
+import { Chart, messageOf } from '../findings/chart.js'
 import { examineConnection } from './connection.js'
 import { type Answer, askFor, openIdFirst, textIn } from './documents.js'
-import { Chart, messageOf } from './finding.js'
 
 /** The options by which providers are reached, whichever plugin has them. */
 const reachable = z.object({

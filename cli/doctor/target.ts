@@ -1,7 +1,7 @@
 import { type IncomingHttpHeaders, request as plainRequest } from 'node:http'
 import { request as secureRequest } from 'node:https'
+import { Chart, messageOf } from '../findings/chart.js'
 import { examineConnection } from './connection.js'
-import { Chart, messageOf } from './finding.js'
 import { walk } from './walk.js'
 
 interface Reply {

@@ -1,6 +1,6 @@
 import { connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls'
-import type { Chart } from './finding.js'
-import { messageOf } from './finding.js'
+import type { Chart } from '../findings/chart.js'
+import { messageOf } from '../findings/chart.js'
 
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
 

@@ -1,6 +1,6 @@
 import { createFetcher, type Fetch, insecureHttpAllowed } from 'sallyport'
+import type { Chart } from '../findings/chart.js'
 import { askFor, type JsonObject, mcpOrder, textIn } from './documents.js'
-import type { Chart } from './finding.js'
 
 /** From a 401 to the metadata of the resource and on to its authorization server, as an MCP client goes. */
 export async function walk(chart: Chart, resource: string, challenge: string | undefined): Promise<void> {

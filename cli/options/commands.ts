@@ -2,6 +2,7 @@ import { checkGroups } from './check.js'
 import { doctorGroups } from './doctor.js'
 import { explainGroups } from './explain.js'
 import type { Command, OptionGroup } from './option.js'
+import { newPluginGroups, verifyGroups } from './plugin.js'
 import { pluginsGroups, schemaGroups } from './plugins.js'
 import { proxyGroups } from './proxy.js'
 import { quickstartGroups } from './quickstart.js'
@@ -9,6 +10,7 @@ import { registryGroups } from './registry.js'
 import { runGroups } from './run.js'
 import { secretsGroups } from './secrets.js'
 import { sharedGroup } from './shared.js'
+import { stdioGroups } from './stdio.js'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 
@@ -46,6 +48,26 @@ export const commands: readonly Command[] = [
       'sallyport proxy github --target-uri https://mcp.example.com/mcp --oidc-issuer https://idp.example.com --oidc-audience mcp',
     ],
     run: async () => (await import('../commands/proxy.js')).proxy,
+  },
+  {
+    name: 'proxy stdio',
+    summary: 'Be an MCP server on standard input and output, whose other end is a remote one',
+    description:
+      'For clients that can only start a command. Every message goes to the target and back as it is, with the credential that the flags give. Nothing but the protocol is written to standard output.',
+    positionals: [
+      {
+        name: 'SERVER_NAME',
+        help: 'a name for the server, shown in logs',
+        required: true,
+        reserved: ['stdio', 'tunnel'],
+      },
+    ],
+    groups: stdioGroups,
+    examples: [
+      'sallyport proxy stdio github --target-uri https://mcp.example.com/mcp --remote-auth',
+      'sallyport proxy stdio github --target-uri https://mcp.example.com/mcp --print-client-config',
+    ],
+    run: async () => (await import('../commands/stdio.js')).stdio,
   },
   {
     name: 'run',
@@ -115,6 +137,31 @@ export const commands: readonly Command[] = [
       'sallyport plugins --config gateway.yaml --json',
     ],
     run: async () => (await import('../commands/plugins.js')).plugins,
+  },
+  {
+    name: 'plugin new',
+    summary: 'Write a plugin that works, with its test, into a folder of its own',
+    description:
+      'Writes a plugin in TypeScript with its test, its package.json and a README into a new folder below this one.',
+    positionals: [
+      { name: 'NAME', help: 'the name of the plugin, its folder and its package', required: true },
+    ],
+    groups: newPluginGroups,
+    examples: ['sallyport plugin new my-guard', 'sallyport plugin new api-keys --kind authenticator'],
+    run: async () => (await import('../commands/plugin-new.js')).pluginNew,
+  },
+  {
+    name: 'plugin verify',
+    summary: 'Hold a plugin against its contract',
+    description:
+      'Loads a plugin, looks at its options, sets it up and stops it twice, asks it what it must be able to answer, and looks for what it leaves open and for secrets in the log. The exit code is 1 when something is wrong. TypeScript runs where Node runs it, from 22.18 on; build it elsewhere.',
+    positionals: [{ name: 'PATH', help: 'the file of the plugin, or its folder', required: true }],
+    groups: verifyGroups,
+    examples: [
+      'sallyport plugin verify ./my-guard',
+      'sallyport plugin verify ./my-guard/dist/index.js --with options.yaml',
+    ],
+    run: async () => (await import('../commands/plugin-verify.js')).pluginVerify,
   },
   {
     name: 'schema',

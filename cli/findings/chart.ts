@@ -21,11 +21,17 @@ export class Chart {
   }
 
   warning(check: string, code: string, detail: string, advice: string): void {
-    this.findings.push({ about: this.about, check, state: 'warning', code, detail, advice })
+    this.add({ about: this.about, check, state: 'warning', code, detail, advice })
   }
 
   wrong(check: string, code: string, detail: string, advice: string): void {
-    this.findings.push({ about: this.about, check, state: 'wrong', code, detail, advice })
+    this.add({ about: this.about, check, state: 'wrong', code, detail, advice })
+  }
+
+  /** What is found again and again is told once. */
+  private add(finding: Finding): void {
+    const known = this.findings.some(({ check, code }) => check === finding.check && code === finding.code)
+    if (!known) this.findings.push(finding)
   }
 }
 

@@ -1,0 +1,50 @@
+import { readFile, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { Loader } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import { painter } from '../colour.js'
+import { readDocument } from '../config/document.js'
+import { isMapping } from '../config/path.js'
+import { Chart } from '../findings/chart.js'
+import { told } from '../findings/told.js'
+import type { Invocation } from '../options/option.js'
+import { verifyGroups } from '../options/plugin.js'
+import { valuesOf } from '../options/values.js'
+import { exitCode, tell } from '../terminal.js'
+import { verifyPlugin } from '../verify/verify.js'
+
+/** Holds a plugin against its contract, and says what to do about what it does not keep. */
+export async function pluginVerify({ given, positionals: [path = ''] }: Invocation): Promise<number> {
+  const { json, with: optionsFile } = valuesOf(verifyGroups, given)
+  const read = optionsFile === undefined ? undefined : await readDocument(optionsFile, process.env)
+  if (read !== undefined && read.problems.length > 0) return tell(read.problems)
+
+  const chart = new Chart(path)
+  const file = await entryOf(resolve(path))
+  const loaded = await new Loader(catalogue, dirname(file)).load(file)
+  if ('problem' in loaded) {
+    const advice = 'see `sallyport plugin new` for one that works'
+    chart.wrong('shape', 'NOT_LOADED', loaded.problem.message, advice)
+  } else {
+    const value = read?.document?.value
+    await verifyPlugin(chart, loaded.plugin, isMapping(value) ? value : undefined, dirname(file))
+  }
+  process.stdout.write(`${told(chart.findings, json, painter(process.stdout, process.env))}\n`)
+  const bad = chart.findings.some(({ state }) => state === 'wrong')
+  // A timer that the plugin forgot must not keep the process here.
+  process.exit(bad ? exitCode.failed : exitCode.asked)
+}
+
+/** Of a folder, the file that its package.json exports. */
+async function entryOf(path: string): Promise<string> {
+  const folder = await stat(path).then(
+    (facts) => facts.isDirectory(),
+    () => false,
+  )
+  if (!folder) return path
+  const manifest: unknown = JSON.parse(await readFile(join(path, 'package.json'), 'utf8').catch(() => '{}'))
+  const { exports: exported, main } = isMapping(manifest) ? manifest : {}
+  const root = isMapping(exported) ? exported['.'] : exported
+  const entry = isMapping(root) ? root['default'] : root
+  return join(path, typeof entry === 'string' ? entry : typeof main === 'string' ? main : 'index.js')
+}

@@ -1,0 +1,84 @@
+import { createRequire } from 'node:module'
+import { type PluginKind, sources } from './sources.js'
+import { tests } from './tests.js'
+
+interface Manifest {
+  readonly version: string
+  readonly engines: Readonly<Record<string, string>>
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly devDependencies: Readonly<Record<string, string>>
+}
+
+/** The files of a new plugin, by their names. */
+export function pluginFiles(name: string, kind: PluginKind): Readonly<Record<string, string>> {
+  const own: Manifest = createRequire(import.meta.url)('sallyport/package.json')
+  return {
+    'package.json': json(manifestOf(name, kind, own)),
+    'tsconfig.json': json(compiler),
+    'index.ts': sources[kind].replaceAll('NAME', name),
+    'index.test.ts': tests[kind],
+    'README.md': readme(name),
+    '.gitignore': 'node_modules/\ndist/\n',
+  }
+}
+
+function manifestOf(name: string, kind: PluginKind, own: Manifest): object {
+  const { version, engines, dependencies, devDependencies } = own
+  const sallyport = `^${version}`
+  const tools = ['@types/node', 'tsx', 'typescript'].map((tool) => [tool, devDependencies[tool]])
+  return {
+    name,
+    version: '0.1.0',
+    description: `A plugin for Sallyport: ${kind}.`,
+    keywords: ['sallyport-plugin'],
+    type: 'module',
+    engines,
+    exports: './dist/index.js',
+    files: ['dist'],
+    scripts: {
+      build: 'tsc',
+      test: 'node --import tsx --test index.test.ts',
+      verify: 'npm run build && sallyport plugin verify .',
+      prepack: 'npm run build',
+    },
+    peerDependencies: { sallyport },
+    ...(sources[kind].includes("'zod'") && { dependencies: { zod: dependencies['zod'] } }),
+    devDependencies: { ...Object.fromEntries(tools), sallyport },
+  }
+}
+
+const compiler = {
+  compilerOptions: {
+    target: 'es2023',
+    module: 'nodenext',
+    types: ['node'],
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: true,
+    declaration: true,
+    rootDir: '.',
+    outDir: 'dist',
+  },
+  include: ['index.ts'],
+}
+
+const readme = (name: string): string => `# ${name}
+
+A plugin for Sallyport.
+
+\`\`\`sh
+npm install
+npm test          # its own test
+npm run verify    # builds it, and holds it against its contract
+\`\`\`
+
+Name it in a list of \`sallyport run\`, or under \`plugins\` in the registry's file: by its folder's
+\`./dist/index.js\` while you work on it, by its package name once it is installed beside the file.
+
+\`\`\`yaml
+plugins:
+  - use: ${name}
+\`\`\`
+`
+
+const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`

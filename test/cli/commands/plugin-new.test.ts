@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
+import { pluginKinds } from '#cli/options/plugin.js'
+import { folder } from '../../kit/folder.js'
+import { program } from '../../kit/program.js'
+
+const root = join(import.meta.dirname, '../../..')
+const run = promisify(execFile)
+
+/** A folder in which this package is installed, with what a new plugin asks for. */
+function workplace(t: TestContext): string {
+  const home = folder(t, {})
+  mkdirSync(join(home, 'node_modules/@types'), { recursive: true })
+  for (const name of ['tsx', 'typescript', 'zod', '@types/node'])
+    symlinkSync(join(root, 'node_modules', name), join(home, 'node_modules', name))
+  symlinkSync(root, join(home, 'node_modules/sallyport'))
+  return home
+}
+
+async function written(t: TestContext, home: string, kind: string): Promise<string> {
+  const making = program(t, ['plugin', 'new', `my-${kind}`, '--kind', kind], { cwd: home })
+  assert.equal(await making.ended(), 0, making.output.stderr)
+  return join(home, `my-${kind}`)
+}
+
+test('a new plugin of each kind passes its own test, the compiler and its contract as it was written', async (t) => {
+  const home = workplace(t)
+  const places = await Promise.all(pluginKinds.map((kind) => written(t, home, kind)))
+
+  const compilerOptions = {
+    ...JSON.parse(readFileSync(join(places[0] ?? '', 'tsconfig.json'), 'utf8')).compilerOptions,
+    // What is installed here is not built: its sources stand for it.
+    customConditions: ['source'],
+    lib: ['es2023', 'es2024.string'],
+    noEmit: true,
+    rootDir: '/',
+  }
+  const include = ['my-*/*.ts', join(root, 'test/kit/*.d.ts')]
+  writeFileSync(join(home, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }))
+  const node = ['-C', 'source', '--import', import.meta.resolve('tsx')]
+  const { PATH = '', HOME = '' } = process.env
+  // The runner above would take the runner below for a part of its own.
+  const env = { PATH, HOME }
+  await Promise.all([
+    run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', home]).catch(
+      (error: unknown) => assert.fail(String(Object(error).stdout)),
+    ),
+    run(process.execPath, [...node, '--test', ...places.map((place) => join(place, 'index.test.ts'))], {
+      cwd: home,
+      env,
+    }).catch((error: unknown) => assert.fail(String(Object(error).stdout))),
+    ...places.map(async (place) => {
+      const verifying = program(t, ['plugin', 'verify', join(place, 'index.ts')])
+      assert.equal(await verifying.ended(), 0, verifying.output.stdout + verifying.output.stderr)
+      assert.doesNotMatch(verifying.output.stdout, /^(?:wrong|warning)/m)
+      assert.match(verifying.output.stdout, /contract: it keeps that of/)
+    }),
+  ])
+})
+
+test('a new plugin can be found, and is made for the kernel that wrote it', async (t) => {
+  const place = await written(t, folder(t, {}), 'guard')
+  const { keywords, peerDependencies, exports } = JSON.parse(
+    readFileSync(join(place, 'package.json'), 'utf8'),
+  )
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  assert.deepEqual(keywords, ['sallyport-plugin'])
+  assert.deepEqual(peerDependencies, { sallyport: `^${version}` })
+  assert.equal(exports, './dist/index.js')
+})
+
+test('a folder that is there already, and a name that no package may have, are left alone', async (t) => {
+  const home = folder(t, { 'mine/note': 'keep' })
+  for (const name of ['mine', '../elsewhere', 'Mine']) {
+    const making = program(t, ['plugin', 'new', name], { cwd: home })
+    assert.equal(await making.ended(), 2, name)
+  }
+  assert.equal(readFileSync(join(home, 'mine/note'), 'utf8'), 'keep')
+})
