@@ -89,6 +89,21 @@ test('the exchange stands behind the token that it takes, and every setting reac
   })
 })
 
+test('a login is enough of a subject, and stands before the exchange', () => {
+  const login = { remoteAuth: true, remoteAuthIssuer: 'https://login.example' }
+  assert.deepEqual(complaints({ ...login, ...url }), [])
+  const settings = ProxySettings.parse({
+    ...target,
+    ...login,
+    ...url,
+    tokenExchangeSubjectTokenType: 'id_token',
+  })
+  const names = proxy(settings).flatMap((item) => (isScope(item) ? [] : [item.use]))
+
+  const place = names.indexOf('credential/oauth')
+  assert.ok(place >= 0 && place < names.indexOf('credential/token-exchange'))
+})
+
 /** The program with an issuer of callers, a token endpoint and a target. */
 async function started(
   t: TestContext,
