@@ -114,7 +114,9 @@ class OAuthCredential implements Credential {
       if (trail.loggedIn) return false
       if (token !== undefined && keeper.mayRefresh && !trail.refreshed) {
         trail.refreshed = true
+        const { logins } = keeper
         await keeper.replace(token, challenge)
+        trail.loggedIn = keeper.logins > logins
         return true
       }
       trail.loggedIn = true
@@ -125,7 +127,7 @@ class OAuthCredential implements Credential {
 
   private async waited(request: FastifyRequest) {
     const held = await this.keeper.fresh()
-    this.note(request, held?.accessToken)
+    this.note(request, held.accessToken)
     return held
   }
 

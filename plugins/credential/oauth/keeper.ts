@@ -1,6 +1,8 @@
 import { type HealthState, type Held, type Log, type Scrubber, UpstreamError } from 'sallyport'
 import type { Challenge } from './challenge.js'
+import { Holding } from './holding.js'
 import type { Login } from './login.js'
+import { lateLogin, looping, unavailable } from './login-failures.js'
 import type { OAuthOptions } from './options.js'
 import type { Session, SessionShelf } from './session.js'
 import type { TokenEndpoint } from './token-endpoint.js'
@@ -14,11 +16,7 @@ interface Surroundings {
   readonly scrubber: Scrubber
 }
 
-// How long before its end a token is renewed at the latest, and how long before it requests wait for that.
-const AHEAD = 60_000
-const TOO_LATE = 5_000
 const REST_AFTER_FAILURE = 3_000
-const LONGEST_PAUSE = 60_000
 // More logins than this in so little time are no person's doing.
 const LOOP_LOGINS = 12
 const LOOP_WINDOW = 300_000
@@ -28,31 +26,35 @@ const ENDED = new Set(['OAUTH_INVALID_GRANT', 'OAUTH_INVALID_CLIENT', 'OAUTH_UNA
 
 /** The login as this process has it: given out while it is good, renewed before it ends, and begun anew when lost. */
 export class Keeper {
-  private session: Session | undefined
-  private held: Held | undefined
-  private goodUntil = 0
+  private readonly holding: Holding
   private flight: Promise<void> | undefined
   private timer: NodeJS.Timeout | undefined
   private failures = 0
   private trouble: { readonly error: unknown; readonly until: number } | undefined
-  private forgetNewer: readonly (() => void)[] = []
-  private forgetOlder: readonly (() => void)[] = []
   private begun: number[] = []
+  private count = 0
   private readonly ending = new AbortController()
 
-  constructor(private readonly surroundings: Surroundings) {}
+  constructor(private readonly surroundings: Surroundings) {
+    this.holding = new Holding(surroundings.scrubber)
+  }
 
   /** The credential, when it is at hand and good for a while. */
   get current(): Held | undefined {
-    return Date.now() < this.goodUntil ? this.held : undefined
+    return this.holding.good
   }
 
   get hasSession(): boolean {
-    return this.session !== undefined
+    return this.holding.session !== undefined
+  }
+
+  /** How many logins there were, for whoever wants to know whether there was another. */
+  get logins(): number {
+    return this.count
   }
 
   get mayRefresh(): boolean {
-    return this.session?.tokens.refreshToken !== undefined
+    return this.holding.session?.tokens.refreshToken !== undefined
   }
 
   health(): HealthState {
@@ -68,9 +70,17 @@ export class Keeper {
   }
 
   /** The credential, after whatever it takes to have one. */
-  async fresh(): Promise<Held | undefined> {
-    if (this.current === undefined) await this.together(() => this.renewed(undefined, undefined))
-    return this.held
+  async fresh(): Promise<Held> {
+    // Twice: what was under way already may have ended with nothing that can be used.
+    for (const _ of [1, 2]) {
+      if (this.current === undefined) await this.together(() => this.renewed(undefined, undefined))
+      const { last } = this.holding
+      if (last !== undefined) return last
+    }
+    throw new UpstreamError('LOGIN_NEEDED', 'there is no login to the target', {
+      statusCode: 503,
+      retryAfter: 5,
+    })
   }
 
   /** A credential other than this refused token: refreshed, or by a new login. */
@@ -117,7 +127,7 @@ export class Keeper {
   private renewed(refused: string | undefined, challenge: Challenge | undefined): Promise<void> {
     return this.surroundings.shelf.locked(async () => {
       if (await this.overtaken(refused)) return
-      const { session } = this
+      const { session } = this.holding
       if (session?.tokens.refreshToken !== undefined && (await this.refresh(session, refused))) return
       await this.logIn(challenge)
     })
@@ -127,12 +137,18 @@ export class Keeper {
   private async overtaken(refused: string | undefined): Promise<boolean> {
     const kept = await this.surroundings.shelf.read()
     if (kept === undefined) return false
-    const known = this.session?.tokens.accessToken
-    const isNew = kept.tokens.accessToken !== known
+    const isNew = this.isNewer(kept)
     if (isNew) this.adopt(kept)
     return (
       kept.tokens.accessToken !== refused && this.current !== undefined && (isNew || refused !== undefined)
     )
+  }
+
+  /** By time, since one that could not be kept is still newer than what was. */
+  private isNewer({ obtainedAt, tokens }: Session): boolean {
+    const { session } = this.holding
+    if (session === undefined) return true
+    return tokens.accessToken !== session.tokens.accessToken && obtainedAt >= session.obtainedAt
   }
 
   /** `false` when only a login helps. Any other failure leaves everything as it was. */
@@ -155,9 +171,8 @@ export class Keeper {
         return false
       }
       log.warn({ err: error }, 'the token could not be refreshed; the one before is used while it lasts')
-      const { expiresAt = Number.POSITIVE_INFINITY } = session.tokens
-      if (refused !== undefined || Date.now() >= expiresAt) throw unavailable(error)
-      this.goodUntil = Math.min(expiresAt, Date.now() + REST_AFTER_FAILURE)
+      if (refused !== undefined || this.holding.last === undefined) throw unavailable(error)
+      this.holding.bear(REST_AFTER_FAILURE)
       return true
     }
   }
@@ -171,8 +186,9 @@ export class Keeper {
     const limit = AbortSignal.timeout(options.timeout)
     const signal = AbortSignal.any([limit, this.ending.signal])
     try {
-      await this.keep(await login.run({ challenge, previous: this.session }, signal))
-      log.info({ issuer: this.session?.server.issuer }, 'signed in to the target')
+      await this.keep(await login.run({ challenge, previous: this.holding.session }, signal))
+      this.count++
+      log.info({ issuer: this.holding.session?.server.issuer }, 'signed in to the target')
     } catch (error) {
       const failure = limit.aborted ? lateLogin(options.timeout) : unavailable(error)
       if (!this.ending.signal.aborted) log.error({ err: failure }, 'signing in to the target failed')
@@ -192,79 +208,33 @@ export class Keeper {
   }
 
   private adopt(session: Session): void {
-    const { accessToken, refreshToken, idToken, expiresAt } = session.tokens
-    this.learn([accessToken, refreshToken, idToken])
-    this.session = session
-    this.held = {
-      header: 'authorization',
-      value: `Bearer ${accessToken}`,
-      accessToken,
-      ...(idToken !== undefined && { idToken }),
-      ...(expiresAt !== undefined && { expiresAt: Math.floor(expiresAt / 1000) }),
-    }
-    const life = expiresAt === undefined ? Number.POSITIVE_INFINITY : expiresAt - session.obtainedAt
-    this.goodUntil = (expiresAt ?? Number.POSITIVE_INFINITY) - Math.min(TOO_LATE, life / 4)
+    this.holding.take(session)
     this.failures = 0
     this.schedule()
-  }
-
-  /** The tokens before these may still be in flight, those before them are not. */
-  private learn(tokens: readonly (string | undefined)[]): void {
-    const { scrubber } = this.surroundings
-    for (const forget of this.forgetOlder) forget()
-    this.forgetOlder = this.forgetNewer
-    this.forgetNewer = tokens.filter((token) => token !== undefined).map((token) => scrubber.add(token))
   }
 
   /** Renews while nobody waits, as long as that needs no person. */
   private schedule(): void {
     clearTimeout(this.timer)
-    const { session } = this
-    if (session?.tokens.expiresAt === undefined || session.tokens.refreshToken === undefined) return
-    const { expiresAt } = session.tokens
-    const life = expiresAt - session.obtainedAt
-    // Not all processes at once: most find that another has done it.
-    const due = expiresAt - Math.min(AHEAD, life / 2) * (0.9 + Math.random() / 5) - Date.now()
-    const pause = this.failures === 0 ? due : Math.min(1000 * 2 ** this.failures, LONGEST_PAUSE)
-    this.timer = setTimeout(() => void this.ahead(session), Math.min(Math.max(pause, 0), 2 ** 31 - 1)).unref()
+    const { session } = this.holding
+    const pause = this.holding.pause(this.failures)
+    if (session?.tokens.refreshToken === undefined || pause === undefined) return
+    this.timer = setTimeout(() => void this.ahead(session), pause).unref()
   }
 
   private async ahead(session: Session): Promise<void> {
-    if (this.flight !== undefined || this.session !== session) return
+    if (this.flight !== undefined || this.holding.session !== session) return
     const { shelf } = this.surroundings
     await this.together(() =>
       shelf.locked(async () => {
         const kept = await shelf.read()
-        if (kept !== undefined && kept.tokens.accessToken !== session.tokens.accessToken) this.adopt(kept)
+        if (kept !== undefined && this.isNewer(kept)) this.adopt(kept)
         else await this.refresh(session, undefined)
       }),
     ).catch(() => {})
-    if (this.session === session) {
+    if (this.holding.session === session) {
       this.failures++
       this.schedule()
     }
   }
-}
-
-const lateLogin = (timeout: number): UpstreamError =>
-  new UpstreamError('LOGIN_TIMEOUT', `nobody signed in to the target within ${timeout / 1000} s`, {
-    statusCode: 503,
-    retryAfter: 5,
-  })
-
-const looping = (): UpstreamError =>
-  new UpstreamError('LOGIN_LOOP', 'the target accepts the tokens of none of many new logins', {
-    statusCode: 503,
-    retryAfter: 60,
-  })
-
-/** What only failed on the way may work the next time. Who was not reached is for the log. */
-function unavailable(cause: unknown): unknown {
-  if (!(cause instanceof UpstreamError) || !cause.code.startsWith('EGRESS_')) return cause
-  const detail = { statusCode: 503, retryAfter: 5, cause } as const
-  return new UpstreamError(
-    'LOGIN_UNAVAILABLE',
-    'who gives credentials for the target was not reached',
-    detail,
-  )
 }
