@@ -4,61 +4,85 @@ import { createRequire } from 'node:module'
 import { createLog, serve } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { ProxySettings, proxy } from 'sallyport/presets/proxy'
+import { type Installed, installed } from './installed.js'
+import { sdkServer } from './sdk-server/http.js'
 
 // The official suite's server scenarios, direct and through the proxy: what holds direct holds through it.
-// `npm run conformance [-- URL]`; without a URL the reference server is started. The suite needs Node 22.
-const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12'
+// `npm run conformance [-- URL]`; without a URL the reference server is asked, and one on the newest SDK.
+const SUITE = '@modelcontextprotocol/conformance'
+const VERSION = '0.2.0-alpha.12'
 const REVISIONS = ['2025-11-25', '2026-07-28']
 const PORT = 3917
 
+// A server that listens on loopback need not look at `Host`, and the proxy does.
+const ADDED = 'dns-rebinding-protection'
+
+interface Target {
+  readonly name: string
+  readonly url: string
+  readonly close: () => unknown
+}
+
+type Scores = ReadonlyMap<string, string>
+
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
-const [given] = process.argv.slice(2)
-const bin = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
-const reference =
-  given === undefined
-    ? spawn(process.execPath, [bin, 'streamableHttp'], {
-        env: { ...process.env, PORT: String(PORT) },
-        stdio: ['ignore', 'ignore', 'pipe'],
-      })
-    : undefined
-if (reference !== undefined) {
-  await once(reference.stderr, 'data')
-  reference.stderr.resume()
+async function referenceServer(): Promise<Target> {
+  const bin = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
+  const child = spawn(process.execPath, [bin, 'streamableHttp'], {
+    env: { ...process.env, PORT: String(PORT) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  await once(child.stderr, 'data')
+  child.stderr.resume()
+  return { name: 'reference server', url: `http://localhost:${PORT}/mcp`, close: () => child.kill() }
 }
-const target = given ?? `http://localhost:${PORT}/mcp`
-const running = await serve(proxy(ProxySettings.parse({ targetUri: target })), {
-  catalogue,
-  folder: process.cwd(),
-  log: createLog({ level: 'warn' }),
-})
 
 /** How many checks passed and failed, by scenario. */
-async function scores(url: string, revision: string): Promise<Map<string, string>> {
-  const suite = spawn('npx', ['-y', SUITE, 'server', '--url', url, '--requirements', revision], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let text = ''
-  for await (const chunk of suite.stdout) text += chunk
-  const scored = [...text.matchAll(/^[✓✗] ([\w-]+): (\d+ passed, \d+ failed)/gm)]
-  const total = /^Total: (.+)$/m.exec(text)?.[1]
-  if (total === undefined) throw new Error(`the suite did not come to a total: ${text.slice(-500)}`)
+async function scores(suite: Installed, url: string, revision: string): Promise<Scores> {
+  const { stdout } = await suite.run(SUITE, ['server', '--url', url, '--requirements', revision])
+  const scored = [...stdout.matchAll(/^[✓✗] ([\w-]+): (\d+ passed, \d+ failed)/gm)]
+  const total = /^Total: (.+)$/m.exec(stdout)?.[1]
+  if (total === undefined) throw new Error(`the suite did not come to a total: ${stdout.slice(-500)}`)
   return new Map([...scored.map(([, name = '', score = '']) => [name, score] as const), ['total', total]])
 }
 
 const passed = (score: string | undefined): number => Number.parseInt(score ?? '0', 10)
 
-for (const revision of REVISIONS) {
-  const direct = await scores(target, revision)
-  const through = await scores(`${running.addresses.main}/mcp`, revision)
-  print(`${revision}: ${direct.get('total')} direct, ${through.get('total')} through the proxy`)
+/** Tells where the two differ, and whether that is all right. */
+function compared(direct: Scores, through: Scores): boolean {
+  let same = direct.size === through.size
   for (const [name, score] of direct) {
     const proxied = through.get(name)
     if (name === 'total' || proxied === score) continue
     print(`  ${name}: ${score} direct, ${proxied} through the proxy`)
-    // The proxy's own guards may pass what a server alone does not; nothing may get lost.
-    if (passed(proxied) < passed(score)) process.exitCode = 1
+    if (name !== ADDED || passed(proxied) < passed(score)) same = false
   }
+  return same
 }
-await running.stop()
-reference?.kill()
+
+async function check(suite: Installed, { name, url }: Target): Promise<boolean> {
+  const list = proxy(ProxySettings.parse({ targetUri: url }))
+  const running = await serve(list, { catalogue, folder: process.cwd(), log: createLog({ level: 'warn' }) })
+  let same = true
+  for (const revision of REVISIONS) {
+    const direct = await scores(suite, url, revision)
+    const through = await scores(suite, `${running.addresses.main}/mcp`, revision)
+    print(`${name}, ${revision}: ${direct.get('total')} direct, ${through.get('total')} through the proxy`)
+    if (!compared(direct, through)) same = false
+  }
+  await running.stop()
+  return same
+}
+
+const [given] = process.argv.slice(2)
+const targets: readonly Target[] =
+  given === undefined
+    ? [await referenceServer(), { name: 'SDK server', ...(await sdkServer()) }]
+    : [{ name: given, url: given, close: () => {} }]
+const suite = await installed([`${SUITE}@${VERSION}`])
+for (const target of targets) {
+  if (!(await check(suite, target))) process.exitCode = 1
+  await target.close()
+}
+suite.remove()
