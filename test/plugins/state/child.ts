@@ -1,0 +1,43 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import { boot, createLog, definePlugin, StateStore } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+
+// A process of its own over the same files: it writes without end, holds a lock without end, or counts under one.
+const [directory = '', task = '', counter = ''] = process.argv.slice(2)
+
+let store: StateStore | undefined
+const taking = definePlugin({
+  name: 'taking',
+  api: 1,
+  requires: [StateStore],
+  setup(gateway) {
+    const use = gateway.use(StateStore)
+    gateway.onStart(() => {
+      store = use()
+    })
+  },
+})
+const list = [{ use: 'state/files', with: { directory } }, { use: taking }]
+await boot(list, { catalogue, folder: process.cwd(), log: createLog({ level: 'silent' }) })
+if (store === undefined) throw new Error('there is no store')
+
+if (task === 'write') {
+  process.stdout.write('begun\n')
+  for (let round = 0; ; round++) await store.set('value', `${String(round % 10).repeat(20_000)}`)
+} else if (task === 'hold') {
+  await store.locked('key', async () => {
+    process.stdout.write('begun\n')
+    await setTimeout(60_000)
+  })
+} else {
+  for (let round = 0; round < 5; round++) {
+    await store.locked('key', async () => {
+      // Not atomic on purpose: only the lock keeps the others out in between.
+      const before = Number(readFileSync(counter, 'utf8'))
+      await setTimeout(Math.random() * 4)
+      writeFileSync(counter, String(before + 1))
+    })
+  }
+  process.exit(0)
+}

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import fc from 'fast-check'
+import { definePlugin, type List, StateStore } from 'sallyport'
+import { booted, recordedLog } from '../../kit/booted.js'
+import { folder } from '../../kit/folder.js'
+
+type Options = Readonly<Record<string, unknown>>
+
+/** The store of a list, with what it logs. */
+async function storing(t: TestContext, entry: List[number]) {
+  const stores: StateStore[] = []
+  const use = definePlugin({
+    name: 'taking',
+    api: 1,
+    requires: [StateStore],
+    setup(gateway) {
+      const store = gateway.use(StateStore)
+      gateway.onStart(() => void stores.push(store()))
+    },
+  })
+  const { log, lines, scrubber } = recordedLog()
+  await booted(t, [entry, { use }], { log, scrubber })
+  const [store] = stores
+  assert.ok(store)
+  return { store, lines }
+}
+
+const inFiles = (t: TestContext, directory: string, options: Options = {}) =>
+  storing(t, { use: 'state/files', with: { directory, ...options } })
+
+/** Another process over the same files, begun when it says so. */
+async function another(t: TestContext, ...argv: string[]): Promise<ChildProcess> {
+  const script = join(import.meta.dirname, 'child.ts')
+  const tsx = import.meta.resolve('tsx')
+  const child = spawn(process.execPath, ['-C', 'source', '--import', tsx, script, ...argv], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  if (argv[1] !== 'count') await once(child.stdout, 'data')
+  return child
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  const gone = once(child, 'exit')
+  child.kill('SIGKILL')
+  await gone
+}
+
+for (const kind of ['state/files', 'state/memory']) {
+  test(`${kind} gives back what it was given, under any key`, async (t) => {
+    const entry = kind === 'state/files' ? { use: kind, with: { directory: folder(t) } } : { use: kind }
+    const { store } = await storing(t, entry)
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary' }), fc.string(), async (name, value) => {
+        const key = `k/${name}`
+        await store.set(key, value)
+        assert.equal(await store.get(key), value)
+        assert.ok((await store.keys('k/')).includes(key))
+        assert.deepEqual(await store.keys('other/'), [])
+        await store.delete(key)
+        await store.delete(key)
+        assert.equal(await store.get(key), undefined)
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  test(`${kind} runs one at a time under a lock, and goes on after one that failed`, async (t) => {
+    const entry = kind === 'state/files' ? { use: kind, with: { directory: folder(t) } } : { use: kind }
+    const { store } = await storing(t, entry)
+    let inside = 0
+    const work = async () => {
+      assert.equal(++inside, 1)
+      await setTimeout(5)
+      inside--
+      return 'done'
+    }
+    const failing = store.locked('a', () => Promise.reject(new Error('no')))
+    const all = Array.from({ length: 10 }, () => store.locked('a', work))
+    await assert.rejects(failing, /no/)
+    assert.deepEqual([...new Set(await Promise.all(all))], ['done'])
+  })
+}
+
+test('only this user may read the files and their directory', {
+  skip: process.platform === 'win32',
+}, async (t) => {
+  const directory = join(folder(t), 'deep', 'state')
+  mkdirSync(directory, { recursive: true, mode: 0o755 })
+  chmodSync(directory, 0o755)
+  const { store } = await inFiles(t, directory)
+  await store.set('key', 'canary')
+  await store.locked('key', async () => {})
+
+  assert.equal(statSync(directory).mode & 0o777, 0o700)
+  const files = readdirSync(directory, { recursive: true, encoding: 'utf8' }).map((name) =>
+    join(directory, name),
+  )
+  const modes = files.filter((file) => statSync(file).isFile()).map((file) => statSync(file).mode & 0o777)
+  assert.ok(modes.length >= 2)
+  assert.deepEqual([...new Set(modes)], [0o600])
+})
+
+test('a kill at any moment leaves the old value or the new one, whole', async (t) => {
+  const directory = folder(t)
+  for (let round = 0; round < 6; round++) {
+    const child = await another(t, directory, 'write')
+    await setTimeout(Math.random() * 60)
+    await killed(child)
+    const { store, lines } = await inFiles(t, directory)
+    const value = (await store.get('value')) ?? ''
+    assert.ok(value === '' || /^(\d)\1{19999}$/.test(value), value.slice(0, 50))
+    assert.deepEqual(
+      lines.filter(({ level }) => level === 'warn'),
+      [],
+    )
+  }
+})
+
+test('a lock whose holder was killed is free at once', async (t) => {
+  const directory = folder(t)
+  const child = await another(t, directory, 'hold')
+  const { store } = await inFiles(t, directory)
+  let entered = false
+  const waiting = store.locked('key', async () => {
+    entered = true
+  })
+  await setTimeout(300)
+  assert.equal(entered, false)
+
+  const since = Date.now()
+  await killed(child)
+  await waiting
+  assert.ok(Date.now() - since < 2000)
+})
+
+test('processes that count under a lock lose nothing, also when one of them is killed', async (t) => {
+  const directory = folder(t)
+  const counter = join(folder(t), 'count')
+  writeFileSync(counter, '0')
+  const victim = await another(t, directory, 'hold')
+  const children = await Promise.all(Array.from({ length: 6 }, () => another(t, directory, 'count', counter)))
+  const ended = Promise.all(children.map((child) => once(child, 'exit')))
+  await setTimeout(500)
+  await killed(victim)
+  assert.deepEqual([...new Set((await ended).map(([code]) => code))], [0])
+  assert.equal(readFileSync(counter, 'utf8'), '30')
+  // What is left of all these locks is one file.
+  assert.equal(readdirSync(join(directory, 'locks')).length, 1)
+})
+
+test('files of another form, cut or of nobody count as absent, are said, and do no harm', async (t) => {
+  const directory = folder(t)
+  const { store } = await inFiles(t, directory)
+  await store.set('key', 'value')
+  const [name = ''] = readdirSync(directory).filter((file) => file.endsWith('.json'))
+  for (const text of [
+    '',
+    '{',
+    'null',
+    '{"format":7,"key":"key"}',
+    '{"format":1,"key":"key"}',
+    '\u0000'.repeat(99),
+  ]) {
+    writeFileSync(join(directory, name), text)
+    const { store: later, lines } = await inFiles(t, directory)
+    assert.equal(await later.get('key'), undefined)
+    assert.equal(await later.get('key'), undefined)
+    assert.equal(lines.filter(({ level }) => level === 'warn').length, 1)
+    await later.set('key', 'new')
+    assert.equal(await later.get('key'), 'new')
+  }
+})
+
+test('a file that a later version wrote with more in it is read', async (t) => {
+  const directory = folder(t)
+  const { store } = await inFiles(t, directory)
+  await store.set('key', 'value')
+  const [name = ''] = readdirSync(directory).filter((file) => file.endsWith('.json'))
+  const kept = JSON.parse(readFileSync(join(directory, name), 'utf8'))
+  writeFileSync(join(directory, name), JSON.stringify({ ...kept, more: true }))
+  assert.equal(await store.get('key'), 'value')
+})
+
+test('a directory that cannot be used stops the start and names itself', async (t) => {
+  const file = join(folder(t, { file: '' }), 'file')
+  await assert.rejects(inFiles(t, join(file, 'state')), (error: Error) => {
+    assert.match(error.message, /cannot keep state in .*ENOTDIR/)
+    return true
+  })
+})
+
+test('with a passphrase nothing of a value is in the files, and without it they do not open', async (t) => {
+  const directory = folder(t)
+  const { store } = await inFiles(t, directory, { passphrase: 'open sesame' })
+  await store.set('key', 'canary-value')
+  await store.set('other', 'canary-value')
+  const texts = readdirSync(directory)
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => ({ name, text: readFileSync(join(directory, name), 'utf8') }))
+  assert.ok(texts.every(({ text }) => !text.includes('canary')))
+
+  const again = await inFiles(t, directory, { passphrase: 'open sesame' })
+  assert.equal(await again.store.get('key'), 'canary-value')
+  for (const options of [{}, { passphrase: 'wrong' }]) {
+    const { store: closed, lines } = await inFiles(t, directory, options)
+    assert.equal(await closed.get('key'), undefined)
+    assert.equal(lines.filter(({ level }) => level === 'warn').length, 1)
+  }
+
+  // A sealed value that is put under another key does not open there.
+  const [one, two] = texts
+  assert.ok(one && two)
+  const moved = { ...JSON.parse(two.text), value: JSON.parse(one.text).value }
+  writeFileSync(join(directory, two.name), JSON.stringify(moved))
+  const swapped = await inFiles(t, directory, { passphrase: 'open sesame' })
+  assert.equal(await swapped.store.get(moved.key), undefined)
+})
