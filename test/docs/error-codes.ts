@@ -63,6 +63,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   REGISTRATION_REFUSED: log('read what the issuer says, or register a client by hand'),
   AUTHORIZATION_URL_REFUSED: log('do not sign in there: the URL is none that a browser should be sent to'),
   CALLBACK_PORT_TAKEN: log('free the port, or choose another with `--remote-auth-callback-port`'),
+  LOGIN_NEEDED: log('sign in: the URL is in the log'),
   LOGIN_LOOP: log('check scopes and audience: the target refuses even a new token'),
   LOGIN_MIXED_UP: log('start again; the answer came from another issuer than was asked'),
   LOGIN_REFUSED: log('read what the issuer says; somebody may have declined'),

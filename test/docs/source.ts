@@ -3,11 +3,11 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '../..')
 
-/** The text of every file of the program. */
+/** The text of every file of the program, but for what it writes for others. */
 export function sourceTexts(): string[] {
   return ['core', 'plugins', 'cli'].flatMap((top) =>
     readdirSync(join(root, top), { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts'))
+      .filter((file) => file.endsWith('.ts') && !file.startsWith('new-plugin/'))
       .map((file) => readFileSync(join(root, top, file), 'utf8')),
   )
 }

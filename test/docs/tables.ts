@@ -1,6 +1,7 @@
 import { type JsonSchema, jsonSchemaOf } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { commands } from '#cli/options/commands.js'
+import type { Command, Option } from '#cli/options/option.js'
 import { allowedDifferences } from '../plugins/forward/allowed-differences.js'
 import { errorCodes } from './error-codes.js'
 import { instrumentsInSource } from './source.js'
@@ -49,22 +50,35 @@ async function options(): Promise<string> {
   return parts.join('\n\n')
 }
 
+/** One foldable table for each command; one that takes what the proxy takes names that and what it adds. */
 function flags(): string {
-  const serving = commands.filter(({ name }) => ['registry', 'proxy', 'run'].includes(name))
-  return serving
-    .map(({ name, groups }) => {
-      const rows = groups
-        .filter(({ title }) => title !== 'Everywhere')
-        .flatMap(({ options: own }) => own)
-        .map((option) => [
-          `\`--${option.name}\`${option.required === true ? ' (required)' : ''}`,
-          option.default === undefined ? '' : `\`${option.default}\``,
-          option.help,
-        ])
-      return `<details><summary><code>sallyport ${name}</code></summary>\n\n${table(['flag', 'default', 'meaning'], rows)}\n\n</details>`
+  const ofProxy = commands.filter(({ name }) => name === 'proxy').flatMap(optionsOf)
+  return commands
+    .map((command) => {
+      const all = optionsOf(command)
+      const added = all.filter(
+        ({ name, help }) => !ofProxy.some((option) => option.name === name && option.help === help),
+      )
+      const extendsProxy = command.name !== 'proxy' && all.length - added.length > 5
+      const rows = (extendsProxy ? added : all).map((option) => [
+        `\`--${option.name}\`${option.required === true ? ' (required)' : ''}`,
+        option.default === undefined ? '' : `\`${option.default}\``,
+        option.help,
+      ])
+      const parts = [
+        ...(extendsProxy ? ['The flags of `sallyport proxy`.'] : []),
+        ...(rows.length === 0 ? [] : [table(['flag', 'default', 'meaning'], rows)]),
+      ]
+      if (parts.length === 0) return ''
+      const text = parts.join('\n\n')
+      return `<details><summary><code>sallyport ${command.name}</code></summary>\n\n${text}\n\n</details>`
     })
+    .filter((text) => text !== '')
     .join('\n\n')
 }
+
+const optionsOf = ({ groups }: Command): readonly Option[] =>
+  groups.filter(({ title }) => title !== 'Everywhere').flatMap(({ options: own }) => own)
 
 function differences(): string {
   const rows = allowedDifferences.map(({ side, headers, what, why }) => [
