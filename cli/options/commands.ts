@@ -14,6 +14,8 @@ import { stdioGroups } from './stdio.js'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 
+const authGroups = [sharedGroup] as const satisfies readonly OptionGroup[]
+
 const completionGroups = [sharedGroup] as const satisfies readonly OptionGroup[]
 
 /** Everything that `sallyport` can be told to do. */
@@ -32,7 +34,7 @@ export const commands: readonly Command[] = [
     name: 'proxy',
     summary: 'Stand in front of one MCP server: check who comes in, add the credential that goes out',
     description:
-      'Forwards HTTP to one MCP server, unchanged. It can check the tokens of incoming requests, and give outgoing ones a credential of their own.',
+      'Forwards HTTP to one MCP server, unchanged. It can check the tokens of incoming requests (--oidc-issuer), and give outgoing ones a credential of their own (--remote-auth, --remote-auth-bearer-token-file, --token-exchange-url); with neither, everything passes as it is.',
     positionals: [
       {
         name: 'SERVER_NAME',
@@ -43,9 +45,14 @@ export const commands: readonly Command[] = [
     ],
     groups: proxyGroups,
     examples: [
+      '# no authentication: what comes in goes out',
       'sallyport proxy github --target-uri https://mcp.example.com/mcp',
-      'sallyport proxy github --target-uri https://mcp.example.com/mcp --remote-auth-bearer-token-file ./token',
-      'sallyport proxy github --target-uri https://mcp.example.com/mcp --oidc-issuer https://idp.example.com --oidc-audience mcp',
+      '# outgoing: the proxy signs in to the target, in your browser',
+      'sallyport proxy github --target-uri https://mcp.example.com/mcp --remote-auth',
+      '# incoming: callers need a token of your identity provider',
+      'sallyport proxy github --target-uri https://mcp.example.com/mcp \\\n  --oidc-issuer https://idp.example.com --oidc-audience mcp',
+      '# both: a token is checked, and the target gets another one from a file',
+      'sallyport proxy github --target-uri https://mcp.example.com/mcp \\\n  --oidc-issuer https://idp.example.com --oidc-audience mcp \\\n  --remote-auth-bearer-token-file ./token',
     ],
     run: async () => (await import('../commands/proxy.js')).proxy,
   },
@@ -192,6 +199,19 @@ export const commands: readonly Command[] = [
       'sallyport proxy github --target-uri https://mcp.example.com/mcp --remote-forward-headers-secret X-Api-Key=github-token',
     ],
     run: async () => (await import('../commands/secret.js')).secret,
+  },
+  {
+    name: 'auth',
+    summary: 'Show and drop the logins that the proxy keeps',
+    description:
+      'Shows the logins that are kept for --remote-auth and for targets that asked for one, or drops those of one target. A proxy that runs keeps what it has in memory; the issuer is not told.',
+    positionals: [
+      { name: 'ACTION', help: 'what to do', required: true, choices: ['list', 'logout'] },
+      { name: 'TARGET', help: 'with logout: the target as the list shows it, or all' },
+    ],
+    groups: authGroups,
+    examples: ['sallyport auth list', 'sallyport auth logout https://mcp.example.com/mcp'],
+    run: async () => (await import('../commands/auth.js')).auth,
   },
   {
     name: 'completion',

@@ -53,7 +53,7 @@ export function commandHelp(command: Command, page: Page): string {
   for (const { title, options } of groups) {
     parts.push(section(title, columns(options.map(row), page, column), page))
   }
-  parts.push(section('Examples', examples.map((example) => `  ${example}`).join('\n'), page))
+  parts.push(section('Examples', indented(examples.flatMap((example) => example.split('\n'))), page))
   const note = environmentNote(groups)
   if (note !== undefined) parts.push(section('Environment', indented(wrap(note, width - 2)), page))
   return parts.join('\n\n')

@@ -68,6 +68,7 @@ export interface Command {
   readonly description: string
   readonly positionals: readonly Positional[]
   readonly groups: readonly OptionGroup[]
+  /** Each can be pasted into a shell, comments too. */
   readonly examples: readonly string[]
   /** Imports the command's module, so that `--help` loads none of them. */
   readonly run: () => Promise<Run>
