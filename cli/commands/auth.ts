@@ -1,0 +1,93 @@
+import { boot, createLog, definePlugin, StateStore } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import { z } from 'zod'
+import type { Invocation } from '../options/option.js'
+import { exitCode, tell } from '../terminal.js'
+
+/** What of a kept login a person wants to know; its tokens stay where they are. */
+const Login = z.object({
+  target: z.string(),
+  server: z.object({ issuer: z.string() }),
+  client: z.object({ clientId: z.string() }),
+  scopes: z.array(z.string()),
+  tokens: z.object({ expiresAt: z.number().optional(), refreshToken: z.unknown() }),
+})
+
+const SESSIONS = 'oauth/session/'
+const EVERYTHING = 'all'
+
+/** Shows and drops the logins that are kept for `--remote-auth`. */
+export async function auth({ positionals: [action, target] }: Invocation): Promise<number> {
+  const place = `auth ${action}`
+  if (action === 'list') {
+    if (target !== undefined) return tell([{ place, message: 'takes no target' }])
+    return inStore(list)
+  }
+  if (target !== undefined) return inStore((store) => logout(store, target))
+  return tell([{ place, message: `expected a target as \`auth list\` shows it, or \`${EVERYTHING}\`` }])
+}
+
+async function list(store: StateStore): Promise<number> {
+  for (const key of await store.keys(SESSIONS)) {
+    const login = await loginAt(store, key)
+    if (login === undefined) continue
+    const { target, server, client, scopes, tokens } = login
+    const lasts = tokens.refreshToken !== undefined ? 'renewed by itself' : endOf(tokens.expiresAt)
+    const asked = scopes.length > 0 ? `, scopes ${scopes.join(' ')}` : ''
+    print(`${target}: client ${client.clientId} at ${server.issuer}${asked}, ${lasts}`)
+  }
+  return exitCode.asked
+}
+
+const endOf = (at: number | undefined): string =>
+  at === undefined ? 'without an end' : `until ${new Date(at).toISOString()}`
+
+async function logout(store: StateStore, target: string): Promise<number> {
+  const all = await store.keys('oauth/')
+  const dropped: string[] = []
+  for (const key of all) {
+    const isBound = key.startsWith('oauth/binding/') && key.endsWith(`/${target}`)
+    const isOf = key.startsWith(SESSIONS) && (await loginAt(store, key))?.target === target
+    if (target === EVERYTHING || isBound || isOf) dropped.push(key)
+  }
+  for (const key of dropped) await store.delete(key)
+  if (dropped.length > 0) return exitCode.asked
+  process.stderr.write(`nothing is kept for ${target}\n`)
+  return exitCode.failed
+}
+
+async function loginAt(store: StateStore, key: string): Promise<z.output<typeof Login> | undefined> {
+  try {
+    return Login.parse(JSON.parse((await store.get(key)) ?? ''))
+  } catch {
+    // Of another version, which will know it.
+    return undefined
+  }
+}
+
+/** Boots a list of the store alone, and does with it what was asked. */
+async function inStore(work: (store: StateStore) => Promise<number>): Promise<number> {
+  let code: number = exitCode.failed
+  const worker = definePlugin({
+    name: 'worker',
+    api: 1,
+    requires: [StateStore],
+    setup(gateway) {
+      const store = gateway.use(StateStore)
+      gateway.onStart(async () => {
+        code = await work(store())
+      })
+    },
+  })
+  const log = createLog({ level: 'warn' })
+  const booted = await boot([{ use: 'state/files' }, { use: worker }], {
+    catalogue,
+    folder: process.cwd(),
+    log,
+  })
+  await booted.stop()
+  return code
+}
+
+// What a target named may hold anything.
+const print = (line: string): void => void process.stdout.write(`${line.replaceAll(/\p{Cc}/gu, '?')}\n`)
