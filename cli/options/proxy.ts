@@ -86,6 +86,12 @@ const outgoing = {
       help: 'Directory with one file for each secret, named like it',
     },
     {
+      name: 'remote-forward-claims',
+      type: 'pair',
+      placeholder: 'NAME=CLAIM',
+      help: "Header to add whose value is a claim of the caller's checked token, such as X-User=sub",
+    },
+    {
       name: 'forward-authorization',
       type: 'boolean',
       help: "Send the caller's Authorization on after it was checked here",
