@@ -43,6 +43,17 @@ test('the issuer reaches the settings byte for byte', () => {
   assert.equal('settings' in outcome && outcome.settings.oidcIssuer, 'https://idp.example/')
 })
 
+test('claims are for headers of a caller that was checked', () => {
+  const flags = ['--remote-forward-claims', 'X-User=sub', '--remote-forward-claims=X-Mail=email']
+  const outcome = read([...issuer, ...audience, ...flags])
+
+  assert.deepEqual('settings' in outcome && outcome.settings.remoteForwardClaims, [
+    ['X-User', 'sub'],
+    ['X-Mail', 'email'],
+  ])
+  assert.deepEqual(refused(flags), ['--remote-forward-claims'])
+})
+
 test('an issuer needs an audience, or a word that any will do', () => {
   assert.deepEqual(refused(issuer), ['--oidc-audience'])
   assert.deepEqual(refused([...issuer, '--oidc-any-audience']), [])
