@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Entry } from 'sallyport'
+import { ProxySettings, proxy } from 'sallyport/presets/proxy'
+
+type Written = Partial<Record<keyof ProxySettings, unknown>>
+
+const TARGET = 'https://mcp.example.com/mcp'
+const parsed = (written: Written) => ProxySettings.safeParse({ targetUri: TARGET, ...written })
+/** The entries that have to do with signing in. */
+const entries = (written: Written): Entry[] =>
+  proxy(parsed(written).data ?? assert.fail('the settings are wrong')).filter(
+    (entry): entry is Entry =>
+      'use' in entry && typeof entry.use === 'string' && /^(?:state|registrar|credential)\//.test(entry.use),
+  )
+const uses = (written: Written) => entries(written).map(({ use }) => use)
+
+const byItself = ['state/files', 'registrar/remembered', 'registrar/dynamic', 'credential/oauth']
+const given = ['state/files', 'registrar/given', 'credential/oauth']
+const URLS = {
+  remoteAuthAuthorizeUrl: 'https://idp.example/authorize',
+  remoteAuthTokenUrl: 'https://idp.example/token',
+}
+
+test('a login is in the list when a flag asks for one, and else nothing of it', () => {
+  assert.deepEqual(uses({}), [])
+  assert.deepEqual(uses({ remoteAuth: true }), byItself)
+  assert.deepEqual(uses({ remoteAuthIssuer: 'https://idp.example' }), byItself)
+  assert.deepEqual(uses({ remoteAuthClientId: 'mine' }), given)
+  assert.deepEqual(uses({ remoteAuthClientId: 'mine', ...URLS }), given)
+  assert.deepEqual(uses({ remoteAuth: true, remoteAuthNoStore: true }), [
+    'state/memory',
+    ...byItself.slice(1),
+  ])
+  assert.deepEqual(uses({ remoteAuth: true, remoteAuthClientId: 'https://app.example/client.json' }), [
+    'state/files',
+    'registrar/metadata-document',
+    ...byItself.slice(1),
+  ])
+})
+
+test('what a flag says is what the login is told', () => {
+  const told = (written: Written) => entries(written).at(-1)?.with
+  assert.deepEqual(told({ remoteAuth: true }), {
+    target: TARGET,
+    login: 'start',
+    grant: 'authorization_code',
+    callbackPortFixed: false,
+    openBrowser: true,
+    allowPrivateIP: false,
+  })
+  const all = {
+    remoteAuthClientId: 'mine',
+    ...URLS,
+    remoteAuthScopes: ['a', 'b'],
+    remoteAuthScopeParamName: 'user_scope',
+    remoteAuthResource: '',
+    remoteAuthCallbackPort: 9999,
+    remoteAuthSkipBrowser: true,
+    remoteAuthTimeout: 150_000,
+  }
+  assert.deepEqual(told(all), {
+    target: TARGET,
+    login: 'demand',
+    authorizationUrl: URLS.remoteAuthAuthorizeUrl,
+    tokenUrl: URLS.remoteAuthTokenUrl,
+    scopes: ['a', 'b'],
+    scopeParameter: 'user_scope',
+    resource: '',
+    grant: 'authorization_code',
+    callbackPort: 9999,
+    callbackPortFixed: true,
+    openBrowser: false,
+    timeout: '150000ms',
+    allowPrivateIP: false,
+    keptAs: 'mine',
+  })
+})
+
+test('a secret’s value goes before its file, and both belong to the named issuer', () => {
+  const registrar = entries({
+    remoteAuthClientId: 'mine',
+    remoteAuthClientSecret: 'secret',
+    remoteAuthClientSecretFile: '/file',
+    remoteAuthIssuer: 'https://idp.example/',
+  }).find(({ use }) => use === 'registrar/given')
+  assert.deepEqual(registrar?.with, {
+    clientId: 'mine',
+    clientSecret: 'secret',
+    issuer: 'https://idp.example/',
+    place: TARGET,
+  })
+})
+
+const client = { remoteAuthClientId: 'mine' }
+const wrong: readonly (readonly [written: Written, setting: string, flag: RegExp])[] = [
+  [{ remoteAuthScopes: ['a'] }, 'remoteAuthScopes', /--remote-auth/],
+  [{ remoteAuthClientSecret: 's' }, 'remoteAuthClientSecret', /--remote-auth/],
+  [{ remoteAuth: true, remoteAuthClientSecret: 's' }, 'remoteAuthClientSecret', /--remote-auth-client-id/],
+  [{ remoteAuth: true, remoteAuthBearerToken: 't' }, 'remoteAuth', /--remote-auth-bearer-token/],
+  [{ ...client, remoteAuthBearerTokenFile: 't' }, 'remoteAuthClientId', /--remote-auth-bearer-token/],
+  [
+    { ...client, ...URLS, remoteAuthIssuer: 'https://i.example' },
+    'remoteAuthIssuer',
+    /--remote-auth-token-url/,
+  ],
+  [
+    { ...client, remoteAuthAuthorizeUrl: URLS.remoteAuthAuthorizeUrl },
+    'remoteAuthAuthorizeUrl',
+    /--remote-auth-token-url/,
+  ],
+  [
+    { ...client, remoteAuthTokenUrl: URLS.remoteAuthTokenUrl },
+    'remoteAuthTokenUrl',
+    /--remote-auth-authorize-url/,
+  ],
+  [{ ...URLS }, 'remoteAuthTokenUrl', /--remote-auth-client-id/],
+  [{ ...client, ...URLS, remoteAuthDevice: true }, 'remoteAuthDevice', /--remote-auth-token-url/],
+  [
+    { remoteAuthClientId: 'https://app.example/c', remoteAuthClientSecret: 's' },
+    'remoteAuthClientSecret',
+    /URL/,
+  ],
+  [
+    { remoteAuth: true, remoteAuthGrant: 'client_credentials', remoteAuthClientSecret: 's' },
+    'remoteAuthGrant',
+    /-client-id/,
+  ],
+  [{ ...client, remoteAuthGrant: 'client_credentials' }, 'remoteAuthGrant', /-client-secret-file/],
+  [{ remoteAuth: true, remoteAuthResource: '/mcp' }, 'remoteAuthResource', /absolute/],
+  [{ remoteAuth: true, remoteAuthResource: 'https://a.example/#x' }, 'remoteAuthResource', /fragment/],
+  [{ remoteAuth: true, remoteAuthIssuer: 'idp.example' }, 'remoteAuthIssuer', /URL/],
+  [{ remoteAuth: true, remoteAuthTimeout: 0 }, 'remoteAuthTimeout', /./],
+  // A login would be lent to anybody on the network (T9).
+  [{ remoteAuth: true, host: '0.0.0.0' }, 'host', /--allow-unauthenticated/],
+  [{ ...client, host: '0.0.0.0' }, 'host', /--oidc-issuer/],
+]
+for (const [written, setting, flag] of wrong) {
+  test(`${JSON.stringify(written)} is refused at ${setting}`, () => {
+    const issue = parsed(written).error?.issues.find(({ path }) => path[0] === setting)
+    assert.match(issue?.message ?? 'no complaint', flag)
+  })
+}
+
+test('all that belongs together passes', () => {
+  const right: readonly Written[] = [
+    {
+      ...client,
+      remoteAuthClientSecretFile: 'f',
+      remoteAuthGrant: 'client_credentials',
+      remoteAuthTokenUrl: 'https://i.example/t',
+    },
+    { remoteAuth: true, remoteAuthDevice: true },
+    { remoteAuth: true, remoteAuthResource: 'urn:example:mcp' },
+    { remoteAuth: true, host: '0.0.0.0', allowUnauthenticated: true },
+  ]
+  for (const written of right)
+    assert.equal(parsed(written).success, true, JSON.stringify(parsed(written).error))
+})
