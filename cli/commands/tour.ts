@@ -46,6 +46,9 @@ export function tour({ address, internalAddress, program, list, tokens }: Sights
         'A tool call through the proxy. The server learns who you are, and sees a credential of the gateway in place of yours.',
       command: toolCall(`${main}/sample/mcp`, tokens.sample),
     },
+    {
+      title: `An MCP client of yours: point it at ${main}/sample/mcp. It will want you to sign in: any name will do.`,
+    },
     { title: `For people: open ${main}/ in a browser.` },
     {
       title: 'What was counted so far.',

@@ -19,6 +19,9 @@ export const QuickstartSettings = z.strictObject({
 
 export type QuickstartSettings = z.output<typeof QuickstartSettings>
 
+// The one scope of `dev/issuer`: a client that asks for none is given nothing when somebody signs in.
+const SCOPES = ['mcp']
+
 /** A registry at the root, a proxy in a scope, and what both need: an identity provider and a server, for one machine. */
 export function quickstart(settings: QuickstartSettings): List {
   const { issuerAddress, serverAddress, clientId, clientSecret, serverToken } = settings
@@ -39,6 +42,7 @@ function registrySettings({ address, internalAddress, issuerAddress, servers }: 
       oauth: {
         resourceUrl: `http://${address}`,
         publicPaths: ['/registry/public'],
+        scopes: SCOPES,
         providers: [
           {
             name: 'local',
@@ -67,7 +71,7 @@ function sampleProxy({ address, issuerAddress, serverAddress, serverToken }: Qui
       use: 'auth/oidc',
       with: { name: 'local, for the proxy', issuerUrl, audience: resource, allowPrivateIP: true },
     },
-    { use: 'discovery/resource', with: { resource, realm: 'sample' } },
+    { use: 'discovery/resource', with: { resource, realm: 'sample', scopes: SCOPES } },
     { use: 'headers/identity', with: { headers: [{ name: 'x-caller', claim: 'sub' }] } },
     { use: 'credential/static-bearer', with: { token: serverToken } },
     { use: 'forward/http', with: { target: `http://${serverAddress}/mcp` } },

@@ -25,7 +25,7 @@ const paste = async (line: string, cwd: string): Promise<Pasted> =>
 async function toured(t: TestContext, argv: readonly string[] = ['--port', '0']) {
   const temporary = folder(t)
   const started = program(t, ['quickstart', ...argv], { environment: { TMPDIR: temporary } })
-  await eventually(() => (/^9\. .*\n.+\n/m.test(started.output.stdout) ? true : ended(started)))
+  await eventually(() => (/^10\. .*\n.+\n/m.test(started.output.stdout) ? true : ended(started)))
   const stops = started.output.stdout
     .split(/^\d+\. /m)
     .slice(1)
@@ -40,11 +40,11 @@ function ended({ process, output }: Program): undefined {
 
 test('every command of the tour can be pasted and shows what it says, and Ctrl-C leaves nothing behind', async (t) => {
   const { started, temporary, stops } = await toured(t)
-  assert.equal(stops.length, 9)
+  assert.equal(stops.length, 10)
   const elsewhere = folder(t)
   const shown: Pasted[] = []
   for (const [, command = 'true'] of stops) shown.push(await paste(command, elsewhere))
-  const [challenged, metadata, listing, refused, explained, called, , metrics, list] = shown
+  const [challenged, metadata, listing, refused, explained, called, , , metrics, list] = shown
   const pasted = (one: Pasted | undefined): string => {
     assert.equal(one?.code, 0)
     return one?.stdout ?? ''
@@ -62,10 +62,15 @@ test('every command of the tour can be pasted and shows what it says, and Ctrl-C
   assert.match(text, /^You are newcomer\. .* Bearer of-the-gateway-/)
   assert.match(pasted(metrics), /sallyport_http_requests_total\{.*status="401".*\} \d/)
   assert.match(pasted(list), /^plugins:\n[\s\S]*scope: \/sample/)
-  const [, page] = /open (http\S+)/.exec(stops[6]?.[0] ?? '') ?? []
+  const [, page] = /open (http\S+)/.exec(stops[7]?.[0] ?? '') ?? []
   const answer = await fetch(page ?? '')
   assert.equal(answer.status, 200)
   assert.match(await answer.text(), /href="\/registry\/public"/)
+
+  const [, target = ''] = /point it at (http\S+)\. /.exec(stops[6]?.[0] ?? '') ?? []
+  const challenge = (await fetch(target, { method: 'POST' })).headers.get('www-authenticate') ?? ''
+  const [, place = ''] = /resource_metadata="([^"]+)"/.exec(challenge) ?? []
+  assert.equal(JSON.parse(await (await fetch(place)).text()).resource, target)
 
   started.process.kill('SIGINT')
   assert.equal(await started.ended(), 0)
@@ -79,7 +84,7 @@ test('every command of the tour can be pasted and shows what it says, and Ctrl-C
 
 test('the list that the tour shows is one that `run` takes', async (t) => {
   const { started, stops } = await toured(t)
-  const file = stops[8]?.[1]?.replace('cat ', '') ?? ''
+  const file = stops[9]?.[1]?.replace('cat ', '') ?? ''
 
   const printing = program(t, ['run', '--config', file, '--print-plugins'])
   assert.equal(await printing.ended(), 0, printing.output.stderr)
