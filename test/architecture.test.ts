@@ -88,6 +88,8 @@ test('the command line imports by name what lies outside it', () => {
     'sallyport',
     'sallyport/problem',
     'sallyport/duration',
+    // In the text of the tests that it writes for others.
+    'sallyport/testing',
     'sallyport/builtin',
     'sallyport/package.json',
   ]
