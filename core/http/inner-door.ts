@@ -15,6 +15,11 @@ export class InnerDoor {
     const [near, far] = duplexPair()
     // Whoever connects is in this process, and so on this machine.
     Reflect.set(far, 'remoteAddress', '127.0.0.1')
+    // A pair is two streams and no socket: that one side is gone has to be told to the other.
+    near.on('close', () => far.destroy())
+    far.on('close', () => {
+      if (!far.writableFinished) near.destroy()
+    })
     this.server.emit('connection', far)
     return near
   }

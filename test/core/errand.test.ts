@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
@@ -21,6 +21,8 @@ function seen(take: (gateway: Gateway) => void): Plugin {
   return definePlugin({ name: 'seen', api: 1, setup: (gateway) => gateway.onReady(() => take(gateway)) })
 }
 
+const left = new EventEmitter()
+
 const routes = definePlugin({
   name: 'routes',
   api: 1,
@@ -28,7 +30,7 @@ const routes = definePlugin({
     http.get('/drip', (_request, reply) => {
       reply.hijack()
       reply.raw.write('first')
-      reply.raw.on('close', () => {})
+      reply.raw.on('close', () => left.emit('left'))
     })
     http.post('/echo', { bodyLimit: 10_000_000 }, (asked) => asked.body)
   },
@@ -106,7 +108,9 @@ test('a connection from within streams, and passes the gate like any other', asy
   streamed.setHeader('x-key', 'right')
   const [drip] = await once(streamed.end(), 'response')
   assert.equal(String((await once(drip, 'data'))[0]), 'first')
+  const leaving = once(left, 'left')
   streamed.destroy()
+  await leaving
 
   const long = 'x'.repeat(5_000_000)
   const echo = ask(gateway, 'POST', '/echo')
