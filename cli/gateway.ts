@@ -11,8 +11,11 @@ export interface Preset<Settings> {
   /** Reads flags, environment and files; again for each SIGHUP. */
   read(invocation: Invocation): Promise<Outcome<Settings>>
   list(settings: Settings): List
-  /** What stdout says when the doors are open: one line that says where to go. */
-  readyLine(settings: Settings, addresses: Addresses): string | Promise<string>
+  /**
+   * What stdout says when the doors are open: one line that says where to go. A preset without it keeps stdout
+   * for a protocol.
+   */
+  readyLine?(settings: Settings, addresses: Addresses): string | Promise<string>
 }
 
 /** Boots what was asked for, keeps it over reloads, and answers the exit code. */
@@ -64,7 +67,8 @@ class Session<Settings> {
     try {
       const running = await serve(this.preset.list(located.settings), this.contextOf(located))
       this.running = running
-      process.stdout.write(`${await this.preset.readyLine(located.settings, running.addresses)}\n`)
+      const line = await this.preset.readyLine?.(located.settings, running.addresses)
+      if (line !== undefined) process.stdout.write(`${line}\n`)
       await this.stay(running)
       return exitCode.asked
     } catch (error) {
@@ -99,12 +103,16 @@ class Session<Settings> {
     const { signal } = this.ending
     // A server keeps the process alive; a list without one has only this.
     const alive = setInterval(() => {}, 2 ** 30)
-    await new Promise<void>((resolve) => {
+    const asked = new Promise<void>((resolve) => {
       if (signal.aborted) resolve()
       else signal.addEventListener('abort', () => resolve(), { once: true })
     })
-    clearInterval(alive)
-    await running.stop()
+    try {
+      await Promise.race([asked, running.over])
+    } finally {
+      clearInterval(alive)
+      await running.stop()
+    }
   }
 
   /** What is wrong changes nothing, and is told. */

@@ -1,4 +1,5 @@
 import { ProxySettings, proxy as proxyList } from 'sallyport/presets/proxy'
+import type { z } from 'zod'
 import type { Outcome } from '../config/outcome.js'
 import { settle } from '../config/settle.js'
 import { type Preset, runGateway } from '../gateway.js'
@@ -19,7 +20,10 @@ const preset: Preset<ProxySettings> = {
 const ABOUT_THE_RUN = ['debug', 'printPlugins', 'help', 'version']
 
 /** What `sallyport proxy` was told, by flags and environment. */
-export function readProxySettings(invocation: Invocation): Outcome<ProxySettings> {
+export function readProxySettings(
+  invocation: Invocation,
+  schema: z.ZodType<ProxySettings> = ProxySettings,
+): Outcome<ProxySettings> {
   const { given, positionals } = invocation
   const settings = {
     ...settingsOf(invocation),
@@ -27,7 +31,7 @@ export function readProxySettings(invocation: Invocation): Outcome<ProxySettings
   }
   const value = Object.fromEntries(Object.entries(settings).filter(([name]) => !ABOUT_THE_RUN.includes(name)))
   const places = new Map([...given].map(([flag, { place }]) => [settingOf(flag), place]))
-  return settle(ProxySettings, {
+  return settle(schema, {
     value,
     folder: process.cwd(),
     secrets: secretsOf(invocation),

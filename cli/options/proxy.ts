@@ -1,19 +1,21 @@
-import type { OptionGroup } from './option.js'
+import type { Option, OptionGroup } from './option.js'
 import { proxyExchangeGroup } from './proxy-exchange.js'
 import { proxyIncomingGroup } from './proxy-incoming.js'
 import { proxyOAuthGroup } from './proxy-oauth.js'
 import { printPlugins, sharedGroup } from './shared.js'
 
+export const targetUri = {
+  name: 'target-uri',
+  type: 'url',
+  placeholder: 'URL',
+  required: true,
+  help: 'The MCP server that requests are forwarded to',
+} as const satisfies Option
+
 const general = {
   title: 'General',
   options: [
-    {
-      name: 'target-uri',
-      type: 'url',
-      placeholder: 'URL',
-      required: true,
-      help: 'The MCP server that requests are forwarded to',
-    },
+    targetUri,
     {
       name: 'host',
       type: 'string',
@@ -50,41 +52,46 @@ const general = {
   ],
 } as const satisfies OptionGroup
 
+/** The credentials and headers that the operator gives. */
+export const sent = [
+  {
+    name: 'remote-auth-bearer-token',
+    type: 'string',
+    placeholder: 'TOKEN',
+    secret: true,
+    help: 'Bearer token for the target; other users of this machine can see a flag, so prefer the file',
+  },
+  {
+    name: 'remote-auth-bearer-token-file',
+    type: 'string',
+    placeholder: 'FILE',
+    help: 'File that holds the bearer token for the target',
+  },
+  {
+    name: 'remote-forward-headers',
+    type: 'pair',
+    placeholder: 'NAME=VALUE',
+    secret: true,
+    help: 'Header to add to every request to the target',
+  },
+  {
+    name: 'remote-forward-headers-secret',
+    type: 'pair',
+    placeholder: 'NAME=SECRET-NAME',
+    help: 'Header to add whose value is a stored secret: SALLYPORT_SECRET_<NAME>, a file in --secrets-dir, or the keyring',
+  },
+  {
+    name: 'secrets-dir',
+    type: 'string',
+    placeholder: 'DIR',
+    help: 'Directory with one file for each secret, named like it',
+  },
+] as const satisfies readonly Option[]
+
 const outgoing = {
   title: 'What the target receives',
   options: [
-    {
-      name: 'remote-auth-bearer-token',
-      type: 'string',
-      placeholder: 'TOKEN',
-      secret: true,
-      help: 'Bearer token for the target; other users of this machine can see a flag, so prefer the file',
-    },
-    {
-      name: 'remote-auth-bearer-token-file',
-      type: 'string',
-      placeholder: 'FILE',
-      help: 'File that holds the bearer token for the target',
-    },
-    {
-      name: 'remote-forward-headers',
-      type: 'pair',
-      placeholder: 'NAME=VALUE',
-      secret: true,
-      help: 'Header to add to every request to the target',
-    },
-    {
-      name: 'remote-forward-headers-secret',
-      type: 'pair',
-      placeholder: 'NAME=SECRET-NAME',
-      help: 'Header to add whose value is a stored secret: SALLYPORT_SECRET_<NAME>, a file in --secrets-dir, or the keyring',
-    },
-    {
-      name: 'secrets-dir',
-      type: 'string',
-      placeholder: 'DIR',
-      help: 'Directory with one file for each secret, named like it',
-    },
+    ...sent,
     {
       name: 'remote-forward-claims',
       type: 'pair',
@@ -109,15 +116,17 @@ const outgoing = {
   ],
 } as const satisfies OptionGroup
 
+const targetTimeout = {
+  name: 'target-timeout',
+  type: 'duration',
+  placeholder: 'DURATION',
+  help: 'How long the target may take to begin its answer; 60s unless given, and none for streams',
+} as const satisfies Option
+
 const limits = {
   title: 'Limits',
   options: [
-    {
-      name: 'target-timeout',
-      type: 'duration',
-      placeholder: 'DURATION',
-      help: 'How long the target may take to begin its answer; 60s unless given, and none for streams',
-    },
+    targetTimeout,
     {
       name: 'max-body',
       type: 'size',

@@ -167,7 +167,8 @@ function provider(settings: ProxySettings, issuerUrl: string) {
   }
 }
 
-function outgoing(settings: ProxySettings): Entry[] {
+/** What the target receives in place of the caller's own credentials, and beside them. */
+export function outgoing(settings: ProxySettings): Entry[] {
   const { remoteAuthBearerToken: token, remoteAuthBearerTokenFile: file } = settings
   const bearer: Entry = {
     use: 'credential/static-bearer',
@@ -211,7 +212,8 @@ function headerEntry(
   return [{ use, with: { headers }, origin: { headers: [setting] } }]
 }
 
-function forwarder(settings: ProxySettings): Entry {
+/** The way to the target. */
+export function forwarder(settings: ProxySettings): Entry {
   const { targetUri, oidcIssuer, forwardedHeaders, targetTimeout, maxBody } = settings
   const unchecked = oidcIssuer === undefined
   return {

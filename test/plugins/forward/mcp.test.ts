@@ -1,37 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { createRequire } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ProxySettings, proxy } from 'sallyport/presets/proxy'
 import { serving } from '../../kit/booted.js'
+import { everything } from '../../kit/everything.js'
 import { realIssuer } from '../../kit/oidc-provider.js'
-
-/** The reference server on a port that was free a moment ago: it takes its port from the environment only. */
-async function everything(t: TestContext): Promise<string> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  await new Promise((resolve) => probe.close(resolve))
-
-  const bin = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
-  const child = spawn(process.execPath, [bin, 'streamableHttp'], {
-    env: { ...process.env, PORT: String(port) },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  t.after(async () => {
-    const gone = once(child, 'exit')
-    child.kill('SIGKILL')
-    await gone
-  })
-  for await (const line of child.stderr) if (String(line).includes('listening')) break
-  child.stderr.resume()
-  return `http://127.0.0.1:${port}/mcp`
-}
 
 /** What a client sees of a server: all lists, a call with progress, a resource, and its notifications. */
 async function seenBy(t: TestContext, url: string, headers: Record<string, string> = {}): Promise<object> {

@@ -1,0 +1,51 @@
+import type { Message } from './messages.js'
+import { versionOf } from './messages.js'
+
+/** A message from the client on its way, until every request in it has its answer. */
+export class Call {
+  /** Resolves when nothing of it is open. */
+  readonly closed: Promise<void>
+  private readonly open: Set<string>
+  private readonly ending = new AbortController()
+  private close: () => void = () => {}
+
+  constructor(
+    readonly message: Message,
+    /** Sent by the bridge itself, to bring a new session to where the old one was. */
+    readonly isReplay = false,
+  ) {
+    this.open = new Set(message.asks)
+    this.closed = new Promise((resolve) => {
+      this.close = resolve
+    })
+    if (this.open.size === 0) this.close()
+  }
+
+  get unanswered(): readonly string[] {
+    return [...this.open]
+  }
+
+  get signal(): AbortSignal {
+    return this.ending.signal
+  }
+
+  get method(): unknown {
+    return this.message.single['method']
+  }
+
+  get isStateless(): boolean {
+    return versionOf(this.message) !== undefined
+  }
+
+  answered(id: string): void {
+    this.open.delete(id)
+    if (this.open.size === 0) this.close()
+  }
+
+  /** Nobody waits for it any more. */
+  abandon(): void {
+    this.open.clear()
+    this.close()
+    this.ending.abort(new Error('the request was cancelled'))
+  }
+}

@@ -1,0 +1,73 @@
+import { Lines, TOO_LONG } from './lines.js'
+
+/** An event of a stream that has data. */
+export interface StreamEvent {
+  readonly name: string
+  readonly data: Buffer
+}
+
+const SPACE = Buffer.from(' ')
+const COLON = 0x3a
+const CARRIAGE_RETURN = 0x0d
+
+/** Reads an event stream (HTML, 9.2) from bytes as they come. Data of several lines is joined by spaces: JSON takes either. */
+export class Events {
+  /** The last event's id, for `Last-Event-ID`. */
+  id: string | undefined
+  /** Milliseconds that the server wants to pass before it is asked again. */
+  retry: number | undefined
+  private readonly lines: Lines
+  private data: Buffer[] = []
+  private name = ''
+  private nextId: string | undefined
+  private first = true
+  private afterReturn = false
+
+  constructor(most: number) {
+    this.lines = new Lines(most)
+  }
+
+  /** An event too long to be taken is told as such. */
+  *cut(chunk: Buffer): Generator<StreamEvent | typeof TOO_LONG> {
+    for (const line of this.lines.cut(this.withLineFeeds(chunk))) {
+      if (line === TOO_LONG) {
+        this.data = []
+        yield TOO_LONG
+      } else if (line.length === 0) {
+        const event = this.dispatch()
+        if (event !== undefined) yield event
+      } else this.field(line)
+    }
+  }
+
+  private dispatch(): StreamEvent | undefined {
+    const { data, name } = this
+    this.data = []
+    this.name = ''
+    this.id = this.nextId ?? this.id
+    if (data.length === 0) return undefined
+    return { name: name === '' ? 'message' : name, data: Buffer.concat(data.slice(1)) }
+  }
+
+  private field(given: Buffer): void {
+    const line = this.first && given.subarray(0, 3).toString('hex') === 'efbbbf' ? given.subarray(3) : given
+    this.first = false
+    const colon = line.indexOf(COLON)
+    const name = line.toString('latin1', 0, colon < 0 ? line.length : colon)
+    const start = colon < 0 ? line.length : colon + (line[colon + 1] === SPACE[0] ? 2 : 1)
+    const value = line.subarray(start)
+    if (name === 'data') {
+      if (value.length > 0 || this.data.length > 0) this.data.push(SPACE, value)
+    } else if (name === 'event') this.name = value.toString()
+    else if (name === 'id' && !value.includes(0)) this.nextId = value.toString()
+    else if (name === 'retry' && /^\d{1,9}$/.test(value.toString('latin1'))) this.retry = Number(value)
+  }
+
+  /** Three kinds of line end become one. */
+  private withLineFeeds(chunk: Buffer): Buffer {
+    const rest = this.afterReturn && chunk[0] === 0x0a ? chunk.subarray(1) : chunk
+    if (chunk.length > 0) this.afterReturn = chunk.at(-1) === CARRIAGE_RETURN
+    if (!rest.includes(CARRIAGE_RETURN)) return rest
+    return Buffer.from(rest.toString('latin1').replaceAll(/\r\n?/g, '\n'), 'latin1')
+  }
+}

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict'
+import { text } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { closedPort, listening } from '../../kit/listening.js'
+import { ask, bridged, initialize, initialized } from './bridged.js'
+
+interface Seen {
+  readonly method: string
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: string
+}
+
+const answerTo = (body: string, result: object = {}): string =>
+  JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, result })
+
+/** A target with sessions, which can be made to forget them. */
+async function target(t: TestContext, capabilities: () => object = () => ({})) {
+  const seen: Seen[] = []
+  let session = 1
+  const url = await listening(t, async (request, response) => {
+    const { method = '', headers } = request
+    const body = await text(request)
+    seen.push({ method, headers, body })
+    if (method === 'GET') return response.writeHead(405).end()
+    if (method === 'DELETE') return response.writeHead(200).end()
+    const message = JSON.parse(body)
+    if (message.method === 'initialize') {
+      const result = {
+        protocolVersion: '2025-11-25',
+        capabilities: capabilities(),
+        serverInfo: { name: 's', version: '1' },
+      }
+      return response
+        .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': `s${session}` })
+        .end(answerTo(body, result))
+    }
+    if (headers['mcp-session-id'] !== `s${session}`) return response.writeHead(404).end()
+    if (message.id === undefined) return response.writeHead(202).end()
+    return response.writeHead(200, { 'content-type': 'application/json' }).end(answerTo(body))
+  })
+  return { url: `${url}/mcp`, seen, forget: () => session++ }
+}
+
+test('what is no message is answered with its code, and the next line is read', async (t) => {
+  const { url } = await target(t)
+  const bridge = bridged(t, url)
+  bridge.say('{', '5', '', '{"jsonrpc":"2.0","id":7}', initialize())
+  await bridge.heard(0)
+
+  const codes = bridge.lines.map((line) => JSON.parse(line)).map(({ id, error }) => [id, error?.code])
+  assert.deepEqual(codes, [
+    [null, -32700],
+    [null, -32600],
+    [7, -32600],
+    [0, undefined],
+  ])
+})
+
+test('a target that is down is an error to requests, nothing to notifications, and no reason to hang', async (t) => {
+  const bridge = bridged(t, `${await closedPort()}/mcp`)
+  bridge.say(initialize(), initialized, ask('a', 'ping'))
+  bridge.process.stdin.end()
+
+  assert.equal(await bridge.ended(), 0)
+  const errors = bridge.lines.map((line) => JSON.parse(line)).map(({ id, error }) => [id, error.code])
+  assert.deepEqual(errors, [
+    [0, -32000],
+    ['a', -32000],
+  ])
+})
+
+test('session and version are sent, and the end of input says goodbye', async (t) => {
+  const { url, seen } = await target(t)
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized, ask(1, 'ping'))
+  bridge.process.stdin.end()
+
+  assert.equal(await bridge.ended(), 0)
+  assert.equal(bridge.lines.length, 2)
+  const last = seen.at(-1)
+  assert.equal(last?.method, 'DELETE')
+  for (const { headers, body } of seen.filter(({ body: sent }) => !sent.includes('initialize"'))) {
+    assert.equal(headers['mcp-session-id'], 's1', body)
+    assert.equal(headers['mcp-protocol-version'], '2025-11-25', body)
+  }
+})
+
+test('a lost session is replaced without a word, when the new one is like the old', async (t) => {
+  const { url, seen, forget } = await target(t)
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized, ask(1, 'logging/setLevel', { level: 'info' }))
+  await bridge.heard(1)
+
+  forget()
+  bridge.say(ask(2, 'tools/list'))
+  const answer = await bridge.heard(2)
+  assert.ok(answer['result'] !== undefined)
+  assert.equal(bridge.lines.length, 3)
+  const methods = seen.filter(({ method }) => method === 'POST').map(({ body }) => JSON.parse(body).method)
+  assert.deepEqual(methods.slice(-5), [
+    'tools/list',
+    'initialize',
+    'notifications/initialized',
+    'logging/setLevel',
+    'tools/list',
+  ])
+})
+
+test('a lost session is an error when the new one is another', async (t) => {
+  let tools = false
+  const { url, forget } = await target(t, () => (tools ? { tools: {} } : {}))
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized)
+  await bridge.heard(0)
+
+  forget()
+  tools = true
+  bridge.say(ask(2, 'ping'), ask(3, 'ping'))
+  assert.ok((await bridge.heard(2))['error'] !== undefined)
+  assert.ok((await bridge.heard(3))['error'] !== undefined)
+})
+
+test('an answer that breaks off is taken up where it was, after the time that the target wants', async (t) => {
+  const asked: unknown[] = []
+  const url = await listening(t, (request, response) => {
+    request.resume()
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    if (request.method === 'POST') response.end('id: e1\nretry: 10\ndata:\n\n')
+    else {
+      asked.push(request.headers['last-event-id'])
+      response.end('id: e2\r\ndata: {"jsonrpc":"2.0",\r\ndata: "id":1,"result":{}}\r\n\r\n')
+    }
+  })
+  const bridge = bridged(t, url)
+  bridge.say(ask(1, 'tools/list'))
+
+  assert.deepEqual((await bridge.heard(1))['result'], {})
+  assert.deepEqual(asked, ['e1'])
+})
+
+test('a message of 2026-07-28 carries its version and name in headers, and closing its stream cancels it', async (t) => {
+  const heads: Readonly<Record<string, unknown>>[] = []
+  let gone = (): void => {}
+  const left = new Promise<void>((resolve) => {
+    gone = resolve
+  })
+  const url = await listening(t, (request, response) => {
+    heads.push(request.headers)
+    request.resume()
+    response.on('close', gone).writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write('data: {"jsonrpc":"2.0","method":"notifications/progress"}\n\n')
+  })
+  const bridge = bridged(t, url)
+  const meta = { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } }
+  bridge.say(ask(1, 'tools/call', { name: 'caf\u00e9', ...meta }))
+  await bridge.heard('notifications/progress')
+  bridge.say({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
+
+  await left
+  assert.equal(heads.length, 1)
+  assert.equal(heads[0]?.['mcp-protocol-version'], '2026-07-28')
+  assert.equal(heads[0]?.['mcp-method'], 'tools/call')
+  assert.equal(heads[0]?.['mcp-name'], '=?base64?Y2Fmw6k=?=')
+})
+
+test('fifty megabytes pass, both ways', async (t) => {
+  const url = await listening(t, async (request, response) => {
+    const body = await text(request)
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(answerTo(body, { size: body.length, pad: body.slice(0, 50_000_000).replaceAll('"', "'") }))
+  })
+  const bridge = bridged(t, url)
+  const message = JSON.stringify(ask(1, 'tools/call', { name: 'x', pad: 'x'.repeat(50_000_000) }))
+  bridge.say(message)
+  bridge.process.stdin.end()
+
+  assert.equal(await bridge.ended(), 0)
+  assert.equal(JSON.parse(bridge.lines[0] ?? '').result.size, message.length)
+})
+
+test('SIGTERM says goodbye and ends it', async (t) => {
+  const { url, seen } = await target(t)
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized)
+  await bridge.heard(0)
+
+  bridge.process.kill('SIGTERM')
+  assert.equal(await bridge.ended(), 0)
+  assert.equal(seen.at(-1)?.method, 'DELETE')
+})
