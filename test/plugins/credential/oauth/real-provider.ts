@@ -1,0 +1,115 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import { listening } from '../../../kit/listening.js'
+
+interface Details {
+  readonly prompt: { readonly name: string }
+  readonly params: Readonly<Record<string, string | undefined>>
+  readonly session?: { readonly accountId: string }
+}
+
+interface Grant {
+  addOIDCScope(scope: string): void
+  addResourceScope(resource: string, scope: string): void
+  save(): Promise<string>
+}
+
+/** What of `oidc-provider` a login by a person needs, and what a target asks about a token. */
+interface Provider {
+  callback(): (request: IncomingMessage, response: ServerResponse) => void
+  interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Details>
+  interactionFinished(
+    request: IncomingMessage,
+    response: ServerResponse,
+    result: object,
+    options: { mergeWithLastSubmission: boolean },
+  ): Promise<void>
+  on(event: string, listener: () => void): void
+  readonly Grant: new (fields: object) => Grant
+  readonly AccessToken: { find(token: string): Promise<{ readonly isExpired: boolean } | undefined> }
+}
+
+/** A target and `oidc-provider` with registration, rotation and short tokens, and a person who agrees to everything. */
+export async function realLogin(t: TestContext, { life }: { readonly life: number }) {
+  for (const method of ['info', 'warn'] as const) t.mock.method(console, method, () => {})
+  const server = createServer((request, response) => void answer(request, response))
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const counts = { refreshes: 0, logins: 0, refused: 0 }
+  const { default: Library } = await import('oidc-provider')
+  const provider = new Library(issuer, configuration(life)) as unknown as Provider
+  const callback = provider.callback()
+  provider.on('grant.success', () => counts.refreshes++)
+  provider.on('grant.error', () => counts.refused++)
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (!request.url?.startsWith('/interaction/')) return callback(request, response)
+    const { prompt, params, session } = await provider.interactionDetails(request, response)
+    const result =
+      prompt.name === 'login' ? { login: { accountId: 'somebody' } } : await consent(params, session)
+    await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true })
+  }
+  async function consent(params: Details['params'], session: Details['session']): Promise<object> {
+    counts.logins++
+    const grant = new provider.Grant({ accountId: session?.accountId, clientId: params['client_id'] })
+    grant.addOIDCScope(params['scope'] ?? '')
+    grant.addResourceScope(params['resource'] ?? '', 'read')
+    return { consent: { grantId: await grant.save() } }
+  }
+
+  const origin = await listening(t, async (request, response) => {
+    const tell = (status: number, body: object) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    if (request.url === '/.well-known/oauth-protected-resource/mcp') {
+      tell(200, { resource: `${origin}/mcp`, authorization_servers: [issuer], scopes_supported: ['read'] })
+      return
+    }
+    const token = request.headers.authorization?.replace('Bearer ', '') ?? ''
+    const found = await provider.AccessToken.find(token)
+    if (found !== undefined && !found.isExpired) tell(200, {})
+    else tell(401, {})
+  })
+  return { target: `${origin}/mcp`, counts }
+}
+
+const configuration = (life: number): object => ({
+  ttl: { AccessToken: life, RefreshToken: 3600 },
+  rotateRefreshToken: true,
+  issueRefreshToken: () => true,
+  interactions: { url: (_context: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
+  features: {
+    devInteractions: { enabled: false },
+    registration: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      useGrantedResource: () => true,
+      getResourceServerInfo: (_context: unknown, audience: string) => ({
+        scope: 'read',
+        audience,
+        accessTokenTTL: life,
+        accessTokenFormat: 'opaque',
+      }),
+    },
+  },
+})
+
+/** Goes where a browser would, with its cookies. */
+export async function browse(url: string): Promise<void> {
+  const cookies = new Map<string, string>()
+  for (let at: string | undefined = url; at !== undefined; ) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const response: Response = await fetch(at, { redirect: 'manual', headers: { cookie } })
+    for (const set of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
+      cookies.set(name, value)
+    }
+    await response.text()
+    const location: string | null = response.headers.get('location')
+    at = location === null ? undefined : new URL(location, at).href
+  }
+}
