@@ -1,0 +1,102 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+// What the suite runs as "the client": a proxy that signs in, a script for a person, and a few calls through it.
+const [target = ''] = process.argv.slice(-1)
+const context: Readonly<Record<string, unknown>> = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}')
+const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? ''
+const revision = process.env['MCP_CONFORMANCE_PROTOCOL_VERSION'] ?? '2025-11-25'
+
+const flags = [
+  'conformance',
+  `--target-uri=${target}`,
+  '--remote-auth',
+  '--remote-auth-skip-browser',
+  '--remote-auth-no-store',
+  '--remote-auth-callback-port=0',
+  ...clientFlags(),
+]
+
+function clientFlags(): string[] {
+  const { client_id: id, client_secret: secret } = context
+  if (scenario === 'auth/basic-cimd') {
+    return ['--remote-auth-client-id=https://conformance-test.local/client-metadata.json']
+  }
+  if (typeof id !== 'string') return []
+  return [
+    `--remote-auth-client-id=${id}`,
+    ...(typeof secret === 'string' ? [`--remote-auth-client-secret=${secret}`] : []),
+    ...(scenario.includes('client-credentials') ? ['--remote-auth-grant=client_credentials'] : []),
+  ]
+}
+
+const bin = fileURLToPath(new URL('../../cli/bin.ts', import.meta.url))
+const proxy = spawn(
+  process.execPath,
+  ['-C', 'source', '--import', import.meta.resolve('tsx'), bin, 'proxy', ...flags],
+  {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  },
+)
+createInterface({ input: proxy.stderr }).on('line', (line) => {
+  process.stderr.write(`${line}\n`)
+  const url = /^Open this URL to sign in: (\S+)$/.exec(line)?.[1]
+  // The person: the suite's issuer sends the browser back at once.
+  if (url !== undefined)
+    fetch(url).then(
+      (page) => page.text(),
+      () => {},
+    )
+})
+const [ready]: string[] = await once(createInterface({ input: proxy.stdout }), 'line')
+const url = /http:\/\/\S+/.exec(ready ?? '')?.[0] ?? ''
+
+let session: string | undefined
+let calls = 0
+
+/** One call, as its result; nothing when the proxy has no token to make it with. */
+async function call(method: string, params: object = {}): Promise<Record<string, unknown> | undefined> {
+  const isNote = method.startsWith('notifications/')
+  const response = await fetch(`${url}${new URL(target).pathname}`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': revision,
+      'mcp-method': method,
+      ...(session !== undefined && { 'mcp-session-id': session }),
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', method, params, ...(!isNote && { id: ++calls }) }),
+  })
+  session = response.headers.get('mcp-session-id') ?? session
+  const text = await response.text()
+  process.stderr.write(`${method}: ${response.status} ${text.slice(0, 300)}\n`)
+  if (!response.ok || isNote) return undefined
+  const json = text.startsWith('{') ? text : (/^data: (\{.*)$/m.exec(text)?.[1] ?? '{}')
+  return JSON.parse(json).result
+}
+
+const clientInfo = { name: 'sallyport-conformance', version: '1' }
+// From 2026-07-28 on every call carries what `initialize` said before.
+const meta =
+  revision >= '2026'
+    ? {
+        _meta: {
+          'io.modelcontextprotocol/protocolVersion': revision,
+          'io.modelcontextprotocol/clientInfo': clientInfo,
+          'io.modelcontextprotocol/clientCapabilities': {},
+        },
+      }
+    : {}
+if (revision < '2026') {
+  await call('initialize', { protocolVersion: revision, capabilities: {}, clientInfo })
+  await call('notifications/initialized')
+}
+const listed = await call('tools/list', meta)
+const tools = Array.isArray(listed?.['tools']) ? listed['tools'] : []
+for (const { name } of tools) await call('tools/call', { name, arguments: {}, ...meta })
+
+proxy.kill('SIGTERM')
+await once(proxy, 'exit')
