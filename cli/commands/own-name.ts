@@ -2,10 +2,9 @@ import { realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { delimiter, dirname, join } from 'node:path'
 
-/** How a person calls this very program again, in a shell: as it was called, if that works elsewhere too. */
-export function ownName(): string {
-  const [, started = ''] = process.argv
-  const { PATH = '', npm_command: npmCommand } = process.env
+/** How a person calls the program in `started` again, in a shell: as it was called, if that works elsewhere too. */
+export function ownName(started: string, environment: NodeJS.ProcessEnv): string {
+  const { PATH = '', npm_command: npmCommand } = environment
   if (started.endsWith('.ts')) return `npm --silent --prefix ${quoted(packageFolder())} run sallyport --`
   // npx puts its folder into PATH for this process alone.
   if (npmCommand === 'exec') return 'npx sallyport'

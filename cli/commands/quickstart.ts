@@ -62,7 +62,7 @@ async function tourText(settings: QuickstartSettings): Promise<string> {
   const stops = tour({
     address,
     internalAddress,
-    program: ownName(),
+    program: ownName(process.argv[1] ?? '', process.env),
     list: writtenList(quickstartList(settings)),
     tokens: { registry, sample, foreign },
   })
