@@ -92,7 +92,8 @@ test('the preset programs are the program with their command', () => {
   assert.equal(alone.status, 2)
   assert.equal(alone.stderr, whole.stderr)
   assert.match(run('bin-registry', ['--help']).stdout, /^Usage: sallyport-registry /)
-  assert.equal(run('bin-proxy', ['stdio', 'name', '--target-uri', 'https://a']).status, 2)
+  assert.match(run('bin-proxy', ['stdio', '--help']).stdout, /^Usage: sallyport-proxy stdio /)
+  assert.equal(run('bin-proxy', ['tunnel', '--target-uri', 'https://a']).status, 2)
 })
 
 test('the environment is read', () => {

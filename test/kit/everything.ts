@@ -25,7 +25,11 @@ export async function everything(
     child.kill('SIGKILL')
     await gone
   })
-  for await (const line of child.stderr) if (/listening|running/.test(String(line))) break
-  child.stderr.resume()
+  // Read to the end: a server whose stderr is closed fails at its next word.
+  await new Promise<void>((resolve) => {
+    child.stderr.on('data', (line) => {
+      if (/listening|running/.test(String(line))) resolve()
+    })
+  })
   return `http://127.0.0.1:${port}/${transport === 'sse' ? 'sse' : 'mcp'}`
 }

@@ -19,8 +19,8 @@ test('a flag between proxy and stdio does not turn stdio into a name', () => {
   const between = parsed(['proxy', ...target, 'stdio', 'foo'])
   const alone = parsed(['proxy', 'stdio', ...target])
 
-  assert.equal(between.invocation, undefined)
-  assert.deepEqual(placesOf(between), ['SERVER_NAME'])
+  assert.equal(between.invocation?.command.name, 'proxy stdio')
+  assert.deepEqual(between.invocation?.positionals, ['foo'])
   assert.deepEqual(placesOf(alone), ['SERVER_NAME'])
 })
 

@@ -3,17 +3,12 @@ import { test } from 'node:test'
 import { commands } from '#cli/options/commands.js'
 import { completionScript } from '#cli/options/completion.js'
 import { dispatch } from '#cli/options/dispatch.js'
-import type { Command } from '#cli/options/option.js'
 import { parse } from '#cli/options/parse.js'
 import { helpOptions } from '#cli/options/shared.js'
 import { placesOf } from '../parsed.js'
 
-const withStdio: readonly Command[] = commands.flatMap((command) =>
-  command.name === 'proxy' ? [command, { ...command, name: 'proxy stdio' }] : [command],
-)
-
 function read(argv: readonly string[]) {
-  return parse(argv, {}, withStdio, helpOptions)
+  return parse(argv, {}, commands, helpOptions)
 }
 
 const target = ['--target-uri', 'https://target.example']
@@ -22,14 +17,14 @@ test('a subcommand is found wherever the flags stand, and sade finds the same', 
   for (const argv of [
     ['proxy', 'stdio', 'foo', ...target],
     ['proxy', ...target, 'stdio', 'foo'],
-    [...target, 'proxy', '--debug', 'stdio', '--port=0', 'foo'],
+    [...target, 'proxy', '--debug', 'stdio', '--remote-auth', 'foo'],
     ['proxy', 'stdio', ...target, '--', 'foo'],
   ]) {
     const { invocation, canonical } = read(argv)
 
     assert.equal(invocation?.command.name, 'proxy stdio')
     assert.deepEqual(invocation?.positionals, ['foo'])
-    assert.equal(dispatch(canonical, withStdio).name, 'proxy stdio')
+    assert.equal(dispatch(canonical, commands).name, 'proxy stdio')
   }
 })
 
@@ -43,6 +38,6 @@ test('a subcommand word after the name is one word too many', () => {
 
 test('shells offer a subcommand after its command', () => {
   for (const shell of ['bash', 'zsh', 'fish']) {
-    assert.ok(completionScript(shell, withStdio).includes('proxy stdio'), shell)
+    assert.ok(completionScript(shell, commands).includes('proxy stdio'), shell)
   }
 })
