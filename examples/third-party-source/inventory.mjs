@@ -1,0 +1,45 @@
+import { readFile } from 'node:fs/promises'
+import { definePlugin, GatewayError, Source } from 'sallyport'
+import { z } from 'zod'
+
+export default definePlugin({
+  name: 'inventory',
+  api: 1,
+  version: '1.0.0',
+  summary: 'Lists the MCP servers of an inventory in CSV, with the columns name, version and url.',
+  provides: [Source],
+  options: z.strictObject({
+    name: z.string().min(1).describe('the name that registries list it by'),
+    path: z.string().min(1).describe('the CSV file'),
+    everySeconds: z.int().positive().default(60).describe('how often it is read'),
+  }),
+
+  setup(gateway, { name, path, everySeconds }) {
+    const file = gateway.path(path)
+    gateway.provide(Source, {
+      name,
+      place: `inventory ${file}`,
+      every: everySeconds * 1000,
+      async fetch({ signal }) {
+        const servers = serversIn(await readFile(file, { encoding: 'utf8', signal }))
+        return { kind: 'whole', payloads: [Buffer.from(JSON.stringify(servers))] }
+      },
+    })
+  },
+})
+
+/** What it throws leaves the catalogue as it was: half an inventory must not take the other half away. */
+function serversIn(text) {
+  const [head, ...rows] = text.trim().split(/\r?\n/)
+  if (head !== 'name,version,url')
+    throw new GatewayError('INVENTORY_MALFORMED', 'the inventory has other columns')
+  return rows.map((row) => {
+    const [name, version, url] = row.split(',')
+    return {
+      name,
+      description: 'From the inventory.',
+      version,
+      remotes: [{ type: 'streamable-http', url }],
+    }
+  })
+}
