@@ -43,8 +43,8 @@ function textsOf({ type, placeholder }: Option, option: Given | undefined): stri
     return value.map((item) => `=${typeof item === 'string' ? item : `${item.name}=${item.value}`}`)
   }
   if (typeof value === 'object' && 'port' in value) return [`=${addressText(value)}`]
-  if (type === 'duration') return [`=${value}ms`]
+  if (type === 'duration' && typeof value === 'number') return [`=${value}ms`]
   // The client starts the command from a folder of its own.
   const isPath = placeholder === 'FILE' || placeholder === 'DIR'
-  return [`=${isPath ? resolve(String(value)) : String(value)}`]
+  return [`=${isPath && typeof value === 'string' ? resolve(value) : value}`]
 }

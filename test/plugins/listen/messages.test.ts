@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
+import fc from 'fast-check'
 import { closedPort, listening } from '../../kit/listening.js'
 import { ask, bridged, initialize, initialized } from './bridged.js'
 
@@ -17,7 +20,7 @@ const answerTo = (body: string, result: object = {}): string =>
 async function target(t: TestContext, capabilities: () => object = () => ({})) {
   const seen: Seen[] = []
   let session = 1
-  const url = await listening(t, async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const { method = '', headers } = request
     const body = await text(request)
     seen.push({ method, headers, body })
@@ -37,7 +40,8 @@ async function target(t: TestContext, capabilities: () => object = () => ({})) {
     if (headers['mcp-session-id'] !== `s${session}`) return response.writeHead(404).end()
     if (message.id === undefined) return response.writeHead(202).end()
     return response.writeHead(200, { 'content-type': 'application/json' }).end(answerTo(body))
-  })
+  }
+  const url = await listening(t, (request, response) => void answer(request, response))
   return { url: `${url}/mcp`, seen, forget: () => session++ }
 }
 
@@ -164,19 +168,73 @@ test('a message of 2026-07-28 carries its version and name in headers, and closi
 })
 
 test('fifty megabytes pass, both ways', async (t) => {
-  const url = await listening(t, async (request, response) => {
-    const body = await text(request)
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(answerTo(body, { size: body.length, pad: body.slice(0, 50_000_000).replaceAll('"', "'") }))
+  const url = await listening(t, (request, response) => {
+    void text(request).then((body) => {
+      const { pad } = JSON.parse(body).params
+      response.writeHead(200, { 'content-type': 'application/json' }).end(answerTo(body, { pad }))
+    })
   })
   const bridge = bridged(t, url)
-  const message = JSON.stringify(ask(1, 'tools/call', { name: 'x', pad: 'x'.repeat(50_000_000) }))
-  bridge.say(message)
+  const pad = 'x'.repeat(50_000_000)
+  bridge.say(ask(1, 'tools/call', { name: 'x', pad }))
   bridge.process.stdin.end()
 
   assert.equal(await bridge.ended(), 0)
-  assert.equal(JSON.parse(bridge.lines[0] ?? '').result.size, message.length)
+  assert.ok(JSON.parse(bridge.lines[0] ?? '').result.pad === pad)
+})
+
+test('an event stream is read alike however it is cut and whatever its line ends are', async (t) => {
+  const answers = new Map<unknown, readonly string[]>()
+  const url = await listening(t, (request, response) => {
+    void text(request).then(async (body) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      for (const piece of answers.get(JSON.parse(body).id) ?? []) {
+        await new Promise((resolve) => response.write(piece, resolve))
+      }
+      response.end()
+    })
+  })
+  const bridge = bridged(t, url)
+  let id = 0
+  const ends = fc.constantFrom('\n', '\r\n', '\r')
+  const cuts = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 8 })
+  const property = fc.asyncProperty(
+    fc.json(),
+    ends,
+    cuts,
+    fc.boolean(),
+    async (value, end, sizes, comment) => {
+      const mine = ++id
+      const result = JSON.parse(`{"value":${value}}`)
+      const json = JSON.stringify({ jsonrpc: '2.0', id: mine, result }, null, 1)
+      const data = json.split('\n').map((line) => `data: ${line}`)
+      const whole = [...(comment ? [': hello', 'event: message'] : []), ...data, '', ''].join(end)
+      const pieces: string[] = []
+      for (let at = 0, turn = 0; at < whole.length; turn++) {
+        const size = sizes[turn % sizes.length] ?? 1
+        pieces.push(whole.slice(at, at + size))
+        at += size
+      }
+      answers.set(mine, pieces)
+      bridge.say(ask(mine, 'tools/list'))
+      assert.deepEqual((await bridge.heard(mine))['result'], result)
+    },
+  )
+  await fc.assert(property, { numRuns: 60 })
+})
+
+test('SIGTERM does not wait for an answer that does not come', async (t) => {
+  const asked = new EventEmitter()
+  const url = await listening(t, (request) => void request.resume().on('end', () => asked.emit('asked')))
+  const bridge = bridged(t, url)
+  const waiting = once(asked, 'asked')
+  bridge.say(ask(1, 'tools/call', { name: 'x' }))
+  await waiting
+
+  const before = Date.now()
+  bridge.process.kill('SIGTERM')
+  assert.equal(await bridge.ended(), 0)
+  assert.ok(Date.now() - before < 8_000)
 })
 
 test('SIGTERM says goodbye and ends it', async (t) => {

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { clientConfig } from '#cli/commands/client-config.js'
+import { parsed } from '../parsed.js'
+
+function printed(flags: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+  const argv = ['proxy', 'stdio', 'name', '--target-uri', 'https://target.example/mcp', ...flags]
+  const { invocation } = parsed(argv, environment)
+  assert.ok(invocation !== undefined)
+  const text = clientConfig(invocation)
+  const configs = text
+    .split(/^.*:$/m)
+    .slice(1)
+    .map((json) => JSON.parse(json))
+  return { text, server: configs[0].mcpServers.name, servers: configs[1].servers.name }
+}
+
+test('a client is given the command with its flags, and what it reads back is the same', () => {
+  const { server, servers } = printed([
+    '--remote-auth',
+    '--remote-auth-scopes',
+    'a,b',
+    '--remote-auth-timeout',
+    '1m',
+  ])
+
+  assert.equal(server.command, 'sallyport')
+  const again = parsed(server.args)
+  assert.equal(again.invocation?.command.name, 'proxy stdio')
+  assert.deepEqual(again.invocation?.positionals, ['name'])
+  assert.deepEqual(again.invocation?.given.get('remote-auth-scopes')?.value, ['a', 'b'])
+  assert.equal(again.invocation?.given.get('remote-auth-timeout')?.value, 60_000)
+  assert.deepEqual(servers, { type: 'stdio', ...server })
+})
+
+test('a path is whole, since a client starts the command from a folder of its own', () => {
+  const { server } = printed(['--remote-auth-bearer-token-file', 'token'])
+
+  assert.ok(server.args.includes(`--remote-auth-bearer-token-file=${join(process.cwd(), 'token')}`))
+})
+
+test('T10: no secret is printed; its variable is named instead', () => {
+  const { text, server } = printed([
+    '--remote-auth-bearer-token',
+    'canary',
+    '--remote-forward-headers',
+    'X-Key=canary',
+  ])
+
+  assert.ok(!text.includes('canary'))
+  assert.deepEqual(Object.keys(server.env), [
+    'SALLYPORT_REMOTE_AUTH_BEARER_TOKEN',
+    'SALLYPORT_REMOTE_FORWARD_HEADERS',
+  ])
+})
