@@ -7,7 +7,7 @@ import { callbackPage } from './callback-page.js'
 /** The browser came back with the right state. Somebody waits before a page until `tell` is called. */
 export interface Arrival {
   readonly parameters: URLSearchParams
-  tell(title: string, ...sentences: string[]): void
+  readonly tell: (title: string, ...sentences: string[]) => void
 }
 
 const HOST = '127.0.0.1'
@@ -119,7 +119,7 @@ function show(response: ServerResponse, status: number, title: string, sentences
     'x-content-type-options': 'nosniff',
     connection: 'close',
   })
-  response.end(callbackPage(title, sentences))
+  void callbackPage(title, sentences).then((page) => response.end(page))
 }
 
 function portTaken(port: number, cause: NodeJS.ErrnoException): UpstreamError {

@@ -1,8 +1,8 @@
 import { html } from 'hono/html'
 
 /** What a person reads when the browser comes back. It needs no script, and every text is escaped. */
-export function callbackPage(title: string, sentences: readonly string[]): string {
-  const page = html`<!doctype html>
+export async function callbackPage(title: string, sentences: readonly string[]): Promise<string> {
+  const page = await html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -22,5 +22,5 @@ ${sentences.map((sentence) => html`<p>${sentence}</p>`)}
 </body>
 </html>
 `
-  return page.toString()
+  return String(page)
 }

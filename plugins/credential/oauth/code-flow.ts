@@ -99,7 +99,7 @@ const answerOf = ({ error, error_description: description }: AuthorizationRespon
   printable(description === undefined || description === '' ? error : `${error}, ${description}`)
 
 /** What comes first: the answer, or the reason to stop waiting for it. */
-export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason)
     if (signal.aborted) stop()

@@ -1,16 +1,15 @@
-import { setTimeout } from 'node:timers/promises'
 import {
   allowInsecureRequests,
+  type ClientAuth,
+  Configuration,
   customFetch,
-  type DeviceAuthorizationResponse,
-  deviceAuthorizationRequest,
-  processDeviceAuthorizationResponse,
-  ResponseBodyError,
-} from 'oauth4webapi'
+  initiateDeviceAuthorization,
+  pollDeviceAuthorizationGrant,
+} from 'openid-client'
 import { type Fetch, UpstreamError } from 'sallyport'
 import { browserUrl } from './browser.js'
 import { tellPerson } from './person.js'
-import { type Grantee, plain, printable, type TokenEndpoint, type Tokens } from './token-endpoint.js'
+import { type Grantee, printable, type TokenEndpoint, type Tokens, tokensFrom } from './token-endpoint.js'
 
 interface Flow {
   readonly grantee: Grantee
@@ -22,54 +21,41 @@ interface Flow {
 
 /** One login on another device (RFC 8628): a person types a code there, and this asks until it was done. */
 export async function deviceFlow(flow: Flow): Promise<Tokens> {
-  const { endpoint, grantee, signal } = flow
-  const begun = await begin(flow)
-  const page = browserUrl(begun.verification_uri_complete ?? begun.verification_uri, grantee.server.issuer)
-  tellPerson(`Open this URL to sign in: ${page.href}`)
-  tellPerson(`and enter the code: ${printable(begun.user_code)}`)
-
-  let interval = begun.interval ?? 5
-  for (;;) {
-    await setTimeout(interval * 1000, undefined, { signal, ref: false }).catch(() => signal.throwIfAborted())
-    try {
-      return await endpoint.device(begun.device_code, signal)
-    } catch (error) {
-      signal.throwIfAborted()
-      const code = error instanceof UpstreamError ? error.code : ''
-      // RFC 8628, 3.5: five seconds more, for this and all further requests.
-      if (code === 'OAUTH_SLOW_DOWN') interval += 5
-      else if (code !== 'OAUTH_AUTHORIZATION_PENDING') throw error
-    }
-  }
-}
-
-async function begin({
-  grantee,
-  endpoint,
-  scopes,
-  fetch,
-  signal,
-}: Flow): Promise<DeviceAuthorizationResponse> {
-  const { server, client, resource } = grantee
+  const { grantee, endpoint, scopes, signal } = flow
+  const { server, resource } = grantee
   if (server.device_authorization_endpoint === undefined) {
     throw new UpstreamError(
       'DEVICE_FLOW_UNSUPPORTED',
       `the issuer ${server.issuer} has no sign-in on another device`,
     )
   }
-  const parameters = new URLSearchParams()
-  if (scopes.length > 0) parameters.set('scope', scopes.join(' '))
-  if (resource !== undefined) parameters.set('resource', resource)
-  const known = { client_id: client.clientId }
-  const response = await deviceAuthorizationRequest(server, known, endpoint.authentication, parameters, {
-    [allowInsecureRequests]: true,
-    [customFetch]: (url, init) => fetch(url, init),
-    signal,
-  })
+  const extra: Record<string, string> = resource === undefined ? {} : { resource }
+  const asked = scopes.length === 0 ? extra : { ...extra, scope: scopes.join(' ') }
+  const configuration = configured(flow)
   try {
-    return await processDeviceAuthorizationResponse(server, known, response)
+    const begun = await initiateDeviceAuthorization(configuration, asked)
+    const page = browserUrl(begun.verification_uri_complete ?? begun.verification_uri, server.issuer)
+    tellPerson(`Open this URL to sign in: ${page.href}`)
+    tellPerson(`and enter the code: ${printable(begun.user_code)}`)
+    const told = await pollDeviceAuthorizationGrant(configuration, begun, extra, { signal })
+    return tokensFrom(told, told.id_token)
   } catch (error) {
-    const said = error instanceof ResponseBodyError ? plain(error.error) : `status ${response.status}`
-    throw new UpstreamError('DEVICE_FLOW_REFUSED', `the issuer ${server.issuer} begins no sign-in: ${said}`)
+    signal.throwIfAborted()
+    if (error instanceof UpstreamError) throw error
+    const { cause } = error instanceof Error ? error : {}
+    throw endpoint.failure(cause instanceof Error ? cause : error)
   }
+}
+
+function configured({ grantee, endpoint, fetch }: Flow): Configuration {
+  const { server, client } = grantee
+  const authentication: ClientAuth = (...request) => void endpoint.authentication(...request)
+  const configuration = new Configuration(server, client.clientId, undefined, authentication)
+  // The way out judges the address itself, and is stricter than https alone.
+  allowInsecureRequests(configuration)
+  configuration[customFetch] = (url, { method, headers, body, signal }) => {
+    const form = body instanceof URLSearchParams || typeof body === 'string' ? { body } : {}
+    return fetch(url, { method, headers, signal: signal ?? null, ...form })
+  }
+  return configuration
 }

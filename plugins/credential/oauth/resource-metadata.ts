@@ -43,7 +43,7 @@ function facts(found: JsonDocument, resource: string, target: string): ResourceF
 }
 
 /** Whether a resource is the target, or something above it at the same origin. */
-export function covers(resource: string, target: string): boolean {
+function covers(resource: string, target: string): boolean {
   if (!URL.canParse(resource) || resource.includes('#')) return false
   const [named, asked] = [new URL(resource), new URL(target)]
   if (named.origin !== asked.origin || named.username !== '' || named.password !== '') return false

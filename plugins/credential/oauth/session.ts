@@ -36,7 +36,7 @@ const session = z.object({
 
 export type Session = Omit<z.output<typeof session>, 'server'> & { readonly server: AuthorizationServer }
 
-export const SESSIONS = 'oauth/session/'
+const SESSIONS = 'oauth/session/'
 
 /** Where the login of these settings is kept, and under which lock it is renewed. */
 export class SessionShelf {

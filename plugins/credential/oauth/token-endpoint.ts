@@ -7,11 +7,11 @@ import {
   ClientSecretPost,
   clientCredentialsGrantRequest,
   customFetch,
-  deviceCodeGrantRequest,
   None,
   processGenericTokenEndpointResponse,
   ResponseBodyError,
   refreshTokenGrantRequest,
+  type TokenEndpointResponse,
 } from 'oauth4webapi'
 import { basicAuthorization, type Fetch, type RegisteredClient, UpstreamError } from 'sallyport'
 import { z } from 'zod'
@@ -81,13 +81,6 @@ export class TokenEndpoint {
     )
   }
 
-  device(deviceCode: string, signal: AbortSignal): Promise<Tokens> {
-    const { client, authentication } = this
-    return this.asked((server, options) =>
-      deviceCodeGrantRequest(server, client, authentication, deviceCode, { ...options, signal }),
-    )
-  }
-
   private async asked(
     ask: (server: AuthorizationServer, options: ReturnType<TokenEndpoint['options']>) => Promise<Response>,
   ): Promise<Tokens> {
@@ -97,15 +90,9 @@ export class TokenEndpoint {
     try {
       const told = await processGenericTokenEndpointResponse(server, this.client, answer)
       if (told.token_type !== 'bearer') throw new Error('the token is not a bearer token')
-      return {
-        accessToken: told.access_token,
-        ...(told.refresh_token !== undefined && { refreshToken: told.refresh_token }),
-        ...(idToken !== undefined && { idToken }),
-        ...(told.expires_in !== undefined && { expiresAt: Date.now() + told.expires_in * 1000 }),
-        ...(told.scope !== undefined && { scopes: wordsOf(told.scope) }),
-      }
+      return tokensFrom(told, idToken)
     } catch (error) {
-      throw this.failure(error, response.status)
+      throw this.failure(error)
     }
   }
 
@@ -123,17 +110,29 @@ export class TokenEndpoint {
     return resource === undefined ? {} : { resource }
   }
 
-  private failure(error: unknown, status: number): UpstreamError {
+  /** What went wrong, as the caller may hear it. */
+  failure(error: unknown): UpstreamError {
     const { server, resource } = this.grantee
     const code = error instanceof ResponseBodyError ? plain(error.error) : undefined
     const about = code === 'invalid_target' && resource !== undefined ? ` for the resource ${resource}` : ''
-    const what = code ?? `status ${status}, which is no token`
+    const what = code ?? 'its answer is none that gives one'
     return new UpstreamError(
       `OAUTH_${(code ?? 'failed').toUpperCase()}`,
       `the issuer ${server.issuer} gives no token${about}: ${what}`,
       // Not the error itself: it holds the answer.
       { statusCode: 503, retryAfter: 5, cause: new Error(descriptionOf(error)) },
     )
+  }
+}
+
+/** The tokens of an answer that was checked. */
+export function tokensFrom(told: TokenEndpointResponse, idToken: string | undefined): Tokens {
+  return {
+    accessToken: told.access_token,
+    ...(told.refresh_token !== undefined && { refreshToken: told.refresh_token }),
+    ...(idToken !== undefined && { idToken }),
+    ...(told.expires_in !== undefined && { expiresAt: Date.now() + told.expires_in * 1000 }),
+    ...(told.scope !== undefined && { scopes: wordsOf(told.scope) }),
   }
 }
 

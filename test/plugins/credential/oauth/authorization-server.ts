@@ -34,12 +34,16 @@ export class AuthorizationServer {
   challenge: string | undefined
   /** What the target wants of a token's scopes; else it says 403. */
   neededScope: string | undefined
+  /** Where the code of another device is typed in, in place of a page of this server's. */
+  activation: string | undefined
   /** Paths where there is nothing. */
   readonly missing = new Set<string>()
   /** Seconds that a token lasts. */
   life = 3600
   /** Answers of the token endpoint that come before any other. */
   readonly tokenFaults: ((response: ServerResponse) => void)[] = []
+  /** Somebody has typed the code in. */
+  private activated = false
   private readonly grants = new Map<string, Grant>()
   private readonly tokens = new Map<string, { end: number; scope: string }>()
   private family = { alive: '', scope: '', used: new Set<string>() }
@@ -93,7 +97,18 @@ export class AuthorizationServer {
     else if (path === '/register') this.register(seen, response)
     else if (path === '/authorize') this.authorize(seen, response)
     else if (path === '/token') this.token(seen, response)
-    else tell(response, 404, {})
+    else if (path === '/device') {
+      tell(response, 200, {
+        device_code: 'canary-device-code',
+        user_code: 'WDJB-MJHT',
+        verification_uri: this.activation ?? `${this.origin}/activate`,
+        expires_in: 60,
+        interval: 1,
+      })
+    } else if (path === '/activate') {
+      this.activated = true
+      response.end()
+    } else tell(response, 404, {})
   }
 
   private document(): Fields {
@@ -143,7 +158,10 @@ export class AuthorizationServer {
     const type = form.get('grant_type')
     if (fault !== undefined) fault(response)
     else if (type === 'client_credentials') this.give(response, form.get('scope') ?? '', false)
-    else if (type === 'refresh_token') this.refresh(form.get('refresh_token') ?? '', response)
+    else if (type?.endsWith(':device_code') === true) {
+      if (this.activated) this.give(response, form.get('scope') ?? '', true)
+      else tell(response, 400, { error: 'authorization_pending' })
+    } else if (type === 'refresh_token') this.refresh(form.get('refresh_token') ?? '', response)
     else this.redeem(form, response)
   }
 

@@ -62,7 +62,8 @@ export async function realLogin(t: TestContext, { life }: { readonly life: numbe
     return { consent: { grantId: await grant.save() } }
   }
 
-  const origin = await listening(t, async (request, response) => {
+  const origin = await listening(t, (request, response) => void serve(request, response))
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const tell = (status: number, body: object) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     if (request.url === '/.well-known/oauth-protected-resource/mcp') {
@@ -73,7 +74,7 @@ export async function realLogin(t: TestContext, { life }: { readonly life: numbe
     const found = await provider.AccessToken.find(token)
     if (found !== undefined && !found.isExpired) tell(200, {})
     else tell(401, {})
-  })
+  }
   return { target: `${origin}/mcp`, counts }
 }
 
