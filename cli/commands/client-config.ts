@@ -42,7 +42,7 @@ function textsOf({ type, placeholder }: Option, option: Given | undefined): stri
   if (Array.isArray(value)) {
     return value.map((item) => `=${typeof item === 'string' ? item : `${item.name}=${item.value}`}`)
   }
-  if (typeof value === 'object' && 'port' in value) return [`=${addressText(value)}`]
+  if (typeof value === 'object') return 'port' in value ? [`=${addressText(value)}`] : []
   if (type === 'duration' && typeof value === 'number') return [`=${value}ms`]
   // The client starts the command from a folder of its own.
   const isPath = placeholder === 'FILE' || placeholder === 'DIR'
