@@ -58,7 +58,6 @@ test('a verdict that names nobody, or is no verdict, lets nobody in', async (t) 
       throw undefined
     },
     () => ({
-      // oxlint-disable-next-line no-thenable
       // biome-ignore lint/suspicious/noThenProperty: a verdict made to look like a promise
       get then() {
         throw undefined
