@@ -15,7 +15,7 @@ export async function readList(file: string): Promise<Outcome<List>> {
 }
 
 /** Whether a file is the canonical list of `sallyport run`; it is the registry's otherwise. */
-export const isListFile = (value: unknown): boolean =>
+const isListFile = (value: unknown): boolean =>
   Array.isArray(value) || (isMapping(value) && Object.keys(value).every((key) => key === 'plugins'))
 
 /** The list that a file stands for: its own, or the registry's. */

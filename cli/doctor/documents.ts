@@ -15,7 +15,9 @@ export interface Answer {
 
 export async function askFor(fetch: Fetch, url: string, init: RequestInit = {}): Promise<Answer> {
   try {
-    const response = await fetch(url, { ...init, headers: { accept: 'application/json', ...init.headers } })
+    const asked = new Headers(init.headers)
+    asked.set('accept', 'application/json')
+    const response = await fetch(url, { ...init, headers: asked })
     const { status, headers } = response
     const said = Date.parse(headers.get('date') ?? '')
     const date = Number.isNaN(said) ? undefined : said

@@ -12,10 +12,7 @@ export async function examine(plan: PlannedScope, folder: string): Promise<reado
   return found.flat()
 }
 
-function examineItem(
-  item: PlannedEntry | PlannedScope,
-  folder: string,
-): Promise<readonly Finding[]> | readonly Finding[] {
+async function examineItem(item: PlannedEntry | PlannedScope, folder: string): Promise<readonly Finding[]> {
   if (isPlannedScope(item)) return examine(item, folder)
   const { id, plugin } = item
   const options = isMapping(item.options) ? item.options : {}

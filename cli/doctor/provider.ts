@@ -32,7 +32,7 @@ export async function examineProvider(about: string, provider: Provider, path: (
   const asked = [jwksUrl ?? issuerUrl, introspectionUrl].filter((url) => url !== undefined)
   const caFile = caCertPath === undefined ? undefined : path(caCertPath)
   try {
-    const { fetch, close } = createFetcher({
+    const fetcher = createFetcher({
       caFile,
       bearer: authTokenFile === undefined ? undefined : { file: path(authTokenFile), to: asked },
       allowPrivate: allowPrivateIP,
@@ -42,14 +42,14 @@ export async function examineProvider(about: string, provider: Provider, path: (
     const reach = (url: string) => examineConnection(chart, url, { caFile, privateOption })
     try {
       const [first] = asked
-      if (first !== undefined && (await reach(first))) await examineKeys(chart, provider, fetch)
+      if (first !== undefined && (await reach(first))) await examineKeys(chart, provider, fetcher.fetch)
       if (
         introspectionUrl !== undefined &&
         (isElsewhere(introspectionUrl, first) ? await reach(introspectionUrl) : true)
       )
-        await examineIntrospection(chart, introspectionUrl, provider, path, fetch)
+        await examineIntrospection(chart, introspectionUrl, provider, path, fetcher.fetch)
     } finally {
-      await close()
+      await fetcher.close()
     }
   } catch (error) {
     chart.wrong('files', 'FILE_UNREADABLE', messageOf(error), 'correct the path, or what is in the file')

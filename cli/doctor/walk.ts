@@ -5,7 +5,8 @@ import { askFor, type JsonObject, mcpOrder, textIn } from './documents.js'
 /** From a 401 to the metadata of the resource and on to its authorization server, as an MCP client goes. */
 export async function walk(chart: Chart, resource: string, challenge: string | undefined): Promise<void> {
   // The operator named the resource, so it may be inside, and so may what it names.
-  const { fetch, close } = createFetcher({ allowPrivate: true, allowInsecureHttp: insecureHttpAllowed() })
+  const fetcher = createFetcher({ allowPrivate: true, allowInsecureHttp: insecureHttpAllowed() })
+  const { fetch } = fetcher
   try {
     const metadata = await resourceMetadata(chart, resource, challenge, fetch)
     if (metadata === undefined || !examineName(chart, resource, metadata)) return
@@ -17,7 +18,7 @@ export async function walk(chart: Chart, resource: string, challenge: string | u
       chart.wrong('metadata', 'SERVER_MISSING', 'it names no authorization server', advice)
     }
   } finally {
-    await close()
+    await fetcher.close()
   }
 }
 

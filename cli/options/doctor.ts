@@ -17,6 +17,7 @@ export const doctorGroups: readonly OptionGroup[] = [
   })),
 ]
 
-function optional({ required: _, ...option }: Option): Option {
-  return option
+function optional(option: Option): Option {
+  const { required: _, ...rest } = option
+  return rest
 }

@@ -31,11 +31,13 @@ export function optionsWith(known: JsonSchema, name: string, added: JsonSchema):
   return { ...known, properties: { ...(isMapping(properties) && properties), [name]: added } }
 }
 
+/** One schema or another. Not written as an object: with a member `then` it would pass for a promise. */
+export const conditional = (condition: JsonSchema, yes: JsonSchema, no?: JsonSchema): JsonSchema =>
+  Object.fromEntries([['if', condition], ['then', yes], ...(no === undefined ? [] : [['else', no]])])
+
 /** `then` holds for an entry whose `key` is `word`. */
-export const when = (key: string, word: string, then: JsonSchema): JsonSchema => ({
-  if: { properties: { [key]: { const: word } }, required: [key] },
-  then,
-})
+export const when = (key: string, word: string, then: JsonSchema): JsonSchema =>
+  conditional({ properties: { [key]: { const: word } }, required: [key] }, then)
 
 /** Any schema, with a reference allowed wherever a text is held to a form. */
 export function withReferences(schema: unknown): unknown {

@@ -3,7 +3,14 @@ import { providerTypes } from 'sallyport/presets/incoming'
 import { RegistrySettings } from 'sallyport/presets/registry'
 import type { KnownPlugin } from '../config/known-plugins.js'
 import { isMapping } from '../config/path.js'
-import { definitions, optionsWith, optionsWithout, when, withReferences } from './plugin-schemas.js'
+import {
+  conditional,
+  definitions,
+  optionsWith,
+  optionsWithout,
+  when,
+  withReferences,
+} from './plugin-schemas.js'
 import { pluginRules, useSchema } from './run-schema.js'
 
 /** The schema of the registry's own file: its settings, and the options of every plugin where they are written. */
@@ -57,14 +64,13 @@ function providerSchema(
     ...Object.entries(providerTypes),
     ...providing(plugins, Authenticator).map((use) => [use, use] as const),
   ]
-  const unsaid = { if: { not: { required: ['type'] } } }
+  const unsaid = { not: { required: ['type'] } }
   const offered = [...types.map(([word]) => ({ const: word })), { type: 'string' }]
   return {
     ...provider,
     properties: { ...properties, type: { description: type['description'], anyOf: offered } },
     allOf: [
-      // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema.
-      { ...unsaid, then: optionsOf(providerTypes[String(type['default'])] ?? '') },
+      conditional(unsaid, optionsOf(providerTypes[String(type['default'])] ?? '')),
       ...types.map(([word, use]) => when('type', word, optionsOf(use))),
     ],
   }

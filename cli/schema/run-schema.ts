@@ -1,6 +1,6 @@
 import { type JsonSchema, jsonSchemaOf } from 'sallyport'
 import type { KnownPlugin } from '../config/known-plugins.js'
-import { definitions, referenceTo, when, withReferences } from './plugin-schemas.js'
+import { conditional, definitions, referenceTo, when, withReferences } from './plugin-schemas.js'
 
 /** The schema of what `sallyport run` reads. */
 export function runSchema(plugins: readonly KnownPlugin[]): JsonSchema {
@@ -9,12 +9,13 @@ export function runSchema(plugins: readonly KnownPlugin[]): JsonSchema {
   const schema = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'A list of plugins for `sallyport run`',
-    if: { type: 'array' },
-    // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema.
-    then: list,
-    else: { ...root, additionalProperties: false },
+    ...conditional({ type: 'array' }, list, { ...root, additionalProperties: false }),
     $defs: {
-      item: { if: { type: 'object', required: ['scope'] }, ...either('scope', 'entry') },
+      item: conditional(
+        { type: 'object', required: ['scope'] },
+        { $ref: '#/$defs/scope' },
+        { $ref: '#/$defs/entry' },
+      ),
       scope: {
         type: 'object',
         properties: {
@@ -30,12 +31,6 @@ export function runSchema(plugins: readonly KnownPlugin[]): JsonSchema {
   }
   return withReferences(schema) as JsonSchema
 }
-
-const either = (then: string, otherwise: string): JsonSchema => ({
-  // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema.
-  then: { $ref: `#/$defs/${then}` },
-  else: { $ref: `#/$defs/${otherwise}` },
-})
 
 function entrySchema(plugins: readonly KnownPlugin[]): JsonSchema {
   return {

@@ -69,10 +69,11 @@ const isVerdict = (value: unknown): value is Verdict => {
   return isMapping(rejection) && ['notMine', 'invalid', 'unavailable'].includes(String(rejection['kind']))
 }
 
-export function judgeHeaders(chart: Chart, { names, headers }: HeaderSource, request: FastifyRequest): void {
+export function judgeHeaders(chart: Chart, source: HeaderSource, request: FastifyRequest): void {
+  const { names } = source
   try {
     const loud = names.filter((name) => name !== name.toLowerCase())
-    const undeclared = headers(request).filter(([name]) => !names.includes(name))
+    const undeclared = source.headers(request).filter(([name]) => !names.includes(name))
     if (loud.length + undeclared.length === 0) return
     const wrong = [...loud, ...undeclared.map(([name]) => name)].join(', ')
     const advice = 'list every header in `names`, in lower case: the copies of the caller are removed by it'

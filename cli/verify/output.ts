@@ -6,7 +6,7 @@ export interface Heard {
 /** Keeps what a plugin writes past the log to itself, so that it can be searched and does not mix with the report. */
 export function listenToOutput(): Heard {
   const streams = [process.stdout, process.stderr]
-  const originals = streams.map((stream) => stream.write)
+  const originals = streams.map((stream) => stream.write.bind(stream))
   let text = ''
   for (const stream of streams) {
     stream.write = (chunk: string | Uint8Array): boolean => {

@@ -1,22 +1,28 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { parse } from 'yaml'
+import { knownPlugins } from '#cli/config/known-plugins.js'
+import { registrySchema } from '#cli/schema/registry-schema.js'
+import { runSchema } from '#cli/schema/run-schema.js'
 import { blocks } from '../../docs/readme.js'
 import { folder } from '../../kit/folder.js'
 import { program } from '../../kit/program.js'
 
 const examples = join(import.meta.dirname, '../../../examples')
 
-async function schemaOf(t: TestContext, ...argv: readonly string[]): Promise<ValidateFunction> {
-  const printing = program(t, ['schema', ...argv])
-  assert.equal(await printing.ended(), 0, printing.output.stderr)
-  // The words of OpenAPI and of editors are no mistake here; a keyword that is misspelt is.
-  const ajv = new Ajv2020({ strictSchema: true, allErrors: true, validateFormats: false })
-  return ajv.compile(JSON.parse(printing.output.stdout))
+/** What the command prints, without a process for each. */
+async function schemaOf(kind: 'registry' | 'run', config?: string): Promise<ValidateFunction> {
+  const known = await knownPlugins(config)
+  assert.ok('plugins' in known, JSON.stringify(known))
+  return compiled((kind === 'registry' ? registrySchema : runSchema)(known.plugins))
 }
+
+// The formats of editors are no mistake here; a keyword that is misspelt is.
+const compiled = (schema: object): ValidateFunction =>
+  new Ajv2020({ strictSchema: true, allErrors: true, validateFormats: false }).compile(schema)
 
 const faultsOf = (validate: ValidateFunction, value: unknown): readonly string[] => {
   validate(value)
@@ -26,23 +32,23 @@ const faultsOf = (validate: ValidateFunction, value: unknown): readonly string[]
 const kindOf = (value: unknown): 'registry' | 'run' =>
   Array.isArray(value) || Object.keys(Object(value)).join() === 'plugins' ? 'run' : 'registry'
 
-test('every sample and every example is valid by the schema of its kind', async (t) => {
+test('every sample and every example is valid by the schema of its kind', async () => {
   const samples = blocks('yaml').map(({ text }) => ({ name: text, value: parse(text), config: undefined }))
   const files = readdirSync(examples, { recursive: true, encoding: 'utf8' })
-    .filter((file) => /sallyport\.yaml$|gateway\.yaml$/.test(file))
+    .filter((file) => /(?:sallyport|gateway)\.yaml$|^token-exchange.*\.yaml$/.test(file))
     .map((file) => join(examples, file))
     .map((file) => ({ name: file, value: parse(readFileSync(file, 'utf8')), config: file }))
   assert.ok(samples.length >= 3 && files.length >= 1)
-  const builtIn = { registry: await schemaOf(t, 'registry'), run: await schemaOf(t, 'run') }
+  const builtIn = { registry: await schemaOf('registry'), run: await schemaOf('run') }
   for (const { name, value, config } of [...samples, ...files]) {
     const kind = kindOf(value)
-    const validate = config === undefined ? builtIn[kind] : await schemaOf(t, kind, '--config', config)
+    const validate = config === undefined ? builtIn[kind] : await schemaOf(kind, config)
     assert.deepEqual(faultsOf(validate, value), [], name)
   }
 })
 
-test('what is wrong in a registry file is found where it stands', async (t) => {
-  const validate = await schemaOf(t, 'registry')
+test('what is wrong in a registry file is found where it stands', async () => {
+  const validate = await schemaOf('registry')
   const oauth = { resourceUrl: 'https://r.example', providers: [] as object[] }
   const provider = { name: 'corp', issuerUrl: 'https://idp.example', audience: 'r' }
   const wrong: readonly (readonly [string, object])[] = [
@@ -76,8 +82,8 @@ test('what is wrong in a registry file is found where it stands', async (t) => {
   assert.deepEqual(faultsOf(validate, right), [])
 })
 
-test('a reference stands for any text, also where a form is asked for', async (t) => {
-  const validate = await schemaOf(t, 'registry')
+test('a reference stands for any text, also where a form is asked for', async () => {
+  const validate = await schemaOf('registry')
   assert.deepEqual(
     faultsOf(validate, { address: '\u0024{env:ADDRESS}', auth: { mode: '\u0024{env:MODE}' } }),
     [],
@@ -93,7 +99,7 @@ test('the plugins of a file are in its schema, inside scopes too', async (t) => 
     'list.yaml':
       '- { use: ./mine.mjs, with: { size: 1 } }\n- { scope: /a, plugins: [{ use: ./mine.mjs }] }\n',
   })
-  const validate = await schemaOf(t, 'run', '--config', join(home, 'list.yaml'))
+  const validate = await schemaOf('run', join(home, 'list.yaml'))
   assert.deepEqual(faultsOf(validate, [{ use: './mine.mjs', with: { size: 1 } }]), [])
   assert.ok(faultsOf(validate, [{ use: './mine.mjs', with: { size: 'x' } }]).includes('/0/with/size type'))
   const inner = { scope: '/a', plugins: [{ use: './mine.mjs', with: { sise: 1 } }] }
@@ -108,4 +114,14 @@ test('a plugin of the file that cannot be loaded is told, and no schema is print
   assert.equal(await printing.ended(), 2)
   assert.equal(printing.output.stdout, '')
   assert.match(printing.output.stderr, /absent\.mjs/)
+})
+
+test('both schemas are printed whole', async (t) => {
+  for (const kind of ['registry', 'run']) {
+    const printing = program(t, ['schema', kind])
+    assert.equal(await printing.ended(), 0, printing.output.stderr)
+    const schema = JSON.parse(printing.output.stdout)
+    assert.equal(schema.$schema, 'https://json-schema.org/draft/2020-12/schema')
+    compiled(schema)
+  }
 })
