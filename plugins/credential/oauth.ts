@@ -112,7 +112,9 @@ class OAuthCredential implements Credential {
 
     if (status === 401) {
       if (trail.loggedIn) return false
-      if (token !== undefined && keeper.mayRefresh && !trail.refreshed) {
+      // A token that has ended on its way there says nothing about the login, however often that happens.
+      const ended = keeper.current === undefined
+      if (token !== undefined && keeper.mayRefresh && (ended || !trail.refreshed)) {
         trail.refreshed = true
         const { logins } = keeper
         await keeper.replace(token, challenge)

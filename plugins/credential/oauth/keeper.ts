@@ -93,7 +93,13 @@ export class Keeper {
     const { shelf } = this.surroundings
     await this.together(() =>
       shelf.locked(async () => {
-        if (!(await this.overtaken(refused))) await this.logIn(challenge)
+        if (await this.overtaken(refused)) return
+        const { session } = this.holding
+        // Another process has logged in since, and its token has ended already.
+        const isOther = session !== undefined && session.tokens.accessToken !== refused
+        if (isOther && session.tokens.refreshToken !== undefined && (await this.refresh(session, refused)))
+          return
+        await this.logIn(challenge)
       }),
     )
   }
