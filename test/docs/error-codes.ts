@@ -70,7 +70,6 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   LOGIN_STOPPED: log('nothing: the gateway was stopped'),
   LOGIN_TIMEOUT: log('be faster, or raise `--remote-auth-timeout`'),
   LOGIN_UNAVAILABLE: log('try again later: the last attempts failed'),
-  DEVICE_FLOW_REFUSED: log('read what the issuer says; the code may have expired'),
   DEVICE_FLOW_UNSUPPORTED: log('leave out `--remote-auth-device`: this issuer cannot do it'),
   PKCE_UNSUPPORTED: log(
     'name the issuer with `--remote-auth-issuer`, if it supports PKCE and does not say so',
