@@ -29,6 +29,7 @@ export default definePlugin({
     const path = directory === undefined ? defaultDirectory() : gateway.path(directory)
     const file = passphraseFile === undefined ? undefined : gateway.path(passphraseFile)
     const seal = openSeal({ value: passphrase, file, env: ['SALLYPORT_STATE_PASSPHRASE'] }, { log, scrubber })
+    gateway.onStop(() => seal?.release())
     const store = await FileStore.open(path, { log, seal })
     gateway.provide(StateStore, store)
   },

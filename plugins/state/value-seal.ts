@@ -30,6 +30,11 @@ export class Seal {
     return Buffer.concat([decipher.update(bytes(data)), decipher.final()]).toString()
   }
 
+  /** Lets go of the file that the passphrase came from. */
+  release(): void {
+    this.passphrase.close()
+  }
+
   private keyFor(salt: string): Buffer {
     const known = this.keys.get(salt)
     if (known !== undefined) return known
