@@ -93,7 +93,7 @@ export class Booted {
     await this.lifecycle.step('setup', { id: 'routes', required: true, run: bolt })
     for (const wing of wings) this.openGate(wing)
     await this.lifecycle.run('start')
-    const paths = [...new Set(wings.flatMap(publicPathsOf))]
+    const paths = [...new Set(wings.flatMap(({ container }) => container.many(PublicPath)))]
     this.context.log.info({ routes: this.publicRoutes(), paths }, 'these need no credentials')
   }
 
@@ -131,12 +131,11 @@ export class Booted {
     await this.lifecycle.step('setup', { id, required, run })
   }
 
-  private openGate(wing: Wing): void {
-    const { container, gate } = wing
+  private openGate({ container, gate }: Wing): void {
     gate.open({
       guards: container.many(Guard),
       authenticators: container.many(Authenticator),
-      publicPaths: new PublicPaths(publicPathsOf(wing)),
+      publicPaths: new PublicPaths(container.many(PublicPath)),
       challenge: container.one(Challenge),
       deadline: this.context.gateDeadline ?? GATE_DEADLINE,
     })
@@ -205,9 +204,6 @@ export class Booted {
     }
   }
 }
-
-const publicPathsOf = ({ container, path }: Wing): string[] =>
-  container.many(PublicPath).map((open) => `${path}${open}`)
 
 /** Whether anybody in the list, in any scope, watches requests. */
 function observes({ items }: PlannedScope): boolean {

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Capability, Many, One } from './capability.js'
 import type { Container } from './container.js'
+import { PublicPath } from './contracts/public-path.js'
 import { GatewayError } from './errors.js'
 import type { Dispatch, Gateway } from './gateway.js'
 import type { Gate } from './http/gate.js'
@@ -74,7 +75,8 @@ export class Wing {
     const shared = capability.kind === 'many' && capability.shared
     const container = shared ? this.house.commons : this.container
     if (capability.kind === 'one' && container.holds(capability)) throw misuse(`${name} was provided twice`)
-    container.provide(capability, value)
+    // A path that is open in one scope says nothing of the same path below another.
+    container.provide(capability, capability.token === PublicPath.token ? `${this.path}${value}` : value)
   }
 
   private user<T>(required: readonly Capability[], capability: One<T> | Many<T>): () => T | readonly T[] {

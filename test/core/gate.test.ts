@@ -105,3 +105,29 @@ test('a scope has routes, unknown paths and a gate of its own', async (t) => {
   assert.equal((await app.inject('/closed')).statusCode, 401)
   assert.equal((await app.inject('/nowhere')).statusCode, 401)
 })
+
+test('RS-35: a path that is open outside a scope is not open below it, and the other way round', async (t) => {
+  const opening = (path: string) =>
+    definePlugin({
+      name: 'opening',
+      api: 1,
+      provides: [PublicPath],
+      setup: (gateway) => gateway.provide(PublicPath, path),
+    })
+  const any = definePlugin({
+    name: 'any',
+    api: 1,
+    setup: ({ http }) => void http.get('/*', () => 'let in'),
+  })
+  const app = await booted(t, [
+    { use: opening('/outer') },
+    { scope: '/in', plugins: [{ use: opening('/inner') }, { use: any }] },
+    { use: any },
+  ])
+
+  assert.equal((await app.inject('/outer/x')).statusCode, 200)
+  assert.equal((await app.inject('/in/inner/x')).statusCode, 200)
+  for (const path of ['/in/outer/x', '/inner/x', '/in/x', '/x']) {
+    assert.equal((await app.inject(path)).statusCode, 401, path)
+  }
+})
