@@ -17,6 +17,8 @@ export interface Entry {
    * the setting it came from. The empty name stands for all options that are not named.
    */
   readonly origin?: Readonly<Record<string, SettingPath>>
+  /** Where the plugin was named, when that is not `use` at its place in the list. */
+  readonly named?: SettingPath
 }
 
 /** A list inside a list: a path, a container and a Fastify context of its own. */

@@ -92,14 +92,17 @@ export class Planner {
   ): Promise<PlannedEntry | undefined> {
     if (loaded === undefined) return undefined
     if ('problem' in loaded) {
-      this.problems.push({ place: this.locate([...at, 'use']), ...loaded.problem })
+      this.problems.push({ place: this.locate(entry.named ?? [...at, 'use']), ...loaded.problem })
       return undefined
     }
     const { plugin } = loaded
     const id = entry.id ?? plugin.name
     const required = entry.required ?? true
     if (!required && !onlyObserves(plugin)) {
-      this.complain([...at, 'required'], `"${id}" may not be left out: only audit, metrics and tracing may`)
+      this.complain(
+        entry.named ?? [...at, 'required'],
+        `"${id}" may not be left out: only audit, metrics and tracing may`,
+      )
     }
     return { id, plugin, required, options: await this.options(entry, plugin, id, at) }
   }
@@ -129,12 +132,12 @@ export class Planner {
         seen.set(name, index)
         continue
       }
-      const place = [...at, index, original.id === undefined ? 'use' : 'id']
-      const before = this.locate([...at, first])
-      this.complain(
-        place,
-        `"${name}" is in the list already, at ${before}: give this one an \`id\` of its own`,
-      )
+      const place = original.named ?? [...at, index, original.id === undefined ? 'use' : 'id']
+      const { named } = list[first] as Entry
+      // What a preset adds by itself was written nowhere.
+      const before = original.named === undefined ? [...at, first] : named
+      const there = before === undefined ? '' : `, at ${this.locate(before)}`
+      this.complain(place, `"${name}" is in the list already${there}: give this one an \`id\` of its own`)
     }
   }
 

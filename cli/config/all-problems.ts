@@ -37,7 +37,7 @@ async function planned(
   try {
     return { plan: await planList(located.settings, silentContext(located)) }
   } catch (error) {
-    if (error instanceof ConfigError) return { problems: error.problems }
+    if (error instanceof ConfigError) return { problems: error.problems.toSorted(byPosition) }
     throw error
   }
 }

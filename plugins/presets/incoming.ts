@@ -105,7 +105,7 @@ export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings =
   const { resourceUrl, publicPaths: _, providers, ...told } = settings
   return [
     { use: 'discovery/issuer' },
-    ...providers.map((each, index) => providerEntry(each, origins?.provider ?? at('providers', index))),
+    ...providers.map((each, index) => providerEntry(each, index, origins?.provider)),
     ...open,
     {
       use: 'discovery/resource',
@@ -139,13 +139,16 @@ function publicEntry(id: string, paths: readonly string[], written: SettingPath 
   ]
 }
 
-const at = (...path: SettingPath): Entry['origin'] => ({ '': [...OAUTH, ...path] })
-
-function providerEntry({ type, ...options }: OAuth['providers'][number], origin: Entry['origin']): Entry {
+function providerEntry(
+  { type, ...options }: OAuth['providers'][number],
+  index: number,
+  origin: Entry['origin'],
+): Entry {
+  const at = [...OAUTH, 'providers', index]
   return {
     use: providerTypes[type] ?? type,
     id: `auth/${type}:${options.name ?? type}`,
     with: options,
-    ...(origin && { origin }),
+    ...(origin === undefined ? { origin: { '': at }, named: [...at, 'type'] } : { origin }),
   }
 }

@@ -150,6 +150,7 @@ function sourceEntry(written: RegistrySettings['sources'][number], index: number
     id: `source:${own}`,
     with: { ...(use === undefined ? written[kind as 'file' | 'http' | 'git'] : given), name: own },
     origin: { '': [...at, below], name: [...at, 'name'] },
+    named: [...at, use === undefined ? kind : 'use'],
   }
 }
 
@@ -166,6 +167,7 @@ function placed(own: readonly Entry[], further: RegistrySettings['plugins']): En
       ...(id !== undefined && { id }),
       ...(required !== undefined && { required }),
       origin: { '': ['plugins', index, 'with'] },
+      named: ['plugins', index, 'use'],
     }
     const at = list.findIndex((each) => nameOf(each) === (before ?? after))
     if (at === -1) list.push(entry)

@@ -68,6 +68,37 @@ test('a need that nobody meets is found without a boot', async (t) => {
   assert.match(stderr, /registry\/api/)
 })
 
+test('a plugin that is not there, and one that is there twice, are named where the file names them', async (t) => {
+  const oauth = ['resourceUrl: https://registry.example', 'providers:']
+  const { code, stderr } = await check(
+    t,
+    [
+      'auth:',
+      '  oauth:',
+      ...oauth.map((line) => `    ${line}`),
+      '      - { name: a, type: ./absent-auth.js }',
+      'sources: [{ name: own, use: ./absent-source.js }]',
+      'plugins:',
+      '  - { use: ./absent.js, before: http/cors }',
+      '  - use: guard/host',
+      '    with: { allowed: [] }',
+      '  - { use: internal/metrics }',
+    ].join('\n'),
+  )
+  assert.equal(code, 2)
+  assert.deepEqual(
+    placesOf(stderr).map((place) => place?.replace(/:$/, '')),
+    [
+      'config.yaml:5:26 auth.oauth.providers[0].type',
+      'config.yaml:6:29 sources[0].use',
+      'config.yaml:8:12 plugins[0].use',
+      'config.yaml:9:10 plugins[1].use',
+      'config.yaml:11:12 plugins[2].use',
+    ],
+    stderr,
+  )
+})
+
 test('a file that is not there ends with 2', async (t) => {
   const checking = program(t, ['check', '--config', join(folder(t, {}), 'absent.yaml')])
   assert.equal(await checking.ended(), 2)
