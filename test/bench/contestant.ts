@@ -1,54 +1,117 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-
-export const root = join(import.meta.dirname, '../..')
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { onCore, SERVED } from './cores.js'
+import { root } from './place.js'
 
 /** A server under measurement, in a process of its own. */
 export interface Contestant {
   readonly name: string
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly process: ChildProcess
+  readonly port: number
+  readonly pid: number
+  stop(): Promise<void>
 }
 
-/** Starts a command that tells its address in its first line on stdout. */
-export async function started(
+interface Surroundings {
+  readonly core?: number
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** Milliseconds that a server has to come up, or to end. */
+const PATIENCE = 15_000
+
+/** Starts a program of this runtime; it is ready when its first line on stdout tells its address. */
+export async function announced(
   name: string,
   argv: readonly string[],
-  { path = '', headers = {}, environment = {} } = {} as {
-    path?: string
-    headers?: Readonly<Record<string, string>>
-    environment?: Readonly<Record<string, string>>
-  },
+  { core = SERVED, environment = {} }: Surroundings = {},
 ): Promise<Contestant> {
-  const child = spawn(process.execPath, argv, {
+  const child = begun([process.execPath, ...argv], { core, environment })
+  const text = await new Promise<string>((resolve, reject) => {
+    let [told, complaints] = ['', '']
+    child.stderr?.on('data', (chunk) => {
+      complaints = (complaints + String(chunk)).slice(-2000)
+    })
+    child.stdout?.on('data', (chunk) => {
+      told += String(chunk)
+      if (/http:\/\/\S+\s/.test(told)) resolve(told)
+    })
+    child.once('exit', (code) => reject(new Error(`${name} ended with ${code}\n${complaints}`)))
+  })
+  return contestant(name, Number(/http:\/\/[^:]+:(\d+)/.exec(text)?.[1]), child)
+}
+
+/** Starts a program on the core that is measured; it is ready when it takes connections on the port. */
+export async function listening(name: string, port: number, argv: readonly string[]): Promise<Contestant> {
+  const child = begun(argv)
+  let complaints = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk) => {
+      complaints = (complaints + String(chunk)).slice(-2000)
+    })
+  }
+  const end = performance.now() + PATIENCE
+  while (!(await accepts(port))) {
+    if (child.exitCode !== null || performance.now() > end) {
+      child.kill('SIGKILL')
+      throw new Error(`${name} did not come up\n${complaints}`)
+    }
+    await pause(20)
+  }
+  return contestant(name, port, child)
+}
+
+function begun(
+  argv: readonly string[],
+  { core = SERVED, environment = {} }: Surroundings = {},
+): ChildProcess {
+  const [command = '', ...rest] = onCore(core, argv)
+  const child = spawn(command, rest, {
     cwd: root,
     env: { ...process.env, ...environment },
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let text = ''
-  child.stdout.on('data', (chunk) => {
-    text += String(chunk)
-  })
-  while (!/http:\/\/\S+/.test(text)) {
-    if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`)
-    await once(child.stdout, 'data')
+  living.add(child)
+  child.once('exit', () => living.delete(child))
+  return child
+}
+
+const living = new Set<ChildProcess>()
+
+/** For a run that is broken off. */
+export function endAll(): void {
+  for (const child of living) child.kill('SIGKILL')
+}
+
+function contestant(name: string, port: number, child: ChildProcess): Contestant {
+  const stop = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    const late = setTimeout(() => child.kill('SIGKILL'), PATIENCE)
+    await ended
+    clearTimeout(late)
   }
-  return { name, url: `${/http:\/\/[^\s)]+/.exec(text)?.[0]}${path}`, headers, process: child }
+  return { name, port, pid: child.pid ?? 0, stop }
 }
 
-const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
-
-/** Seconds of processor time that a process has used. */
-export function cpuSeconds({ process: { pid } }: Contestant): number {
-  // The second field is a name in brackets that may hold spaces; utime and stime are the 14th and 15th.
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    const told = (answer: boolean) => () => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.on('connect', told(true)).on('error', told(false))
+  })
 }
 
-/** Megabytes of memory that a process holds. */
-export function memory({ process: { pid } }: Contestant): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+/** A port where nobody listens, for programs that cannot take one by themselves and tell it. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
 }

@@ -2,23 +2,23 @@
 import { createServer } from 'node:http'
 import { Pool } from 'undici'
 
-const { origin, pathname } = new URL(process.argv[2])
+const { origin } = new URL(process.argv[2])
 const pool = new Pool(origin, { connections: 64 })
 
 const server = createServer((request, response) => {
   const { host, connection, ...headers } = request.headers
-  const body = request.method === 'GET' || request.method === 'HEAD' ? null : request
+  const body = request.method === 'GET' ? null : request
   pool.dispatch(
-    { path: pathname, method: request.method, headers, body },
+    { path: request.url, method: request.method, headers, body },
     {
       onConnect() {},
       onHeaders(status, raw) {
-        response.writeHead(
-          status,
-          raw
-            .map(String)
-            .filter((_, index, all) => !/^(connection|keep-alive)$/i.test(all[index - (index % 2)])),
-        )
+        const answered = []
+        for (let at = 0; at < raw.length; at += 2) {
+          const name = raw[at].latin1Slice()
+          if (name !== 'connection' && name !== 'keep-alive') answered.push(name, raw[at + 1].latin1Slice())
+        }
+        response.writeHead(status, answered)
         return true
       },
       onData: (chunk) => response.write(chunk),
@@ -27,4 +27,5 @@ const server = createServer((request, response) => {
     },
   )
 })
+server.keepAliveTimeout = 60_000
 server.listen(0, '127.0.0.1', () => process.stdout.write(`http://127.0.0.1:${server.address().port}\n`))

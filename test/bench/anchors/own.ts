@@ -1,0 +1,47 @@
+import { join } from 'node:path'
+import { announced } from '../contestant.js'
+import { bin } from '../place.js'
+import type { Incoming, ProxyKind } from '../task.js'
+
+const servers = join(import.meta.dirname, '../servers')
+
+/** The least that a proxy of this runtime can do: see its file. */
+export const floor: ProxyKind = {
+  name: 'runtime floor',
+  can: () => true,
+  start({ target }) {
+    return announced(this.name, [join(servers, 'floor.mjs'), `http://127.0.0.1:${target}/mcp`])
+  },
+}
+
+export const sallyport: ProxyKind = {
+  name: 'Sallyport',
+  can: () => true,
+  start({ target, incoming, bearer, headers, exchange }) {
+    const flags = [`--target-uri=http://127.0.0.1:${target}/mcp`]
+    if (incoming !== undefined) flags.push(...incomingFlags(incoming))
+    if (bearer !== undefined) flags.push(`--remote-auth-bearer-token=${bearer}`)
+    for (const [name, value] of Object.entries(headers))
+      flags.push(`--remote-forward-headers=${name}=${value}`)
+    if (exchange === true && incoming !== undefined) {
+      const url = `${incoming.issuer.origin}/token`
+      flags.push(`--token-exchange-url=${url}`, '--token-exchange-allow-private-ip')
+    }
+    return announced(this.name, [bin, 'proxy', 'bench', ...flags])
+  },
+}
+
+function incomingFlags(incoming: Incoming): readonly string[] {
+  const { issuer, kind } = incoming
+  const flags = [
+    `--oidc-issuer=${issuer.url}`,
+    `--oidc-audience=${issuer.audience}`,
+    '--oidc-allow-private-ip',
+  ]
+  const introspection = [
+    `--oidc-introspection-url=${issuer.introspectionUrl}`,
+    '--oidc-client-id=bench',
+    '--oidc-client-secret=bench',
+  ]
+  return kind === 'jwt' ? flags : [...flags, ...introspection]
+}

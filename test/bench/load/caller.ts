@@ -1,0 +1,87 @@
+import { connect, type Socket } from 'node:net'
+
+const HEAD_END = Buffer.from('\r\n\r\n')
+
+/** What an answer has to be. */
+export interface Expected {
+  readonly status: number
+  readonly body: Buffer
+}
+
+/** One kept-alive connection that sends a request when it is told to, and looks at every byte of the answer. */
+export class Caller {
+  private readonly socket: Socket
+  private held: Buffer | undefined
+  /** Bytes of the answer's body that are still to come; -1 before its head. */
+  private left = -1
+  private asked = 0
+  private done: ((error: Error | undefined, asked: number) => void) | undefined
+
+  constructor(
+    port: number,
+    private readonly expected: Expected,
+  ) {
+    this.socket = connect({ host: '127.0.0.1', port, noDelay: true })
+    this.socket.on('data', (chunk) => this.read(chunk))
+    this.socket.on('error', (error) => this.finish(error))
+    this.socket.on('close', () => this.finish(new Error('the connection was closed')))
+  }
+
+  get idle(): boolean {
+    return this.done === undefined
+  }
+
+  /** `asked` is the time that the answer is measured from; it is handed back. */
+  send(request: Buffer, asked: number, done: (error: Error | undefined, asked: number) => void): void {
+    this.asked = asked
+    this.done = done
+    this.left = -1
+    this.socket.write(request)
+  }
+
+  close(): void {
+    this.done = undefined
+    this.socket.destroy()
+  }
+
+  private finish(error?: Error): void {
+    const { done } = this
+    this.done = undefined
+    done?.(error, this.asked)
+  }
+
+  private read(chunk: Buffer): void {
+    let bytes = this.held === undefined ? chunk : Buffer.concat([this.held, chunk])
+    this.held = undefined
+    if (this.left === -1) {
+      const end = bytes.indexOf(HEAD_END)
+      if (end === -1) {
+        this.held = bytes
+        return
+      }
+      const wrong = this.readHead(bytes.toString('latin1', 0, end))
+      if (wrong !== undefined) {
+        this.finish(new Error(wrong))
+        return
+      }
+      bytes = bytes.subarray(end + HEAD_END.length)
+    }
+    const { body } = this.expected
+    const at = body.length - this.left
+    if (bytes.length > this.left || body.compare(bytes, 0, bytes.length, at, at + bytes.length) !== 0) {
+      this.finish(new Error('an answer has other bytes than it should'))
+      return
+    }
+    this.left -= bytes.length
+    if (this.left === 0) this.finish()
+  }
+
+  private readHead(head: string): string | undefined {
+    const { status, body } = this.expected
+    if (Number(head.slice(9, 12)) !== status) return `expected ${status}, got ${head.split('\r\n')[0]}`
+    const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? (status === 304 ? 0 : Number.NaN))
+    if (length !== body.length) return `expected a body of ${body.length} bytes, got ${length}`
+    this.left = length
+    return undefined
+  }
+}

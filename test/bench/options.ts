@@ -1,0 +1,35 @@
+import { parseArgs } from 'node:util'
+
+export const HELP = `npm run bench -- [OPTIONS]
+
+Measures the built package against what is installed of HAProxy, nginx and Apache, and against the runtime itself.
+
+  --quick        ask less of everyone: under two minutes, for a look
+  --only WORD    only rows whose key holds the word; may be given again
+  --list         print the keys of the rows
+  --json         print the results as JSON
+  --chart FILE   draw the chart of this run as SVG
+  --from FILE    measure nothing: take the results of an earlier run with --json
+  --write        write the results, the chart and the table of the README
+  --no-build     measure what is in dist as it is
+`
+
+export type Options = ReturnType<typeof readOptions>
+
+export function readOptions(argv: readonly string[]) {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      quick: { type: 'boolean', default: false },
+      only: { type: 'string', multiple: true, default: [] },
+      list: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      chart: { type: 'string' },
+      from: { type: 'string' },
+      write: { type: 'boolean', default: false },
+      'no-build': { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  })
+  return values
+}

@@ -1,0 +1,75 @@
+import { apache } from './anchors/apache.js'
+import { haproxy } from './anchors/haproxy.js'
+import { floor, sallyport } from './anchors/own.js'
+import type { CallResult, Reached, Results } from './results.js'
+import { ratio } from './statistics.js'
+
+type Found = Pick<Results, 'calls' | 'figures'>
+
+interface Goal {
+  readonly what: string
+  /** The most that the value may be. */
+  readonly target: number
+  readonly unit: Reached['unit']
+  /** Nothing when the run did not measure it. */
+  value(found: Found): number | undefined
+}
+
+/** What the run says of every goal that it has numbers for. */
+export function reached(found: Found): Reached[] {
+  return goals.flatMap(({ what, target, unit, value }) => {
+    const is = value(found)
+    return is === undefined ? [] : [{ what, value: is, target, unit, held: is <= target }]
+  })
+}
+
+const find = ({ calls }: Found, row: string, name: string): CallResult | undefined =>
+  calls.find((one) => one.row === row && one.name === name)
+
+/** Processor time of one for a call, as a multiple of another's. */
+const cpu =
+  (row: string, one: string, other: string) =>
+  (found: Found): number | undefined => {
+    const [a, b] = [find(found, row, one), find(found, row, other)]
+    return a === undefined || b === undefined ? undefined : ratio(a.cpu, b.cpu)
+  }
+
+const halfLoadTail =
+  (row: string, one: string, other: string) =>
+  (found: Found): number | undefined => {
+    const [a, b] = [find(found, row, one)?.atHalf, find(found, row, other)?.atHalf]
+    return a === undefined || b === undefined ? undefined : a.p99 / b.p99
+  }
+
+const goals: readonly Goal[] = [
+  {
+    what: 'CPU of a call with RS256 in, a bearer and two headers out, of HAProxy',
+    target: 1.5,
+    unit: 'times',
+    value: cpu('rs256', sallyport.name, haproxy.name),
+  },
+  {
+    what: 'the same, of the runtime floor',
+    target: 1.4,
+    unit: 'times',
+    value: cpu('rs256', sallyport.name, floor.name),
+  },
+  {
+    what: 'the same, of Apache with its keys',
+    target: 1,
+    unit: 'times',
+    value: cpu('rs256', sallyport.name, apache.name),
+  },
+  {
+    what: 'CPU of a call with remembered introspection, of Apache',
+    target: 1,
+    unit: 'times',
+    value: cpu('introspection', sallyport.name, apache.name),
+  },
+  {
+    what: 'p99 with RS256 at half load, of HAProxy',
+    target: 2,
+    unit: 'times',
+    value: halfLoadTail('rs256', sallyport.name, haproxy.name),
+  },
+]

@@ -1,0 +1,46 @@
+/** All that a run found out, as `--json` prints it. */
+export interface Results {
+  readonly command: string
+  readonly node: string
+  readonly cpu: string
+  readonly cores: number
+  readonly pinned: boolean
+  /** Contestants that are not installed, and how to get them. */
+  readonly missing: readonly string[]
+  readonly calls: readonly CallResult[]
+  readonly figures: readonly Figure[]
+  readonly reach: readonly Reached[]
+}
+
+export interface CallResult {
+  readonly row: string
+  readonly title: string
+  readonly name: string
+  /** Microseconds of processor time for a call, round by round. */
+  readonly cpu: readonly number[]
+  readonly perSecond: number
+  /** Milliseconds, with as many calls as are answered. */
+  readonly p50: number
+  readonly p99: number
+  /** The same at one rate for everyone in the row: half of what Sallyport carries. */
+  readonly atHalf?: { readonly rate: number; readonly p50: number; readonly p99: number }
+  /** Bytes of memory at the end of the row. */
+  readonly memory: number
+}
+
+/** A number that is no rate of calls. */
+export interface Figure {
+  readonly row: string
+  readonly title: string
+  readonly name: string
+  readonly value: number
+  readonly unit: 'ms' | 'KB' | 'MB' | 'times'
+}
+
+export interface Reached {
+  readonly what: string
+  readonly value: number
+  readonly target: number
+  readonly unit: Figure['unit']
+  readonly held: boolean
+}

@@ -1,0 +1,76 @@
+import type { Task } from '../task.js'
+import type { Algorithm } from '../world.js'
+
+/** Calls of one kind, and who carries them. */
+export interface CallRow {
+  readonly key: string
+  readonly title: string
+  readonly incoming?: { readonly kind: 'jwt' | 'introspection'; readonly algorithm: Algorithm }
+  /** Every call has a token that nobody has seen. */
+  readonly newTokens?: boolean
+  readonly out: Pick<Task, 'bearer' | 'headers' | 'exchange'>
+  /** Bytes of the request's body and of the answer's. */
+  readonly size: number
+}
+
+const OUT = { bearer: 'bench', headers: { 'X-A': '1', 'X-B': '2' } }
+const NOTHING = { headers: {} }
+const SMALL = 200
+
+const jwt = (algorithm: Algorithm) => ({ kind: 'jwt', algorithm }) as const
+
+export const callRows: readonly CallRow[] = [
+  { key: 'open', title: 'nobody asked, nothing added', out: NOTHING, size: SMALL },
+  { key: 'headers', title: 'nobody asked, a bearer and two headers out', out: OUT, size: SMALL },
+  {
+    key: 'rs256',
+    title: 'RS256 in, a bearer and two headers out',
+    incoming: jwt('RS256'),
+    out: OUT,
+    size: SMALL,
+  },
+  {
+    key: 'rs256-new',
+    title: 'the same, every token new',
+    incoming: jwt('RS256'),
+    newTokens: true,
+    out: OUT,
+    size: SMALL,
+  },
+  {
+    key: 'es256',
+    title: 'ES256 in, a bearer and two headers out',
+    incoming: jwt('ES256'),
+    out: OUT,
+    size: SMALL,
+  },
+  {
+    key: 'es256-new',
+    title: 'the same, every token new',
+    incoming: jwt('ES256'),
+    newTokens: true,
+    out: OUT,
+    size: SMALL,
+  },
+  {
+    key: 'introspection',
+    title: 'introspection in (remembered), a bearer and two headers out',
+    incoming: { kind: 'introspection', algorithm: 'RS256' },
+    out: OUT,
+    size: SMALL,
+  },
+  {
+    key: 'exchange',
+    title: 'RS256 in, an exchanged token (remembered) out',
+    incoming: jwt('RS256'),
+    out: { ...NOTHING, exchange: true },
+    size: SMALL,
+  },
+  {
+    key: '64k',
+    title: 'RS256 in, a bearer and two headers out, 64 KB both ways',
+    incoming: jwt('RS256'),
+    out: OUT,
+    size: 64 * 1024,
+  },
+]

@@ -1,0 +1,68 @@
+import { join } from 'node:path'
+import { sallyport } from '../anchors/own.js'
+import { proxies } from '../anchors/proxies.js'
+import { announced, type Contestant } from '../contestant.js'
+import { LOADING } from '../cores.js'
+import { installed } from '../installed.js'
+import type { CallResult } from '../results.js'
+import type { Incoming, Task } from '../task.js'
+import { lastingToken, newTokenFiles, type World } from '../world.js'
+import type { CallRow } from './calls.js'
+import { check } from './check.js'
+import { measureCalls } from './measure-calls.js'
+
+const targetScript = join(import.meta.dirname, '../servers/target.mjs')
+
+/** Measures calls of a kind through everyone who can carry them. */
+export async function measureProxies(world: World, row: CallRow): Promise<CallResult[]> {
+  const { incoming, newTokens = false, key, title } = row
+  const target = await announced('target', [targetScript], { core: LOADING })
+  const contestants: Contestant[] = []
+  try {
+    const task = taskOf(row, target.port, world)
+    for (const proxy of proxies.filter((one) => installed(one) && one.can(task))) {
+      contestants.push(await proxy.start(task, world.home))
+    }
+    const token = await tokenOf(row, world)
+    for (const contestant of contestants) await check(contestant, task, token)
+    const order = { ...(await orderOf(row, target.port)), ...(token !== undefined && { token }) }
+    const tokens = newTokens &&
+      incoming !== undefined && { tokens: await newTokenFiles(world, incoming.algorithm) }
+    return await measureCalls(
+      world,
+      contestants.map((contestant) => ({ contestant, order })),
+      { row: key, title, subject: sallyport.name, ...tokens },
+    )
+  } finally {
+    await Promise.all([...contestants, target].map((one) => one.stop()))
+  }
+}
+
+function taskOf({ incoming, out }: CallRow, target: number, { issuers }: World): Task {
+  if (incoming === undefined) return { target, ...out }
+  const asked: Incoming = { kind: incoming.kind, ...issuers[incoming.algorithm] }
+  return { target, ...out, incoming: asked }
+}
+
+async function tokenOf({ incoming }: CallRow, { issuers }: World): Promise<string | undefined> {
+  if (incoming === undefined) return undefined
+  const { issuer } = issuers[incoming.algorithm]
+  return incoming.kind === 'jwt' ? lastingToken(issuer) : issuer.opaque({ exp: inAnHour() })
+}
+
+const inAnHour = (): number => Math.floor(Date.now() / 1000) + 3600
+
+async function orderOf({ size }: CallRow, target: number) {
+  const path = `/mcp?size=${size}`
+  const [open, close] = ['{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"', '"}}']
+  const body = open + 'x'.repeat(size - open.length - close.length) + close
+  const answer = await fetch(`http://127.0.0.1:${target}${path}`, { method: 'POST', body })
+  const lines = [
+    `POST ${path} HTTP/1.1`,
+    'content-type: application/json',
+    'accept: application/json, text/event-stream',
+    `content-length: ${body.length}`,
+  ]
+  const expected = Buffer.from(await answer.arrayBuffer()).toString('base64')
+  return { head: lines.join('\r\n'), body, status: 200, answer: expected }
+}

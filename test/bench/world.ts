@@ -1,0 +1,118 @@
+import { createPublicKey } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Issuer } from '../kit/issuer.js'
+import { Load } from './load/load.js'
+
+export type Algorithm = 'RS256' | 'ES256'
+
+/** What stands round the contestants for a whole run. */
+export interface World {
+  /** A folder of this run alone. */
+  readonly home: string
+  readonly load: Load
+  readonly issuers: Readonly<Record<Algorithm, Issuing>>
+  readonly effort: Effort
+  close(): void
+}
+
+interface Issuing {
+  readonly issuer: Issuer
+  /** The public key, in PEM. */
+  readonly keyFile: string
+}
+
+/** How much is asked of each contestant. */
+export interface Effort {
+  readonly rounds: number
+  /** Of one measurement. */
+  readonly seconds: number
+  /** Calls before the first round that counts: a number and not a time, or a slow machine would measure cold code. */
+  readonly warmUp: number
+  /** Tokens that nobody has seen, for each measurement that needs them. */
+  readonly newTokens: number
+  /** Starts of a program that are timed. */
+  readonly starts: number
+  /** Event streams of which the first event is timed. */
+  readonly firstEvents: number
+}
+
+export const FULL: Effort = {
+  rounds: 7,
+  seconds: 1.5,
+  warmUp: 20_000,
+  newTokens: 2_000,
+  starts: 15,
+  firstEvents: 300,
+}
+export const QUICK: Effort = {
+  rounds: 3,
+  seconds: 0.4,
+  warmUp: 6_000,
+  newTokens: 500,
+  starts: 5,
+  firstEvents: 60,
+}
+
+export async function createWorld(effort: Effort): Promise<World> {
+  const home = mkdtempSync(join(tmpdir(), 'sallyport-bench-'))
+  const [rsa, ec] = [await issuing('RS256', home), await issuing('ES256', home)]
+  const load = await Load.start()
+  const close = (): void => {
+    load.stop()
+    rsa.close()
+    ec.close()
+    rmSync(home, { recursive: true, force: true })
+  }
+  return { home, load, effort, issuers: { RS256: rsa, ES256: ec }, close }
+}
+
+async function issuing(algorithm: Algorithm, home: string): Promise<Issuing & { close(): void }> {
+  const issuer = new Issuer('', algorithm)
+  const server = createServer(issuer.listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  issuer.origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  await issuer.rotate('bench')
+  issuer.faults.set('/token', (_request, response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(EXCHANGED),
+  )
+  const keyFile = join(home, `${algorithm}.pem`)
+  const [key = {}] = issuer.keys
+  writeFileSync(keyFile, createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' }))
+  const close = (): void => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { issuer, keyFile, close }
+}
+
+const EXCHANGED = JSON.stringify({
+  access_token: 'bench',
+  issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+  token_type: 'Bearer',
+  expires_in: 3600,
+})
+
+/** A token that outlives the run. */
+export function lastingToken(issuer: Issuer, id = 'the only one'): Promise<string> {
+  return issuer.jwt({ exp: Math.floor(Date.now() / 1000) + 3600, jti: id })
+}
+
+/** A file of new tokens for every round. */
+export async function newTokenFiles(world: World, algorithm: Algorithm): Promise<string[]> {
+  const { rounds, newTokens } = world.effort
+  const files: string[] = []
+  for (let round = 0; round < rounds; round++) {
+    const file = join(world.home, `${algorithm}-${round}.tokens`)
+    const made = Array.from({ length: newTokens }, (_, index) =>
+      lastingToken(world.issuers[algorithm].issuer, `${round} ${index}`),
+    )
+    writeFileSync(file, (await Promise.all(made)).join('\n'))
+    files.push(file)
+  }
+  return files
+}
