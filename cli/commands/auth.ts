@@ -1,4 +1,4 @@
-import { boot, createLog, definePlugin, StateStore } from 'sallyport'
+import { boot, createLog, definePlugin, GatewayError, StateStore } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { z } from 'zod'
 import type { Invocation } from '../options/option.js'
@@ -21,9 +21,9 @@ export async function auth({ positionals: [action, target] }: Invocation): Promi
   const place = `auth ${action}`
   if (action === 'list') {
     if (target !== undefined) return tell([{ place, message: 'takes no target' }])
-    return inStore(list)
+    return inStore(place, list)
   }
-  if (target !== undefined) return inStore((store) => logout(store, target))
+  if (target !== undefined) return inStore(place, (store) => logout(store, target))
   return tell([{ place, message: `expected a target as \`auth list\` shows it, or \`${EVERYTHING}\`` }])
 }
 
@@ -46,9 +46,7 @@ async function logout(store: StateStore, target: string): Promise<number> {
   const all = await store.keys('oauth/')
   const dropped: string[] = []
   for (const key of all) {
-    const isBound = key.startsWith('oauth/binding/') && key.endsWith(`/${target}`)
-    const isOf = key.startsWith(SESSIONS) && (await loginAt(store, key))?.target === target
-    if (target === EVERYTHING || isBound || isOf) dropped.push(key)
+    if (target === EVERYTHING || (await isOf(key, target, store))) dropped.push(key)
   }
   for (const key of dropped) await store.delete(key)
   if (dropped.length > 0) return exitCode.asked
@@ -56,9 +54,15 @@ async function logout(store: StateStore, target: string): Promise<number> {
   return exitCode.failed
 }
 
+async function isOf(key: string, target: string, store: StateStore): Promise<boolean> {
+  if (key.startsWith('oauth/binding/')) return key.endsWith(`/${target}`)
+  return key.startsWith(SESSIONS) && (await loginAt(store, key))?.target === target
+}
+
 async function loginAt(store: StateStore, key: string): Promise<z.output<typeof Login> | undefined> {
+  const text = await store.get(key)
   try {
-    return Login.parse(JSON.parse((await store.get(key)) ?? ''))
+    return Login.parse(JSON.parse(text ?? ''))
   } catch {
     // Of another version, which will know it.
     return undefined
@@ -66,27 +70,27 @@ async function loginAt(store: StateStore, key: string): Promise<z.output<typeof 
 }
 
 /** Boots a list of the store alone, and does with it what was asked. */
-async function inStore(work: (store: StateStore) => Promise<number>): Promise<number> {
-  let code: number = exitCode.failed
+async function inStore(place: string, work: (store: StateStore) => Promise<number>): Promise<number> {
+  let store: (() => StateStore) | undefined
   const worker = definePlugin({
     name: 'worker',
     api: 1,
     requires: [StateStore],
     setup(gateway) {
-      const store = gateway.use(StateStore)
-      gateway.onStart(async () => {
-        code = await work(store())
-      })
+      store = gateway.use(StateStore)
     },
   })
   const log = createLog({ level: 'warn' })
-  const booted = await boot([{ use: 'state/files' }, { use: worker }], {
-    catalogue,
-    folder: process.cwd(),
-    log,
-  })
-  await booted.stop()
-  return code
+  const list = [{ use: 'secrets/keyring' }, { use: 'state/files' }, { use: worker }]
+  const booted = await boot(list, { catalogue, folder: process.cwd(), log })
+  try {
+    return store === undefined ? exitCode.failed : await work(store())
+  } catch (error) {
+    if (error instanceof GatewayError) return tell([{ place, message: error.message }])
+    throw error
+  } finally {
+    await booted.stop()
+  }
 }
 
 // What a target named may hold anything.

@@ -40,9 +40,11 @@ function problemsOf({ action, name }: Asked): Problem[] {
   if (action === 'list') {
     return name === '' ? [] : [{ place, message: 'takes no name' }]
   }
-  if (/^\w[\w.-]{0,127}$/.test(name)) return []
+  if (isName(name)) return []
   return [{ place, message: 'a name is expected, of letters, digits, ".", "_" and "-", 128 at most' }]
 }
+
+const isName = (name: string): boolean => /^\w[\w.-]{0,127}$/.test(name)
 
 /** Nothing when there is no keyring and somebody else may be asked; that is said, for it decides where secrets lie. */
 async function inKeyring(asked: Asked, only: boolean): Promise<number | undefined> {
@@ -79,7 +81,8 @@ async function act(store: SecretStore, { action, name }: Asked): Promise<number>
   if (action === 'get') return printed(await store.get(name))
   const { keeping } = store
   if (action === 'list') {
-    for (const each of (await keeping?.names()) ?? []) process.stdout.write(`${each}\n`)
+    // A plugin's own keys have names that nobody can ask for here.
+    for (const each of ((await keeping?.names()) ?? []).filter(isName)) process.stdout.write(`${each}\n`)
     return exitCode.asked
   }
   if (action === 'rm') return (await keeping?.delete(name)) ? exitCode.asked : missing()

@@ -104,6 +104,11 @@ export const proxyOAuthGroup = {
       help: 'Keep tokens and registered clients in memory only',
     },
     {
+      name: 'remote-auth-no-keyring',
+      type: 'boolean',
+      help: "Keep them in files of this user alone, not encrypted with a key in the operating system's keyring",
+    },
+    {
       name: 'remote-auth-allow-private-ip',
       type: 'boolean',
       help: 'What the target names for signing in may be at a private or loopback address',

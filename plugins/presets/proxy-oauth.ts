@@ -38,6 +38,7 @@ export const oauthSettings = {
   remoteAuthSkipBrowser: flag.describe('print the sign-in URL and open no browser'),
   remoteAuthTimeout: z.int().positive().optional().describe('milliseconds that a sign-in may take'),
   remoteAuthNoStore: flag.describe('keep tokens and registered clients in memory only'),
+  remoteAuthNoKeyring: flag.describe("keep them in files without a key in the operating system's keyring"),
   remoteAuthAllowPrivateIp: flag.describe('what the target names may be at private addresses'),
 }
 
@@ -87,6 +88,7 @@ const NEED_LOGIN = [
   'remoteAuthSkipBrowser',
   'remoteAuthTimeout',
   'remoteAuthNoStore',
+  'remoteAuthNoKeyring',
   'remoteAuthAllowPrivateIp',
 ] as const
 
@@ -154,14 +156,25 @@ function resource({ remoteAuthResource: given }: OAuthSettings, complain: Compla
 const isDocument = ({ remoteAuthClientId: id, remoteAuthTokenUrl }: OAuthSettings): boolean =>
   id !== undefined && /^https:\/\//i.test(id) && remoteAuthTokenUrl === undefined
 
-/** Where logins are kept, who brings a client, and the login itself; nothing when nobody is to sign in. */
-export function oauthEntries(settings: OAuthSettings & { readonly targetUri: string }): Entry[] {
-  if (!signsIn(settings)) return []
-  const store = settings.remoteAuthNoStore ? 'state/memory' : 'state/files'
-  return [{ use: store }, ...registrars(settings), login(settings)]
+interface Settings extends OAuthSettings {
+  readonly targetUri: string
+  readonly remoteForwardHeadersSecret: readonly unknown[]
 }
 
-function registrars(settings: OAuthSettings & { readonly targetUri: string }): Entry[] {
+/** Where logins are kept, who brings a client, and the login itself; nothing when nobody is to sign in. */
+export const oauthEntries = (settings: Settings): Entry[] =>
+  signsIn(settings) ? [...stores(settings), ...registrars(settings), login(settings)] : []
+
+function stores({ remoteAuthNoStore, remoteAuthNoKeyring, ...settings }: Settings): Entry[] {
+  if (remoteAuthNoStore) return [{ use: 'state/memory' }]
+  // Headers that are stored secrets bring it along, at its place among the other stores.
+  const isThere = settings.remoteForwardHeadersSecret.length > 0
+  // Also when nothing new is to be encrypted: what was before is still to be read.
+  const keyring = isThere ? [] : [{ use: 'secrets/keyring' }]
+  return [...keyring, { use: 'state/files', ...(remoteAuthNoKeyring && { with: { keptKey: false } }) }]
+}
+
+function registrars(settings: Settings): Entry[] {
   const { remoteAuthClientId: clientId, remoteAuthClientSecret: clientSecret } = settings
   const byItself = [{ use: 'registrar/remembered' }, { use: 'registrar/dynamic' }]
   if (clientId === undefined) return byItself
@@ -185,7 +198,7 @@ function registrars(settings: OAuthSettings & { readonly targetUri: string }): E
   return [{ use: 'registrar/given', with: given(options), origin }]
 }
 
-function login(settings: OAuthSettings & { readonly targetUri: string }): Entry {
+function login(settings: Settings): Entry {
   const { remoteAuthDevice, remoteAuthGrant, remoteAuthTimeout: timeout } = settings
   const options = {
     target: settings.targetUri,

@@ -1,7 +1,10 @@
-import { definePlugin, GatewayError, SecretStore } from 'sallyport'
+import { definePlugin, GatewayError, SecretStore, within } from 'sallyport'
 import { z } from 'zod'
 
 type Keyring = typeof import('@napi-rs/keyring')
+
+// A locked one asks for its password in a window, and there may be nobody to see it.
+const PATIENCE = 20_000
 
 export default definePlugin({
   name: 'secrets/keyring',
@@ -46,7 +49,7 @@ async function asked<T>(work: (keyring: Keyring) => Promise<T>): Promise<T> {
     )
   }
   try {
-    return await work(keyring)
+    return await within(PATIENCE, work(keyring), () => new Error('nobody answered'))
   } catch (cause) {
     // Its messages speak of buses and sockets, which is the cause and not what to do.
     throw new GatewayError('KEYRING_UNAVAILABLE', 'there is no keyring on this machine, or it is locked', {

@@ -6,7 +6,9 @@ import { z } from 'zod'
 import { DRAFT, replaceFile } from './atomic-file.js'
 import { GenerationLock } from './generation-lock.js'
 import { type Holder, thisProcess } from './holder.js'
-import type { Seal } from './value-seal.js'
+import type { Note } from './kept-keys.js'
+import type { Seal } from './seal.js'
+import { SealedValue } from './sealed-value.js'
 
 /** What stands in a file. Further fields are those of a later version, which keeps what this one needs. */
 const record = z.looseObject({ format: z.literal(1), key: z.string(), value: z.string() })
@@ -17,14 +19,23 @@ const ABANDONED_AFTER = 3_600_000
 
 interface Surroundings {
   readonly log: Pick<Log, 'warn'>
-  /** Encrypts every value, where there is a passphrase. */
-  readonly seal: Seal | undefined
+  /** Encrypts every value, where it can. */
+  readonly seal: Seal
 }
 
-/** One file for each value, in a directory of this user's. Values that cannot be read count as absent, and that is said. */
+/**
+ * One file for each value, in a directory of this user's. Values that are broken count as absent, and that is said.
+ * Those that only lack their key do not: they throw, and nothing takes their place.
+ */
 export class FileStore implements StateStore {
   private readonly turns = new Map<string, Promise<unknown>>()
   private readonly complained = new Set<string>()
+  /** The name of a key is no secret, and has to be read before anything can be opened. */
+  private readonly note: Note = {
+    read: () => this.get(NEWEST_KEY),
+    write: (name) => this.write(NEWEST_KEY, { value: name }),
+    alone: (work) => this.locked(NEWEST_KEY, work),
+  }
 
   static async open(directory: string, surroundings: Surroundings): Promise<FileStore> {
     try {
@@ -49,13 +60,13 @@ export class FileStore implements StateStore {
   ) {}
 
   async get(key: string): Promise<string | undefined> {
-    return (await this.read(this.file(key)))?.value
+    return this.read(this.file(key))
   }
 
   async set(key: string, value: string): Promise<void> {
-    const { seal } = this.surroundings
-    const sealed = seal === undefined ? { value } : { value: await seal.close(value, key), sealed: true }
-    await replaceFile(this.file(key), `${JSON.stringify({ format: 1, key, ...sealed })}\n`)
+    await this.get(key)
+    const sealed = await this.surroundings.seal.close(value, key, this.note)
+    await this.write(key, sealed === undefined ? { value } : { value: JSON.stringify(sealed), sealed: true })
   }
 
   async delete(key: string): Promise<void> {
@@ -92,19 +103,23 @@ export class FileStore implements StateStore {
     return named.safeParse(jsonIn(text ?? '')).data?.key
   }
 
-  private async read(path: string): Promise<{ readonly value: string } | undefined> {
+  private async write(
+    key: string,
+    fields: { readonly value: string; readonly sealed?: true },
+  ): Promise<void> {
+    await replaceFile(this.file(key), `${JSON.stringify({ format: 1, key, ...fields })}\n`)
+  }
+
+  private async read(path: string): Promise<string | undefined> {
     const text = await textIn(path)
     if (text === undefined) return undefined
     const { success, data } = record.safeParse(jsonIn(text))
     if (!success) return this.unreadable(path, 'it has another form than this version writes')
-    if (data['sealed'] !== true) return data
-    const { seal } = this.surroundings
-    if (seal === undefined) return this.unreadable(path, 'it is encrypted, and no passphrase is given')
-    try {
-      return { value: await seal.open(data.value, data.key) }
-    } catch {
-      return this.unreadable(path, 'the passphrase does not fit, or the file was changed')
-    }
+    if (data['sealed'] !== true) return data.value
+    const value = SealedValue.safeParse(jsonIn(data.value))
+    if (!value.success)
+      return this.unreadable(path, 'it is encrypted in a way that this version does not know')
+    return this.surroundings.seal.open(value.data, data.key)
   }
 
   /** The file stays until a new value takes its place: the version that wrote it may come back. */
@@ -132,6 +147,7 @@ export class FileStore implements StateStore {
 }
 
 const SUFFIX = '.json'
+const NEWEST_KEY = 'sealing/newest'
 
 // A key may be longer than a file name, and hold what a path must not.
 const fileName = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 40)

@@ -1,9 +1,11 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { definePlugin, StateStore, secretText } from 'sallyport'
+import { definePlugin, SecretStore, StateStore, secretFrom, secretText } from 'sallyport'
 import { z } from 'zod'
 import { FileStore } from './file-store.js'
-import { openSeal } from './value-seal.js'
+import { KeptKeys } from './kept-keys.js'
+import { PassphraseKeys } from './passphrase-keys.js'
+import { Seal } from './seal.js'
 
 export default definePlugin({
   name: 'state/files',
@@ -19,19 +21,27 @@ export default definePlugin({
     passphrase: secretText()
       .optional()
       .describe(
-        'encrypts the files; else a file, else SALLYPORT_STATE_PASSPHRASE in the environment, else none',
+        'encrypts the files; else a file, else SALLYPORT_STATE_PASSPHRASE in the environment, else a kept key',
       ),
     passphraseFile: z.string().min(1).optional().describe('file that holds the passphrase'),
+    keptKey: z
+      .boolean()
+      .default(true)
+      .describe(
+        'without a passphrase, encrypt with a key in the first secret store of the list that can keep one',
+      ),
   }),
 
-  async setup(gateway, { directory, passphrase, passphraseFile }) {
+  async setup(gateway, { directory, passphrase: value, passphraseFile, keptKey }) {
     const { log, scrubber } = gateway
     const path = directory === undefined ? defaultDirectory() : gateway.path(directory)
     const file = passphraseFile === undefined ? undefined : gateway.path(passphraseFile)
-    const seal = openSeal({ value: passphrase, file, env: ['SALLYPORT_STATE_PASSPHRASE'] }, { log, scrubber })
-    gateway.onStop(() => seal?.release())
-    const store = await FileStore.open(path, { log, seal })
-    gateway.provide(StateStore, store)
+    const secret = secretFrom({ value, file, env: ['SALLYPORT_STATE_PASSPHRASE'] }, { log, scrubber })
+    const passphrase = secret === undefined ? undefined : new PassphraseKeys(secret)
+    gateway.onStop(() => passphrase?.release())
+    const kept = new KeptKeys(gateway.use(SecretStore), log)
+    const seal = new Seal({ passphrase, kept, useKept: keptKey })
+    gateway.provide(StateStore, await FileStore.open(path, { log, seal }))
   },
 })
 

@@ -129,6 +129,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   SECRETS_SEALED: start('give the passphrase that the file was made with'),
   SECRETS_BROKEN: start('restore the file: it is none of encrypted secrets'),
   PASSPHRASE_MISSING: start('set SALLYPORT_SECRETS_PASSPHRASE or SALLYPORT_SECRETS_PASSPHRASE_FILE'),
+  STATE_SEALED: start(
+    'unlock the keyring or give the passphrase; or `sallyport auth logout all`, and sign in again',
+  ),
   KEYRING_MISSING: start('install `@napi-rs/keyring`, or keep the secret elsewhere'),
   KEYRING_UNAVAILABLE: start('unlock the keyring, or keep the secret elsewhere'),
 

@@ -19,6 +19,9 @@ export interface Program {
   ended(): Promise<number | null>
 }
 
+// Nothing that a test keeps belongs into the keyring of whoever runs it.
+const DBUS_SESSION_BUS_ADDRESS = 'unix:path=/dev/null'
+
 /** Starts `sallyport` from source with only these variables in its environment. Killed when the test ends. */
 export function program(
   t: TestContext,
@@ -30,7 +33,7 @@ export function program(
   const child = spawn(
     process.execPath,
     ['-C', 'source', '--import', tsx, join(root, 'cli/bin.ts'), ...argv],
-    { cwd, env: { PATH, HOME, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] },
+    { cwd, env: { PATH, HOME, DBUS_SESSION_BUS_ADDRESS, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] },
   )
   const output = { stdout: '', stderr: '' }
   child.stdout.on('data', (chunk) => {

@@ -11,12 +11,20 @@ const parsed = (written: Written) => ProxySettings.safeParse({ targetUri: TARGET
 const entries = (written: Written): Entry[] =>
   proxy(parsed(written).data ?? assert.fail('the settings are wrong')).filter(
     (entry): entry is Entry =>
-      'use' in entry && typeof entry.use === 'string' && /^(?:state|registrar|credential)\//.test(entry.use),
+      'use' in entry &&
+      typeof entry.use === 'string' &&
+      /^(?:secrets|state|registrar|credential)\//.test(entry.use),
   )
 const uses = (written: Written) => entries(written).map(({ use }) => use)
 
-const byItself = ['state/files', 'registrar/remembered', 'registrar/dynamic', 'credential/oauth']
-const given = ['state/files', 'registrar/given', 'credential/oauth']
+const byItself = [
+  'secrets/keyring',
+  'state/files',
+  'registrar/remembered',
+  'registrar/dynamic',
+  'credential/oauth',
+]
+const given = ['secrets/keyring', 'state/files', 'registrar/given', 'credential/oauth']
 const URLS = {
   remoteAuthAuthorizeUrl: 'https://idp.example/authorize',
   remoteAuthTokenUrl: 'https://idp.example/token',
@@ -30,12 +38,13 @@ test('a login is in the list when a flag asks for one, and else nothing of it', 
   assert.deepEqual(uses({ remoteAuthClientId: 'mine', ...URLS }), given)
   assert.deepEqual(uses({ remoteAuth: true, remoteAuthNoStore: true }), [
     'state/memory',
-    ...byItself.slice(1),
+    ...byItself.slice(2),
   ])
   assert.deepEqual(uses({ remoteAuth: true, remoteAuthClientId: 'https://app.example/client.json' }), [
+    'secrets/keyring',
     'state/files',
     'registrar/metadata-document',
-    ...byItself.slice(1),
+    ...byItself.slice(2),
   ])
 })
 

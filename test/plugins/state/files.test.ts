@@ -6,33 +6,13 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
-import { definePlugin, type List, StateStore } from 'sallyport'
-import { booted, recordedLog } from '../../kit/booted.js'
 import { folder } from '../../kit/folder.js'
+import { storing } from './storing.js'
 
 type Options = Readonly<Record<string, unknown>>
 
-/** The store of a list, with what it logs. */
-async function storing(t: TestContext, entry: List[number]) {
-  const stores: StateStore[] = []
-  const use = definePlugin({
-    name: 'taking',
-    api: 1,
-    requires: [StateStore],
-    setup(gateway) {
-      const store = gateway.use(StateStore)
-      gateway.onStart(() => void stores.push(store()))
-    },
-  })
-  const { log, lines, scrubber } = recordedLog()
-  await booted(t, [entry, { use }], { log, scrubber })
-  const [store] = stores
-  assert.ok(store)
-  return { store, lines }
-}
-
 const inFiles = (t: TestContext, directory: string, options: Options = {}) =>
-  storing(t, { use: 'state/files', with: { directory, ...options } })
+  storing(t, [{ use: 'state/files', with: { directory, ...options } }])
 
 /** Another process over the same files, begun when it says so. */
 async function another(t: TestContext, ...argv: string[]): Promise<ChildProcess> {
@@ -55,7 +35,7 @@ async function killed(child: ChildProcess): Promise<void> {
 for (const kind of ['state/files', 'state/memory']) {
   test(`${kind} gives back what it was given, under any key`, async (t) => {
     const entry = kind === 'state/files' ? { use: kind, with: { directory: folder(t) } } : { use: kind }
-    const { store } = await storing(t, entry)
+    const { store } = await storing(t, [entry])
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary' }), fc.string(), async (name, value) => {
         const key = `k/${name}`
@@ -73,7 +53,7 @@ for (const kind of ['state/files', 'state/memory']) {
 
   test(`${kind} runs one at a time under a lock, and goes on after one that failed`, async (t) => {
     const entry = kind === 'state/files' ? { use: kind, with: { directory: folder(t) } } : { use: kind }
-    const { store } = await storing(t, entry)
+    const { store } = await storing(t, [entry])
     let inside = 0
     const work = async () => {
       assert.equal(++inside, 1)
@@ -208,11 +188,13 @@ test('with a passphrase nothing of a value is in the files, and without it they 
 
   const again = await inFiles(t, directory, { passphrase: 'open sesame' })
   assert.equal(await again.store.get('key'), 'canary-value')
+  // It says so, and nothing takes the place of what somebody may still have the passphrase of.
   for (const options of [{}, { passphrase: 'wrong' }]) {
-    const { store: closed, lines } = await inFiles(t, directory, options)
-    assert.equal(await closed.get('key'), undefined)
-    assert.equal(lines.filter(({ level }) => level === 'warn').length, 1)
+    const { store: shut } = await inFiles(t, directory, options)
+    await assert.rejects(shut.get('key'), { code: 'STATE_SEALED' })
+    await assert.rejects(shut.set('key', 'new'), { code: 'STATE_SEALED' })
   }
+  assert.equal(await again.store.get('key'), 'canary-value')
 
   // A sealed value that is put under another key does not open there.
   const [one, two] = texts
@@ -220,5 +202,5 @@ test('with a passphrase nothing of a value is in the files, and without it they 
   const moved = { ...JSON.parse(two.text), value: JSON.parse(one.text).value }
   writeFileSync(join(directory, two.name), JSON.stringify(moved))
   const swapped = await inFiles(t, directory, { passphrase: 'open sesame' })
-  assert.equal(await swapped.store.get(moved.key), undefined)
+  await assert.rejects(swapped.store.get(moved.key), { code: 'STATE_SEALED' })
 })

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, beforeEach, suite, type TestContext, test } from 'node:test'
+import { folder } from '../../kit/folder.js'
+import { keyring, noKeyring, type TestKeyring } from '../../kit/keyring.js'
+import { storing } from './storing.js'
+
+type Options = Readonly<Record<string, unknown>>
+
+const withKeyring = (t: TestContext, directory: string, options: Options = {}) =>
+  storing(t, [{ use: 'secrets/keyring' }, { use: 'state/files', with: { directory, ...options } }])
+
+const without = (t: TestContext, directory: string, options: Options = {}) =>
+  storing(t, [{ use: 'state/files', with: { directory, ...options } }])
+
+const textsIn = (directory: string): string =>
+  readdirSync(directory)
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => readFileSync(join(directory, name), 'utf8'))
+    .join('')
+
+suite('with a keyring', { skip: noKeyring ?? false }, () => {
+  const home = mkdtempSync(join(tmpdir(), 'sallyport-keyring-'))
+  let own: TestKeyring
+  // One for all: a process finds its keyring once.
+  before(async () => {
+    own = await keyring(home)
+    Object.assign(process.env, own.environment)
+  })
+  beforeEach(() => {
+    for (const name of own.entries().keys()) own.remove(name)
+  })
+  after(async () => {
+    await own.close()
+    rmSync(home, { recursive: true, force: true })
+  })
+
+  test('what is kept is encrypted, and the next start reads it', async (t) => {
+    const directory = folder(t)
+    const first = await withKeyring(t, directory)
+    await first.store.set('key', 'canary-value')
+    await first.store.set('other', 'canary-value')
+
+    assert.doesNotMatch(textsIn(directory), /canary/)
+    const [[name = '', key = ''] = [], ...more] = own.entries()
+    assert.match(name, /^state\//)
+    assert.deepEqual(more, [])
+    assert.ok(key.length > 40 && !textsIn(directory).includes(key))
+    const second = await withKeyring(t, directory)
+    assert.equal(await second.store.get('key'), 'canary-value')
+    assert.equal(await second.store.get('other'), 'canary-value')
+    await second.store.set('key', 'later')
+    assert.equal(own.entries().size, 1)
+  })
+
+  test('many that write first at once make one key', async (t) => {
+    const directory = folder(t)
+    const stores = await Promise.all(Array.from({ length: 10 }, () => withKeyring(t, directory)))
+    await Promise.all(stores.map(({ store }, at) => store.set(`key ${at}`, `value ${at}`)))
+
+    assert.equal(own.entries().size, 1)
+    const { store } = await withKeyring(t, directory)
+    for (const at of stores.keys()) assert.equal(await store.get(`key ${at}`), `value ${at}`)
+  })
+
+  test('what was kept before there was a keyring is read, and encrypted when it is written again', async (t) => {
+    const directory = folder(t)
+    await (await without(t, directory)).store.set('key', 'canary-value')
+    assert.match(textsIn(directory), /canary-value/)
+
+    const { store } = await withKeyring(t, directory)
+    assert.equal(await store.get('key'), 'canary-value')
+    await store.set('key', 'canary-value')
+    assert.doesNotMatch(textsIn(directory), /canary/)
+    assert.equal(await store.get('key'), 'canary-value')
+  })
+
+  test('a passphrase wins, and what it closed needs no keyring', async (t) => {
+    const directory = folder(t)
+    const passphrase = { passphrase: 'open sesame' }
+    await (await withKeyring(t, directory)).store.set('key', 'by the keyring')
+    const { store } = await withKeyring(t, directory, passphrase)
+    assert.equal(await store.get('key'), 'by the keyring')
+    await store.set('key', 'by the passphrase')
+    assert.equal(await (await without(t, directory, passphrase)).store.get('key'), 'by the passphrase')
+  })
+
+  test('who wants no key in it gets none, and still reads what one closed', async (t) => {
+    const directory = folder(t)
+    await (await withKeyring(t, directory)).store.set('key', 'closed')
+    const { store } = await withKeyring(t, directory, { keptKey: false })
+    assert.equal(await store.get('key'), 'closed')
+    await store.set('key', 'open')
+    assert.match(textsIn(directory), /"open"/)
+  })
+
+  const losses: Readonly<Record<string, () => unknown>> = {
+    'one that has lost the key': () => [...own.entries().keys()].map((name) => own.remove(name)),
+    // The last, since it stays locked.
+    'one that is locked': () => own.lock(),
+  }
+  for (const [what, lose] of Object.entries(losses)) {
+    test(`${what} is said with what to do, and nothing takes the place of what it closed`, async (t) => {
+      const directory = folder(t)
+      await (await withKeyring(t, directory)).store.set('key', 'value')
+      const kept = textsIn(directory)
+      lose()
+
+      for (const options of [{}, { keptKey: false }, { passphrase: 'open sesame' }]) {
+        const { store } = await withKeyring(t, directory, options)
+        const said = { code: 'STATE_SEALED', message: /keyring.*(?:available|back).*auth logout all/ }
+        await assert.rejects(store.get('key'), said)
+        await assert.rejects(store.set('key', 'new'), said)
+        assert.equal(textsIn(directory), kept)
+      }
+      const { store, lines } = await withKeyring(t, directory)
+      await store.delete('key')
+      await store.set('key', 'new')
+      await store.set('key', 'newer')
+      assert.equal(await store.get('key'), 'newer')
+      const told = lines.filter(({ msg }) => /is not encrypted/.test(String(msg)))
+      assert.equal(told.length, what.includes('locked') ? 1 : 0)
+    })
+  }
+})
+
+test('a store whose list has no keyring says what opens the values', async (t) => {
+  const directory = folder(t)
+  const { store } = await without(t, directory)
+  await store.set('key', 'value')
+  const [name = ''] = readdirSync(directory).filter((file) => file.endsWith('.json'))
+  const value = JSON.stringify({ kept: 'state/gone', iv: '', tag: '', data: '' })
+  writeFileSync(join(directory, name), JSON.stringify({ format: 1, key: 'key', value, sealed: true }))
+  await assert.rejects(store.get('key'), { code: 'STATE_SEALED', message: /secrets\/keyring/ })
+})
