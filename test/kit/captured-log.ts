@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { setTimeout } from 'node:timers/promises'
 import { createLog, type Log, type LogOptions } from 'sallyport'
+import { reallyWait } from './fake-clock.js'
 
 export interface CapturedLog {
   readonly log: Log
@@ -23,9 +23,9 @@ export function capturedLog(options: LogOptions = {}): CapturedLog {
   }
 }
 
-/** What `look` answers as soon as that is something. */
+/** What `look` answers as soon as that is something; ten seconds of real time at most. */
 export async function eventually<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  for (const end = Date.now() + 10_000; Date.now() < end; await setTimeout(10)) {
+  for (const end = performance.now() + 10_000; performance.now() < end; await reallyWait(10)) {
     const found = await look()
     if (found !== undefined) return found
   }

@@ -25,3 +25,9 @@ export const providerFaults: Readonly<Record<string, RequestListener>> = {
       .end(gzipSync(`{"active":true,"filler":"${'0'.repeat(50_000_000)}"}`)),
   'a redirect': (_request, response) => response.writeHead(302, { location: '/elsewhere' }).end(),
 }
+
+/** The answer of a server that is asked too often, with the seconds after which to come again. */
+export const tooManyRequests =
+  (retryAfter = 1): RequestListener =>
+  (_request, response) =>
+    response.writeHead(429, { 'retry-after': String(retryAfter) }).end()

@@ -10,6 +10,9 @@ export {
   stopsCleanly,
 } from './authenticator.js'
 export { booted, recordedLog, serving } from './booted.js'
-export { providerFaults } from './faults.js'
-export { type Asked, Issuer, type IssuerOptions, issuing } from './issuer.js'
-export { listening } from './listening.js'
+export { eventually } from './captured-log.js'
+export { type FakeClock, fakeClock } from './fake-clock.js'
+export { providerFaults, tooManyRequests } from './faults.js'
+export { type Asked, Issuer, type IssuerOptions, type IssuerPlaces, issuing } from './issuer.js'
+export { closedPort, listening } from './listening.js'
+export { type McpEra, type McpTarget, type McpTargetOptions, mcpTarget } from './mcp-target.js'

@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTHeaderParameters, SignJWT } from 'jose'
+import { reallyWait } from './fake-clock.js'
 
 type Claims = Readonly<Record<string, unknown>>
 
@@ -14,7 +15,15 @@ export interface IssuerOptions {
   readonly tls?: { readonly key: string; readonly cert: string }
 }
 
-/** What an issuer was asked. */
+/** Paths of an issuer. */
+export interface IssuerPlaces {
+  readonly discovery: string
+  readonly keys: string
+  readonly introspection: string
+  readonly token: string
+}
+
+/** What an issuer or a target was asked. */
 export interface Asked {
   readonly method: string
   readonly path: string
@@ -22,7 +31,10 @@ export interface Asked {
   readonly body: string
 }
 
-/** An issuer on loopback that says whatever the test makes it say. Closed when the test ends. */
+/**
+ * An issuer on loopback that says whatever the test makes it say: it signs with new keys (`rotate`), is slow
+ * (`slowness`), answers wrongly (`faults`), or calls itself something else (`metadata`). Closed when the test ends.
+ */
 export async function issuing(t: TestContext, options: IssuerOptions = {}): Promise<Issuer> {
   const { path = '', algorithm = 'ES256', tls } = options
   const issuer = new Issuer(path, algorithm)
@@ -43,6 +55,7 @@ export async function issuing(t: TestContext, options: IssuerOptions = {}): Prom
   return issuer
 }
 
+/** What `issuing` starts. */
 export class Issuer {
   origin = ''
   readonly audience = 'registry'
@@ -55,22 +68,39 @@ export class Issuer {
   keyHeaders: Readonly<Record<string, string>> = {}
   /** The discovery document, but for what the test says. */
   metadata: Claims = {}
-  /** Answers of another kind, by path. */
+  /** Answers of another kind, by path: `issuer.faults.set(issuer.places.keys, tooManyRequests(30))`. */
   readonly faults = new Map<string, RequestListener>()
+  /** The paths of what it serves, for `faults` and `times`. */
+  readonly places: IssuerPlaces
+  /** Milliseconds of real time before each answer. */
+  slowness = 0
+  /** What the token endpoint grants for a form: the claims of the token, or an `error` to refuse with. */
+  grant: (form: URLSearchParams) => Claims = (form) => ({ sub: form.get('client_id') ?? 'client' })
   private readonly answers = new Map<string, Claims>()
   private signer: { readonly kid: string; readonly key: CryptoKey } | undefined
 
   constructor(
     private readonly path: string,
     readonly algorithm: string,
-  ) {}
+  ) {
+    this.places = {
+      discovery: `${path.replace(/\/$/, '')}/.well-known/openid-configuration`,
+      keys: '/jwks',
+      introspection: '/introspect',
+      token: '/token',
+    }
+  }
 
   get url(): string {
     return this.origin + this.path
   }
 
   get introspectionUrl(): string {
-    return `${this.origin}/introspect`
+    return this.origin + this.places.introspection
+  }
+
+  get tokenUrl(): string {
+    return this.origin + this.places.token
   }
 
   /** The settings of a provider that trusts this issuer. */
@@ -127,18 +157,41 @@ export class Issuer {
       this.asked.push({ method, path, headers, body })
       const fault = this.faults.get(path)
       if (fault !== undefined) fault(request, response)
-      else this.answer(path, body, response)
+      else if (this.slowness === 0) void this.answer(path, body, response)
+      else void reallyWait(this.slowness).then(() => this.answer(path, body, response))
     })
   }
 
-  private answer(path: string, body: string, response: ServerResponse): void {
-    const tell = (value: unknown, headers: Readonly<Record<string, string>> = {}) =>
-      response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
-    if (path === `${this.path.replace(/\/$/, '')}/.well-known/openid-configuration`) {
-      tell({ issuer: this.url, jwks_uri: `${this.origin}/jwks`, ...this.metadata })
-    } else if (path === '/jwks') tell({ keys: this.keys }, this.keyHeaders)
-    else if (path === '/introspect') {
-      tell(this.answers.get(new URLSearchParams(body).get('token') ?? '') ?? { active: false })
-    } else response.writeHead(404).end()
+  private async answer(path: string, body: string, response: ServerResponse): Promise<void> {
+    const { discovery, keys, introspection, token } = this.places
+    const form = new URLSearchParams(body)
+    if (path === discovery) {
+      const places = { jwks_uri: this.origin + keys, token_endpoint: this.tokenUrl }
+      tell(response, { issuer: this.url, ...places, ...this.metadata })
+    } else if (path === keys) tell(response, { keys: this.keys }, this.keyHeaders)
+    else if (path === introspection)
+      tell(response, this.answers.get(form.get('token') ?? '') ?? { active: false })
+    else if (path === token) await this.answerGrant(form, response)
+    else response.writeHead(404).end()
   }
+
+  private async answerGrant(form: URLSearchParams, response: ServerResponse): Promise<void> {
+    const granted = this.grant(form)
+    if ('error' in granted) return tell(response, granted, {}, 400)
+    const claims = this.claims(granted)
+    const lifetime = Number(claims['exp']) - Math.floor(Date.now() / 1000)
+    const issued_token_type = 'urn:ietf:params:oauth:token-type:access_token'
+    const exchanged = form.get('grant_type')?.endsWith('token-exchange') && { issued_token_type }
+    const access_token = await this.jwt(granted)
+    tell(response, { access_token, token_type: 'Bearer', expires_in: lifetime, ...exchanged })
+  }
+}
+
+function tell(
+  response: ServerResponse,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+  status = 200,
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
 }

@@ -1,0 +1,178 @@
+import { syncBuiltinESMExports } from 'node:module'
+import type { TestContext } from 'node:test'
+import timers from 'node:timers/promises'
+
+/** The time of this process, in the hands of a test. */
+export interface FakeClock {
+  /** Milliseconds since the epoch, as `Date.now()` says them. */
+  readonly now: number
+  /**
+   * Moves the time on by so many milliseconds. What falls due on the way runs at its own moment, and what follows
+   * from it without the network has happened when this resolves; for the rest wait with `eventually`.
+   */
+  advance(milliseconds: number): Promise<void>
+}
+
+/**
+ * Stops the clock: `Date`, `setTimeout`, `setInterval`, their promises and `AbortSignal.timeout` stand still until
+ * the test moves them, for every plugin and library in this process; sockets and files go on as ever, and so does
+ * `performance.now()`. Make it before the list is booted. The end of the test puts the real time back.
+ */
+export function fakeClock(t: TestContext, start: Date | number = Date.now()): FakeClock {
+  const clock = new Standstill(Number(start))
+  clock.install()
+  t.after(() => clock.restore())
+  return {
+    get now() {
+      return clock.now
+    },
+    advance: (milliseconds) => clock.advance(milliseconds),
+  }
+}
+
+type Callback = (...given: unknown[]) => void
+
+interface Due {
+  at: number
+  readonly run: () => void
+  /** Milliseconds from one time to the next; none for what runs once. */
+  readonly every: number | undefined
+}
+
+// Taken before any test could have changed them.
+const real = {
+  Date,
+  setTimeout,
+  setInterval,
+  clearTimeout,
+  clearInterval,
+  pause: timers.setTimeout,
+  abortAfter: AbortSignal.timeout,
+}
+
+const LONGEST = 2 ** 31 - 1
+/** Turns of the event loop in which promises that hang on each other settle. */
+const TURNS = 5
+
+/** Waits for as long as it says, whatever the time of the test is. */
+export const reallyWait = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => void real.setTimeout(resolve, milliseconds))
+
+// Not the timers of node:test: with them a timer that was set before can no longer be cleared, and fires.
+class Standstill {
+  // The keys are timers of Node's own that never come due: so they can be cleared, `unref`ed and printed as ever.
+  private readonly due = new Map<NodeJS.Timeout, Due>()
+
+  constructor(public now: number) {}
+
+  install(): void {
+    const moment = (): number => this.now
+    const FakeDate = new Proxy(real.Date, {
+      construct: (target, given, made) =>
+        Reflect.construct(target, given.length === 0 ? [moment()] : given, made),
+      apply: () => new real.Date(moment()).toString(),
+      get: (target, key, receiver) => (key === 'now' ? moment : Reflect.get(target, key, receiver)),
+    })
+    const clear = (timer: NodeJS.Timeout | undefined): void => {
+      if (timer !== undefined) this.due.delete(timer)
+      real.clearTimeout(timer)
+    }
+    put({
+      Date: FakeDate,
+      setTimeout: (run: Callback, delay = 0, ...given: unknown[]) =>
+        this.set(() => run(...given), delay, false),
+      setInterval: (run: Callback, delay = 0, ...given: unknown[]) =>
+        this.set(() => run(...given), delay, true),
+      clearTimeout: clear,
+      clearInterval: clear,
+    })
+    replacePromises(<T>(delay = 0, value?: T, options: Waiting = {}) =>
+      this.pause(delay, value as T, options),
+    )
+    AbortSignal.timeout = (delay) => {
+      const ending = new AbortController()
+      this.set(() => ending.abort(new DOMException('it took too long', 'TimeoutError')), delay, false).unref()
+      return ending.signal
+    }
+  }
+
+  restore(): void {
+    const { pause, abortAfter, ...rest } = real
+    put(rest)
+    replacePromises(pause)
+    AbortSignal.timeout = abortAfter
+    for (const timer of this.due.keys()) real.clearTimeout(timer)
+    this.due.clear()
+  }
+
+  async advance(milliseconds: number): Promise<void> {
+    const until = this.now + milliseconds
+    for (;;) {
+      await settled()
+      const [timer, next] = this.earliest(until)
+      if (timer === undefined || next === undefined) break
+      this.now = Math.max(this.now, next.at)
+      if (next.every === undefined) {
+        this.due.delete(timer)
+        real.clearTimeout(timer)
+      } else next.at = this.now + next.every
+      next.run()
+    }
+    this.now = until
+    await settled()
+  }
+
+  private earliest(until: number): readonly [NodeJS.Timeout, Due] | readonly [] {
+    let first: readonly [NodeJS.Timeout, Due] | readonly [] = []
+    for (const entry of this.due) {
+      if (entry[1].at <= until && entry[1].at < (first[1]?.at ?? Infinity)) first = entry
+    }
+    return first
+  }
+
+  private set(run: () => void, delay: number, again: boolean): NodeJS.Timeout {
+    const length = delay >= 1 && delay <= LONGEST ? Math.trunc(delay) : 1
+    const timer = real.setTimeout(() => {}, LONGEST)
+    const due = { at: this.now + length, run, every: again ? length : undefined }
+    this.due.set(timer, due)
+    timer.refresh = () => {
+      due.at = this.now + length
+      this.due.set(timer, due)
+      return timer
+    }
+    return timer
+  }
+
+  private pause<T>(delay: number, value: T, { signal, ref = true }: Waiting): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const stop = (): void => reject(Object.assign(new Error('aborted', { cause: signal?.reason }), ABORTED))
+      if (signal?.aborted === true) return stop()
+      const timer = this.set(() => resolve(value), delay, false)
+      if (!ref) timer.unref()
+      signal?.addEventListener('abort', () => {
+        this.due.delete(timer)
+        real.clearTimeout(timer)
+        stop()
+      })
+    })
+  }
+}
+
+interface Waiting {
+  readonly signal?: AbortSignal
+  readonly ref?: boolean
+}
+
+const ABORTED = { name: 'AbortError', code: 'ABORT_ERR' }
+
+const put = (values: Readonly<Record<string, unknown>>): unknown => Object.assign(globalThis, values)
+
+/** Also for those who have imported it by name. */
+function replacePromises(pause: unknown): void {
+  Object.assign(timers, { setTimeout: pause })
+  syncBuiltinESMExports()
+}
+
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => void setImmediate(resolve))
+}

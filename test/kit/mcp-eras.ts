@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { z } from 'zod'
+import type { McpEra } from './mcp-target.js'
+
+/** A server of one era, without its socket. */
+export interface Answering {
+  answer(request: IncomingMessage, response: ServerResponse, body: string): Promise<void>
+  sessions(): number
+  announce(): Promise<void>
+  forget(): Promise<void>
+}
+
+/** Both SDKs offer tools in this way; the two classes have nothing else in common. */
+interface Offering {
+  registerTool(name: string, about: object, call: unknown): unknown
+}
+
+/** Loads the SDK of that era: whoever tests with another does not need it. */
+export function answeringIn(era: McpEra): Promise<Answering> {
+  if (era === '2026-07-28') return stateless()
+  return era === '2024-11-05' ? overOneStream() : withSessions()
+}
+
+async function withSessions(): Promise<Answering> {
+  const { McpServer, StreamableHTTPServerTransport } = await needed(
+    ['@modelcontextprotocol/sdk'],
+    async () => ({
+      ...(await import('@modelcontextprotocol/sdk/server/mcp.js')),
+      ...(await import('@modelcontextprotocol/sdk/server/streamableHttp.js')),
+    }),
+  )
+  const open = new Map<string, InstanceType<typeof McpServer>>()
+  const transports = new Map<string, InstanceType<typeof StreamableHTTPServerTransport>>()
+
+  const begin = async () => {
+    const server = new McpServer(NAMED)
+    const transport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => {
+        open.set(id, server)
+        transports.set(id, transport)
+      },
+      onsessionclosed: (id) => {
+        open.delete(id)
+        transports.delete(id)
+      },
+    })
+    offer(server, (extra) => (extra as Extra).requestInfo?.headers ?? {})
+    // The SDK's class does not fit its own interface under exactOptionalPropertyTypes.
+    await server.connect(transport as never)
+    return transport
+  }
+  return {
+    sessions: () => open.size,
+    async answer(request, response, body) {
+      if (!isAt('/mcp', request)) return notFound(response)
+      const id = request.headers['mcp-session-id']
+      const transport = id === undefined ? await begin() : transports.get(String(id))
+      if (transport === undefined) return refuse(response, 404, -32_001, 'there is no such session')
+      await transport.handleRequest(request, response, parsed(body))
+    },
+    async announce() {
+      await Promise.all([...open.values()].map((server) => server.server.sendToolListChanged()))
+    },
+    async forget() {
+      const servers = [...open.values()]
+      open.clear()
+      transports.clear()
+      await Promise.all(servers.map((server) => server.close()))
+    },
+  }
+}
+
+async function overOneStream(): Promise<Answering> {
+  const { McpServer, SSEServerTransport } = await needed(['@modelcontextprotocol/sdk'], async () => ({
+    ...(await import('@modelcontextprotocol/sdk/server/mcp.js')),
+    ...(await import('@modelcontextprotocol/sdk/server/sse.js')),
+  }))
+  type Server = InstanceType<typeof McpServer>
+  type Stream = { readonly server: Server; readonly transport: InstanceType<typeof SSEServerTransport> }
+  const open = new Map<string, Stream>()
+  return {
+    sessions: () => open.size,
+    async answer(request, response, body) {
+      if (request.method === 'GET' && isAt('/sse', request)) {
+        const server = new McpServer(NAMED)
+        offer(server, (extra) => (extra as Extra).requestInfo?.headers ?? {})
+        const transport = new SSEServerTransport('/messages', response)
+        open.set(transport.sessionId, { server, transport })
+        response.on('close', () => open.delete(transport.sessionId))
+        return server.connect(transport as never)
+      }
+      const id = new URL(request.url ?? '/', 'http://target').searchParams.get('sessionId') ?? ''
+      const stream = open.get(id)
+      if (stream === undefined) return notFound(response)
+      await stream.transport.handlePostMessage(request, response, parsed(body))
+    },
+    async announce() {
+      await Promise.all([...open.values()].map(({ server }) => server.server.sendToolListChanged()))
+    },
+    async forget() {
+      const streams = [...open.values()]
+      open.clear()
+      await Promise.all(streams.map(({ server }) => server.close()))
+    },
+  }
+}
+
+async function stateless(): Promise<Answering> {
+  const packages = ['@modelcontextprotocol/server', '@modelcontextprotocol/node'] as const
+  const { McpServer, createMcpHandler, toNodeHandler } = await needed(packages, async () => ({
+    ...(await import('@modelcontextprotocol/server')),
+    ...(await import('@modelcontextprotocol/node')),
+  }))
+  const offering = () => {
+    const server = new McpServer(NAMED, { capabilities: { tools: { listChanged: true } } })
+    offer(server, (context) => Object.fromEntries((context as Context).http?.req?.headers ?? []))
+    return server
+  }
+  const handler = createMcpHandler(offering, { legacy: 'reject' })
+  const answer = toNodeHandler(handler)
+  return {
+    sessions: () => 0,
+    answer: async (request, response, body) =>
+      isAt('/mcp', request) ? answer(request, response, parsed(body)) : notFound(response),
+    announce: async () => handler.notify.toolsChanged(),
+    forget: () => handler.close(),
+  }
+}
+
+const NAMED = { name: 'target', version: '1.0.0' }
+
+/** What a tool is told of its call, by the one SDK and by the other. */
+interface Extra {
+  readonly requestInfo?: { readonly headers: IncomingHttpHeaders }
+  readonly _meta?: Meta
+  sendNotification?(notification: object): Promise<void>
+}
+interface Context {
+  readonly http?: { readonly req?: { readonly headers: Headers } }
+  readonly mcpReq?: { readonly _meta?: Meta; notify(notification: object): Promise<void> }
+}
+type Meta = { readonly progressToken?: string | number }
+
+function offer(server: Offering, headersOf: (extra: unknown) => IncomingHttpHeaders): void {
+  const numbers = z.object({ a: z.number(), b: z.number() })
+  const add = ({ a, b }: z.output<typeof numbers>) => said(String(a + b))
+  server.registerTool('add', { description: 'Adds two numbers.', inputSchema: numbers }, add)
+
+  const limit = z.object({ to: z.int().min(1).max(1000) })
+  const count = async ({ to }: z.output<typeof limit>, extra: Extra & Context) => {
+    const { progressToken } = extra._meta ?? extra.mcpReq?._meta ?? {}
+    for (let progress = 1; progressToken !== undefined && progress <= to; progress++) {
+      const notification = {
+        method: 'notifications/progress',
+        params: { progressToken, progress, total: to },
+      }
+      await (extra.sendNotification?.(notification) ?? extra.mcpReq?.notify(notification))
+    }
+    return said(String(to))
+  }
+  server.registerTool('count', { description: 'Counts, and says so.', inputSchema: limit }, count)
+
+  const nothing = z.object({})
+  const headers = (_given: unknown, extra: unknown) => said(JSON.stringify(headersOf(extra)))
+  server.registerTool('headers', { description: 'What the call came with.', inputSchema: nothing }, headers)
+  const fail = () => {
+    throw new Error('this tool always fails')
+  }
+  server.registerTool('fail', { description: 'Fails.', inputSchema: nothing }, fail)
+}
+
+const said = (text: string) => ({ content: [{ type: 'text' as const, text }] })
+
+async function needed<Module>(packages: readonly string[], load: () => Promise<Module>): Promise<Module> {
+  try {
+    return await load()
+  } catch (cause) {
+    const names = packages.join(' ')
+    throw new Error(`an MCP target of this era needs what is not here: npm install --save-dev ${names}`, {
+      cause,
+    })
+  }
+}
+
+const isAt = (path: string, { url = '' }: IncomingMessage): boolean => url.split('?')[0] === path
+
+const parsed = (body: string): unknown => {
+  try {
+    return body === '' ? undefined : JSON.parse(body)
+  } catch {
+    // The SDK answers for it.
+    return body
+  }
+}
+
+function notFound(response: ServerResponse): void {
+  response.writeHead(404).end()
+}
+
+function refuse(response: ServerResponse, status: number, code: number, message: string): void {
+  response
+    .writeHead(status, { 'content-type': 'application/json' })
+    .end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } }))
+}
