@@ -34,7 +34,7 @@ export default definePlugin({
     })
     gateway.onReady(() => {
       // In the background: whoever needs the token waits for it, and a failure is in the log.
-      if (options.login === 'start' && !keeper.hasSession) keeper.fresh().catch(() => {})
+      if (options.login === 'start' && keeper.current === undefined) keeper.fresh().catch(() => {})
     })
     gateway.onStop(() => keeper.stop())
     gateway.provide(Credential, new OAuthCredential(keeper, options))

@@ -4,6 +4,7 @@ import { Holding } from './holding.js'
 import type { Login } from './login.js'
 import { lateLogin, looping, unavailable } from './login-failures.js'
 import type { OAuthOptions } from './options.js'
+import { Renewal } from './renewal.js'
 import type { Session, SessionShelf } from './session.js'
 import type { TokenEndpoint } from './token-endpoint.js'
 
@@ -21,12 +22,11 @@ const REST_AFTER_FAILURE = 3_000
 const LOOP_LOGINS = 12
 const LOOP_WINDOW = 300_000
 
-/** What the issuer says when only another login helps. */
-const ENDED = new Set(['OAUTH_INVALID_GRANT', 'OAUTH_INVALID_CLIENT', 'OAUTH_UNAUTHORIZED_CLIENT'])
-
 /** The login as this process has it: given out while it is good, renewed before it ends, and begun anew when lost. */
 export class Keeper {
   private readonly holding: Holding
+  private readonly renewal: Renewal
+  private saving: Promise<unknown> | undefined
   private flight: Promise<void> | undefined
   private timer: NodeJS.Timeout | undefined
   private failures = 0
@@ -37,6 +37,7 @@ export class Keeper {
 
   constructor(private readonly surroundings: Surroundings) {
     this.holding = new Holding(surroundings.scrubber)
+    this.renewal = new Renewal(surroundings)
   }
 
   /** The credential, when it is at hand and good for a while. */
@@ -104,9 +105,11 @@ export class Keeper {
     )
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     clearTimeout(this.timer)
     this.ending.abort(new UpstreamError('LOGIN_STOPPED', 'the gateway stops', { statusCode: 503 }))
+    // A refresh that was sent is waited for, as its answer would be lost.
+    await this.saving?.catch(() => {})
   }
 
   /** One at a time: whoever comes while something is under way gets what comes of it. */
@@ -159,28 +162,23 @@ export class Keeper {
 
   /** `false` when only a login helps. Any other failure leaves everything as it was. */
   private async refresh(session: Session, refused: string | undefined): Promise<boolean> {
-    const { endpointOf, log, login } = this.surroundings
-    const { refreshToken = '' } = session.tokens
     try {
-      const tokens = await endpointOf(session).refresh(refreshToken)
-      const { idToken } = session.tokens
-      const merged = { refreshToken, ...(idToken !== undefined && { idToken }), ...tokens }
-      await this.keep({ ...session, tokens: merged, obtainedAt: Date.now() })
-      return true
+      const saving = this.refreshed(session)
+      this.saving = saving
+      return await saving
     } catch (error) {
-      const code = error instanceof UpstreamError ? error.code : ''
-      if (ENDED.has(code)) {
-        log.info({ issuer: session.server.issuer, code }, 'the login has ended; a new one is needed')
-        if (code !== 'OAUTH_INVALID_GRANT') await login.forget(session.client)
-        const { refreshToken: _, ...rest } = session.tokens
-        await this.keep({ ...session, tokens: rest })
-        return false
-      }
+      const { log } = this.surroundings
       log.warn({ err: error }, 'the token could not be refreshed; the one before is used while it lasts')
       if (refused !== undefined || this.holding.last === undefined) throw unavailable(error)
       this.holding.bear(REST_AFTER_FAILURE)
       return true
     }
+  }
+
+  private async refreshed(before: Session): Promise<boolean> {
+    const { session, lasts } = await this.renewal.run(before)
+    await this.keep(session)
+    return lasts
   }
 
   private async logIn(challenge: Challenge | undefined): Promise<void> {
@@ -223,7 +221,8 @@ export class Keeper {
   private schedule(): void {
     clearTimeout(this.timer)
     const { session } = this.holding
-    const pause = this.holding.pause(this.failures)
+    const isCutOff = session?.renewing !== undefined && this.failures === 0
+    const pause = isCutOff ? 0 : this.holding.pause(this.failures)
     if (session?.tokens.refreshToken === undefined || pause === undefined) return
     this.timer = setTimeout(() => void this.ahead(session), pause).unref()
   }

@@ -32,6 +32,8 @@ const session = z.object({
   scopes: z.array(z.string()).readonly(),
   tokens,
   obtainedAt: z.number(),
+  /** Since when a refresh is under way that nothing was kept of yet. */
+  renewing: z.number().optional(),
 })
 
 export type Session = Omit<z.output<typeof session>, 'server'> & { readonly server: AuthorizationServer }

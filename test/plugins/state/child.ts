@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { boot, createLog, definePlugin, StateStore } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 
-// A process of its own over the same files: it writes without end, holds a lock without end, or counts under one.
+// A process of its own over the same files: it saves once under a lock, holds a lock without end, or counts under one.
 const [directory = '', task = '', counter = ''] = process.argv.slice(2)
 
 let store: StateStore | undefined
@@ -22,9 +22,10 @@ const list = [{ use: 'state/files', with: { directory } }, { use: taking }]
 await boot(list, { catalogue, folder: process.cwd(), log: createLog({ level: 'silent' }) })
 if (store === undefined) throw new Error('there is no store')
 
-if (task === 'write') {
-  process.stdout.write('begun\n')
-  for (let round = 0; ; round++) await store.set('value', `${String(round % 10).repeat(20_000)}`)
+if (task === 'save') {
+  const saving = store
+  await saving.locked('key', () => saving.set('value', 'new'.repeat(5000)))
+  process.exit(0)
 } else if (task === 'hold') {
   await store.locked('key', async () => {
     process.stdout.write('begun\n')

@@ -87,22 +87,6 @@ test('only this user may read the files and their directory', {
   assert.deepEqual([...new Set(modes)], [0o600])
 })
 
-test('a kill at any moment leaves the old value or the new one, whole', async (t) => {
-  const directory = folder(t)
-  for (let round = 0; round < 6; round++) {
-    const child = await another(t, directory, 'write')
-    await setTimeout(Math.random() * 60)
-    await killed(child)
-    const { store, lines } = await inFiles(t, directory)
-    const value = (await store.get('value')) ?? ''
-    assert.ok(value === '' || /^(\d)\1{19999}$/.test(value), value.slice(0, 50))
-    assert.deepEqual(
-      lines.filter(({ level }) => level === 'warn'),
-      [],
-    )
-  }
-})
-
 test('a lock whose holder was killed is free at once', async (t) => {
   const directory = folder(t)
   const child = await another(t, directory, 'hold')

@@ -36,6 +36,10 @@ export class AuthorizationServer {
   neededScope: string | undefined
   /** Where the code of another device is typed in, in place of a page of this server's. */
   activation: string | undefined
+  /** Whether the refresh token before is taken again, as many issuers do for a while. */
+  patient = false
+  /** Runs when a refresh was granted, before the answer goes out. */
+  onRefresh: (() => unknown) | undefined
   /** Paths where there is nothing. */
   readonly missing = new Set<string>()
   /** Seconds that a token lasts. */
@@ -46,7 +50,7 @@ export class AuthorizationServer {
   private activated = false
   private readonly grants = new Map<string, Grant>()
   private readonly tokens = new Map<string, { end: number; scope: string }>()
-  private family = { alive: '', scope: '', used: new Set<string>() }
+  private family = { alive: '', before: '', scope: '', used: new Set<string>() }
 
   get target(): string {
     return `${this.origin}/mcp`
@@ -72,7 +76,7 @@ export class AuthorizationServer {
 
   /** No refresh token is good any more. */
   revokeGrant(): void {
-    this.family = { alive: '', scope: '', used: new Set() }
+    this.family = { alive: '', before: '', scope: '', used: new Set() }
   }
 
   readonly listener = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -179,12 +183,16 @@ export class AuthorizationServer {
 
   /** One that was used before ends the whole family, as RFC 9700 asks. */
   private refresh(token: string, response: ServerResponse): void {
-    if (this.family.used.has(token)) this.revokeGrant()
-    if (token === '' || token !== this.family.alive) tell(response, 400, { error: 'invalid_grant' })
-    else {
-      this.family.used.add(token)
-      this.give(response, this.family.scope, true)
+    const isAgain = this.patient && token === this.family.before
+    if (this.family.used.has(token) && !isAgain) this.revokeGrant()
+    if (token === '' || (token !== this.family.alive && !isAgain)) {
+      tell(response, 400, { error: 'invalid_grant' })
+      return
     }
+    this.family.used.add(token)
+    this.family.before = token
+    const give = (): void => this.give(response, this.family.scope, true)
+    Promise.resolve(this.onRefresh?.()).then(give, give)
   }
 
   private give(response: ServerResponse, scope: string, refreshable: boolean): void {

@@ -30,8 +30,11 @@ interface Provider {
   readonly AccessToken: { find(token: string): Promise<{ readonly isExpired: boolean } | undefined> }
 }
 
-/** A target and `oidc-provider` with registration, rotation and short tokens, and a person who agrees to everything. */
-export async function realLogin(t: TestContext, { life }: { readonly life: number }) {
+/**
+ * A target and `oidc-provider` with registration, rotation and short tokens, and a person who agrees to everything.
+ * Seconds of `life` are those of each token that is given from then on.
+ */
+export async function realLogin(t: TestContext, tokens: { life: number }) {
   for (const method of ['info', 'warn'] as const) t.mock.method(console, method, () => {})
   const server = createServer((request, response) => void answer(request, response))
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
@@ -42,9 +45,13 @@ export async function realLogin(t: TestContext, { life }: { readonly life: numbe
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const counts = { refreshes: 0, logins: 0, refused: 0 }
   const { default: Library } = await import('oidc-provider')
-  const provider = new Library(issuer, configuration(life)) as unknown as Provider
+  const provider = new Library(issuer, configuration(tokens)) as unknown as Provider
   const callback = provider.callback()
-  provider.on('grant.success', () => counts.refreshes++)
+  let granted = (): void => {}
+  provider.on('grant.success', () => {
+    counts.refreshes++
+    granted()
+  })
   provider.on('grant.error', () => counts.refused++)
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -75,11 +82,14 @@ export async function realLogin(t: TestContext, { life }: { readonly life: numbe
     if (found !== undefined && !found.isExpired) tell(200, {})
     else tell(401, {})
   }
-  return { target: `${origin}/mcp`, counts }
+  const onGrant = (listener: () => void): void => {
+    granted = listener
+  }
+  return { target: `${origin}/mcp`, counts, onGrant }
 }
 
-const configuration = (life: number): object => ({
-  ttl: { AccessToken: life, RefreshToken: 3600 },
+const configuration = (tokens: { readonly life: number }): object => ({
+  ttl: { AccessToken: () => tokens.life, RefreshToken: 3600 },
   rotateRefreshToken: true,
   issueRefreshToken: () => true,
   interactions: { url: (_context: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
@@ -92,7 +102,7 @@ const configuration = (life: number): object => ({
       getResourceServerInfo: (_context: unknown, audience: string) => ({
         scope: 'read',
         audience,
-        accessTokenTTL: life,
+        accessTokenTTL: tokens.life,
         accessTokenFormat: 'opaque',
       }),
     },
