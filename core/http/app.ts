@@ -11,6 +11,7 @@ import type { Refusal } from '../errors.js'
 import { Answers } from './answers.js'
 import { admission, Gate } from './gate.js'
 import { routedTarget } from './request-target.js'
+import { schemaCompilers } from './schema-compilers.js'
 import './fastify-types.js'
 
 const GATE = Symbol('gate')
@@ -92,6 +93,7 @@ function createApp(log: Logger, answers: Answers, admit: ReturnType<typeof admis
     genReqId: requestIds(),
     // The kernel's own deadlines name the plugin that is late; avvio's would not.
     pluginTimeout: 0,
+    schemaController: { compilersFactory: schemaCompilers },
     routerOptions: { maxParamLength: 1024 },
     rewriteUrl: ({ url = '' }) => routedTarget(url),
     // An absolute target without a host reaches no hook, so it is brought to the gate by hand.
