@@ -97,8 +97,7 @@ class Forwarder {
 
   private async declare(): Promise<void> {
     const methods = METHODS.filter((method) => method !== 'CONNECT')
-    await this.gateway.http.register(async (http) => {
-      await this.wide.install(http)
+    await this.gateway.http.register((http, _options, declared) => {
       for (const method of methods) {
         if (!http.supportedMethods.includes(method)) http.addHttpMethod(method, { hasBody: false })
       }
@@ -110,6 +109,7 @@ class Forwarder {
         preParsing: (request, reply, _payload, done) => this.forward(request, reply, done),
         handler: (_request, reply) => reply,
       })
+      declared()
     })
   }
 

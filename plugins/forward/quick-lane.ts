@@ -1,6 +1,10 @@
-import { type Dispatcher, Pool } from 'undici'
+import { createRequire } from 'node:module'
+import type { Dispatcher, Pool } from 'undici'
 import type { Head, Lane, Outgoing, Receiver, Trip } from './lane.js'
 import type { Target } from './target.js'
+
+// The whole of undici is a hundred files, and every start would wait for all of them.
+const ConnectionPool: typeof Pool = createRequire(import.meta.url)('undici/lib/dispatcher/pool.js')
 
 /**
  * The way for calls whose body is small and there as a whole, which is nearly all of them: undici's dispatcher
@@ -10,7 +14,7 @@ export class QuickLane implements Lane {
   private readonly pool: Pool
 
   constructor({ origin }: Target, connectTimeout: number) {
-    this.pool = new Pool(origin, { connect: { timeout: connectTimeout }, bodyTimeout: 0 })
+    this.pool = new ConnectionPool(origin, { connect: { timeout: connectTimeout }, bodyTimeout: 0 })
   }
 
   send({ method, path, headers, body, patience }: Outgoing, receiver: Receiver): Trip {

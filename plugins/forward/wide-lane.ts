@@ -7,7 +7,8 @@ import {
 } from 'node:http'
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https'
 import type { Readable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReplyFromHooks, FastifyReplyFromOptions } from '@fastify/reply-from'
+import type { FastifyReply } from 'fastify'
 import { tooLate } from './failures.js'
 import type { Lane, Outgoing, Receiver, Trip } from './lane.js'
 import type { Target } from './target.js'
@@ -31,6 +32,7 @@ type Callback = (
  */
 export class WideLane implements Lane {
   private readonly agent: Agent
+  private from: Promise<From> | undefined
 
   constructor(
     private readonly target: Target,
@@ -39,21 +41,24 @@ export class WideLane implements Lane {
     this.agent = target.secure ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true })
   }
 
-  async install(http: FastifyInstance): Promise<void> {
-    const { default: replyFrom } = await import('@fastify/reply-from')
-    await http.register(replyFrom, {
+  send(outgoing: Outgoing, receiver: Receiver): Trip {
+    const trip = new WideTrip(outgoing, receiver)
+    void this.carry(trip).catch((error: unknown) => trip.fail(error))
+    return trip
+  }
+
+  private async carry(trip: WideTrip): Promise<void> {
+    this.from ??= replyFrom({
       base: this.target.origin,
       undici: { request: this.request } as object,
       // Retrying is the caller's choice. An empty list is the only setting that turns all retries off.
       retryMethods: [],
       disableRequestLogging: true,
     })
-  }
-
-  send(outgoing: Outgoing, receiver: Receiver): Trip {
-    const trip = new WideTrip(outgoing, receiver)
+    const from = await this.from
+    if (trip.isOver) return
     const carried: IncomingHttpHeaders & Carried = { [OUTGOING]: trip }
-    outgoing.reply.from('/', {
+    from(trip.outgoing.reply, {
       // Copied by reply-from, symbols too: this is how the whole request reaches `request` unread.
       rewriteRequestHeaders: () => carried,
       // It would look at the body otherwise, and write JSON anew.
@@ -62,7 +67,6 @@ export class WideLane implements Lane {
       onResponse: () => trip.begin(),
       onError: (_reply, { error }) => trip.fail(error.cause ?? error),
     })
-    return trip
   }
 
   close(): void {
@@ -88,11 +92,39 @@ export class WideLane implements Lane {
   }
 }
 
+type From = (reply: FastifyReply, options: FastifyReplyFromHooks) => void
+
+/**
+ * What reply-from adds to replies. It loads with the first call that needs it: most lists never have one, and a start
+ * would wait for it as long as for half of the rest. By then the gateway's own application takes no plugin any more,
+ * so it gets one to itself.
+ */
+async function replyFrom(options: FastifyReplyFromOptions): Promise<From> {
+  const [{ default: fastify }, { default: plugin }] = await Promise.all([
+    import('fastify'),
+    import('@fastify/reply-from'),
+  ])
+  const app = fastify()
+  await app.register(plugin, options)
+  const found = new Promise<From>((resolve) => {
+    app.get('/', (_request, lender) => {
+      resolve((reply, hooks) => lender.from.call(reply, '/', hooks))
+      return ''
+    })
+  })
+  await app.inject('/')
+  return found
+}
+
 class WideTrip implements Trip {
   private request: ClientRequest | undefined
   private answer: IncomingMessage | undefined
   private timer: NodeJS.Timeout | undefined
   private over = false
+
+  get isOver(): boolean {
+    return this.over
+  }
 
   constructor(
     readonly outgoing: Outgoing,

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { eventually } from '../../kit/captured-log.js'
 import { dial } from '../../kit/raw.js'
 import { proxied } from './proxied.js'
 
@@ -59,12 +60,14 @@ for (const [header, frame] of framings) {
     caller.write(`POST / HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n`)
 
     const { taken } = hasty(caller, frame)
+    // The first call of this kind waits for what such calls need to be loaded.
+    const arrived = await eventually(() => target.sockets[0])
     const held = await standstill(taken)
     t.diagnostic(`${(held / 1024 ** 2).toFixed(1)} MiB were taken before the caller had to wait`)
     assert.ok(held < HELD, `${held} bytes`)
 
     // It was held back and not given up: a target that reads again gets the rest.
-    target.sockets[0]?.resume()
+    arrived.resume()
     while (taken() < 2 * HELD) await once(caller, 'drain')
   })
 }
