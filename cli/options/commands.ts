@@ -1,3 +1,4 @@
+import { keepCompiledCode } from '../compile-cache.js'
 import { checkGroups } from './check.js'
 import { doctorGroups } from './doctor.js'
 import { explainGroups } from './explain.js'
@@ -74,7 +75,11 @@ export const commands: readonly Command[] = [
       'sallyport proxy stdio github --target-uri https://mcp.example.com/mcp --remote-auth',
       'sallyport proxy stdio github --target-uri https://mcp.example.com/mcp --print-client-config',
     ],
-    run: async () => (await import('../commands/stdio.js')).stdio,
+    run: async () => {
+      // Clients start it again and again, and a person waits.
+      keepCompiledCode(process.env)
+      return (await import('../commands/stdio.js')).stdio
+    },
   },
   {
     name: 'run',
