@@ -24,9 +24,12 @@ export interface Installed {
 }
 
 /** Packages in a folder of their own: what only a conformance run needs is no dependency. */
-export async function installed(packages: readonly string[]): Promise<Installed> {
+export async function installed(
+  packages: readonly string[],
+  { anyNode = false }: { readonly anyNode?: boolean } = {},
+): Promise<Installed> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-conformance-'))
-  const old = Number.parseInt(process.versions.node, 10) < NEEDED
+  const old = !anyNode && Number.parseInt(process.versions.node, 10) < NEEDED
   const all = old ? [...packages, NEWER] : packages
   const { code } = await ended('npm', [
     'install',

@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test'
 
 /** The reference server on a port that was free a moment ago: it takes its port from the environment only. */
 export async function everything(
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   transport: 'streamableHttp' | 'sse' = 'streamableHttp',
 ): Promise<string> {
   const probe = createServer().listen(0, '127.0.0.1')

@@ -1,0 +1,8 @@
+import { readFileSync } from 'node:fs'
+
+/** Bytes that a process and all that it has started hold. What they share is counted for each. */
+export function memoryOfTree(pid: number): number {
+  const resident = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+  return children.reduce((sum, child) => sum + memoryOfTree(Number(child)), Number(resident) * 1024)
+}
