@@ -114,13 +114,15 @@ function check(plugin: unknown, what: string): Loaded {
   return { plugin: plugin as Plugin }
 }
 
-function faultsOf({ name, api, setup, provides, requires, options }: Record<string, unknown>): string[] {
+function faultsOf(plugin: Record<string, unknown>): string[] {
+  const { name, api, setup, provides, requires, oneProcess, options } = plugin
   const faults: string[] = []
   if (typeof name !== 'string' || name === '') faults.push('name must be a text')
   if (!Number.isInteger(api)) faults.push('api must be a whole number')
   if (typeof setup !== 'function') faults.push('setup must be a function')
   if (!isHandles(provides)) faults.push('provides must list capabilities')
   if (!isHandles(requires)) faults.push('requires must list capabilities')
+  if (oneProcess !== undefined && typeof oneProcess !== 'string') faults.push('oneProcess must be a text')
   if (options !== undefined && !(options instanceof Object && '~standard' in options)) {
     faults.push('options must be a Standard Schema, such as one of Zod')
   }

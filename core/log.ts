@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { isatty } from 'node:tty'
-import { destination, type Level, type Logger, pino, stdTimeFunctions } from 'pino'
+import { destination, type Level, type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino'
 import type { prettyFactory } from 'pino-pretty'
 import { Scrubber } from './log/scrubber.js'
 import { errorFields, requestFields, responseFields } from './log/serializers.js'
@@ -15,11 +15,13 @@ export interface LogOptions {
   readonly pretty?: boolean | undefined
   /** What knows the secrets of this boot. Every line passes it at the last moment, at every level. */
   readonly scrubber?: Scrubber | undefined
+  /** While it says so, only errors are written: for what another process of the same list has told already. */
+  readonly muted?: (() => boolean) | undefined
 }
 
 /** A log of JSON lines in which no credential, cookie or query ever stands. */
 export function createLog(options: LogOptions = {}): Log {
-  const { level = 'info', scrubber = new Scrubber() } = options
+  const { level = 'info', scrubber = new Scrubber(), muted } = options
   const stream = options.stream ?? destination({ fd: 2, sync: true })
   const pretty = options.pretty ?? (options.stream === undefined && isatty(2))
   const format = pretty ? prettyLines() : (line: string) => line
@@ -30,6 +32,7 @@ export function createLog(options: LogOptions = {}): Log {
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      ...(muted !== undefined && { hooks: quietWhile(muted) }),
       serializers: {
         req: requestFields,
         res: responseFields,
@@ -39,6 +42,14 @@ export function createLog(options: LogOptions = {}): Log {
     { write: (line: string) => void stream.write(format(scrubber.line(line))) },
   )
 }
+
+const ERROR = 50
+
+const quietWhile = (muted: () => boolean): LoggerOptions['hooks'] => ({
+  logMethod(line, method, level) {
+    if (level >= ERROR || !muted()) method.apply(this, line)
+  },
+})
 
 // Synchronous, because a log that loads its printer later loses the lines of a boot that fails.
 function prettyLines(): (line: string) => string {

@@ -19,6 +19,8 @@ export interface PluginDefinition<Schema extends StandardSchemaV1 = StandardSche
   readonly provides?: readonly Capability[]
   /** What must be provided by somebody in the list, before or after this entry. */
   readonly requires?: readonly Capability[]
+  /** Why a list with it cannot be in several processes at once: `--workers` is refused with these words. */
+  readonly oneProcess?: string
   /** Any Standard Schema. It validates, tells the defaults, and marks secrets with `writeOnly`. */
   readonly options?: Schema
   setup(gateway: Gateway, options: StandardSchemaV1.InferOutput<Schema>): void | Promise<void>
