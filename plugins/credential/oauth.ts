@@ -59,7 +59,7 @@ function openKeeper(gateway: Gateway, options: OAuthOptions): Keeper {
 async function requirePort({ grant, callbackPort, callbackPortFixed }: OAuthOptions): Promise<void> {
   if (grant !== 'authorization_code' || !callbackPortFixed) return
   try {
-    await (await CallbackListener.open(callbackPort, true)).close()
+    await CallbackListener.tried(callbackPort)
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : 'cannot be used'
     throw new ConfigError([{ place: 'callbackPort', message }], { cause })

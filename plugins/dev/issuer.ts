@@ -16,6 +16,7 @@ export default definePlugin({
   api: 1,
   summary:
     'Runs an identity provider on this machine, for development: it signs in anybody under any name, and refuses to listen on anything but loopback.',
+  oneProcess: 'each process would have keys and logins of its own',
   options,
 
   async setup(gateway, settings) {

@@ -9,6 +9,7 @@ export default definePlugin({
   api: 1,
   summary:
     'Runs a small MCP server on loopback, for development: something to stand in front of, and to call tools of.',
+  oneProcess: 'its sessions are in the memory of one process',
   options: z.strictObject({
     address: loopbackAddress().describe('`HOST:PORT` on loopback, and nowhere else; it answers at `/mcp`'),
     token: secretText().optional().describe('a bearer token without which it answers nobody'),

@@ -5,6 +5,7 @@ export default definePlugin({
   name: 'state/memory',
   api: 1,
   summary: 'Keeps tokens and registered clients in memory only: after a restart they are gone.',
+  oneProcess: 'what it keeps is in the memory of one process',
   provides: [StateStore],
   options: z.strictObject({}),
 

@@ -29,6 +29,14 @@ export class CallbackListener {
     return new CallbackListener(server)
   }
 
+  /** Whether that port could be had. Processes that look at the same moment are not in each other's way. */
+  static async tried(port: number): Promise<void> {
+    const server = await listening(port, false).catch((error: NodeJS.ErrnoException) => {
+      throw portTaken(port, error)
+    })
+    await new CallbackListener(server).close()
+  }
+
   private constructor(private readonly server: Server) {
     const address = server.address()
     const port = typeof address === 'object' && address !== null ? address.port : 0
@@ -96,9 +104,10 @@ function isSame(given: string, expected: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-async function listening(port: number): Promise<Server> {
+// Else the processes of one gateway would share the port, and the browser has to reach the one that waits.
+async function listening(port: number, exclusive = true): Promise<Server> {
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000, maxHeaderSize: 32 * 1024 })
-  server.listen(port, HOST)
+  server.listen({ port, host: HOST, exclusive })
   await once(server, 'listening')
   return server
 }
