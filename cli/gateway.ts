@@ -1,10 +1,14 @@
 import type { Addresses, BootContext, List, Running } from 'sallyport'
-import { ConfigError, createLog, type Log, type Problem, problemLine, Scrubber, serve } from 'sallyport'
+import { createLog, type Log, type Problem, Scrubber, serve } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { allProblems, silentContext } from './config/all-problems.js'
 import type { Located, Outcome } from './config/outcome.js'
 import type { Invocation } from './options/option.js'
+import { workerCount } from './options/workers.js'
+import { reload } from './reload.js'
+import { endOnSurprise, onSignals } from './signals.js'
 import { exitCode, report, tell } from './terminal.js'
+import { ownNumber } from './workers/mark.js'
 
 /** A command that boots a list of plugins and stays until it is told to stop. */
 export interface Preset<Settings> {
@@ -23,12 +27,28 @@ export async function runGateway<Settings>(
   preset: Preset<Settings>,
   invocation: Invocation,
 ): Promise<number> {
+  const number = ownNumber()
+  if (number !== undefined) {
+    const { work } = await import('./workers/worker.js')
+    process.exit(await work(number, isOn(invocation, 'debug')))
+  }
   const outcome = await preset.read(invocation)
   if ('problems' in outcome) return tell(await problemsOf(preset, outcome))
   if (isOn(invocation, 'print-plugins')) return print(preset.list(outcome.settings), outcome)
-  const code = await new Session(preset, invocation).run(outcome)
+  const code = await served(preset, invocation, outcome)
   // Everything was stopped. A timer that some plugin forgot must not keep the process here.
   process.exit(code)
+}
+
+async function served<Settings>(
+  preset: Preset<Settings>,
+  invocation: Invocation,
+  located: Located<Settings>,
+): Promise<number> {
+  const count = workerCount(invocation)
+  if (count === 1) return new Session(preset, invocation).run(located)
+  const { Primary } = await import('./workers/primary.js')
+  return new Primary(preset, invocation, count).run(located)
 }
 
 async function problemsOf<Settings>(
@@ -76,27 +96,19 @@ class Session<Settings> {
     }
   }
 
-  /** Until the first SIGINT or SIGTERM; a second one does not wait for anything. */
   private listen(): void {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.on(signal, () => {
-        if (this.ending.signal.aborted) process.exit(exitCode.failed)
+    onSignals({
+      stop: (signal) => {
         this.log.info({ signal }, 'asked to stop')
         this.ending.abort(new Error(`stopped by ${signal}`))
-      })
-    }
-    // Also while it boots: without a listener the signal would end the process.
-    process.on('SIGHUP', () => {
-      if (this.running === undefined) this.log.warn('still starting; nothing is read again')
-      else void this.reload(this.running)
+      },
+      stopNow: () => process.exit(exitCode.failed),
+      reload: () => {
+        if (this.running === undefined) this.log.warn('still starting; nothing is read again')
+        else void this.reload(this.running)
+      },
     })
-    const fail = (error: unknown): void => {
-      this.log.fatal({ err: error }, 'something failed that nobody expected')
-      process.exit(exitCode.failed)
-    }
-    // Without these Node would print the error itself, past the scrubber.
-    process.on('uncaughtException', fail)
-    process.on('unhandledRejection', fail)
+    endOnSurprise(this.log)
   }
 
   private async stay(running: Running): Promise<void> {
@@ -115,20 +127,12 @@ class Session<Settings> {
     }
   }
 
-  /** What is wrong changes nothing, and is told. */
-  private async reload(running: Running): Promise<void> {
-    try {
-      const outcome = await this.preset.read(this.invocation)
-      if ('problems' in outcome) throw new ConfigError(outcome.problems)
-      await running.swap(this.preset.list(outcome.settings), this.contextOf(outcome))
-      this.log.info('the configuration was read again and is in force')
-    } catch (error) {
-      const problems = error instanceof ConfigError ? error.problems.map(problemLine) : undefined
-      this.log.error(
-        problems === undefined ? { err: error } : { problems },
-        'the configuration was read again and is not in force; everything goes on as before',
-      )
-    }
+  private reload(running: Running): Promise<void> {
+    return reload(
+      this.log,
+      () => this.preset.read(this.invocation),
+      (located) => running.swap(this.preset.list(located.settings), this.contextOf(located)),
+    )
   }
 
   private contextOf({ folder, locate, secrets }: Located<Settings>): BootContext {

@@ -3,6 +3,7 @@ export type OptionType =
   | 'boolean'
   | 'string'
   | 'int'
+  | 'count'
   | 'port'
   | 'url'
   | 'duration'
@@ -35,6 +36,7 @@ export interface Option {
   readonly emptyAllowed?: true
   readonly choices?: readonly string[]
   readonly min?: number
+  readonly max?: number
 }
 
 export interface OptionGroup {

@@ -3,6 +3,7 @@ import { proxyExchangeGroup } from './proxy-exchange.js'
 import { proxyIncomingGroup } from './proxy-incoming.js'
 import { proxyOAuthGroup } from './proxy-oauth.js'
 import { printPlugins, sharedGroup } from './shared.js'
+import { workers } from './workers.js'
 
 export const targetUri = {
   name: 'target-uri',
@@ -48,6 +49,7 @@ const general = {
       placeholder: 'URL',
       help: "The proxy's own URL as clients know it, for discovery (RFC 9728)",
     },
+    workers,
     printPlugins,
   ],
 } as const satisfies OptionGroup

@@ -11,6 +11,7 @@ const single: Readonly<Record<Exclude<OptionType, 'list' | 'repeatable' | 'pair'
   boolean: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
   string: (text) => text,
   int: (text, { min = 0 }) => parseInteger(text, min),
+  count: (text, { min = 0, max }) => (text === 'auto' ? text : parseInteger(text, min, max)),
   port: parsePort,
   url: (text) => (isWebUrl(text) ? text : undefined),
   duration: parseDuration,
@@ -33,11 +34,12 @@ export function readOption(option: Option, texts: readonly string[]): OptionValu
 
 /** What an option wants, as it ends the sentence "... is expected". */
 export function expectation(option: Option): string {
-  const { choices = [], min = 0 } = option
+  const { choices = [], min = 0, max } = option
   const wanted: Readonly<Record<OptionType, string>> = {
     boolean: 'true or false',
     string: 'a value that is not empty',
     int: `a whole number of at least ${min}`,
+    count: `a whole number from ${min} to ${max}, or auto`,
     port: 'a port from 0 to 65535',
     url: 'an absolute http or https URL without user and fragment',
     duration: 'a duration such as 30s, 1m or 2m30s',
@@ -60,10 +62,10 @@ export function textsOfVariable(option: Option, variable: string): readonly stri
   return variable.split(/\r?\n/).filter((line) => line !== '')
 }
 
-function parseInteger(text: string, min: number): number | undefined {
+function parseInteger(text: string, min: number, max = Number.MAX_SAFE_INTEGER): number | undefined {
   if (!/^\d+$/.test(text)) return undefined
   const value = Number(text)
-  return Number.isSafeInteger(value) && value >= min ? value : undefined
+  return value >= min && value <= max ? value : undefined
 }
 
 // The text is kept as it was written: issuers are compared byte for byte. So what `URL` would quietly

@@ -1,5 +1,6 @@
 import type { OptionGroup } from './option.js'
 import { printPlugins, sharedGroup } from './shared.js'
+import { workers } from './workers.js'
 
 export const registryGroups = [
   {
@@ -33,6 +34,7 @@ export const registryGroups = [
         default: 'oauth',
         help: 'Who may read: holders of a valid token, or anybody; `auth.mode` in the file',
       },
+      workers,
       printPlugins,
     ],
   },

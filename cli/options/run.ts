@@ -1,5 +1,6 @@
 import type { OptionGroup } from './option.js'
 import { printPlugins, sharedGroup } from './shared.js'
+import { workers } from './workers.js'
 
 export const runGroups = [
   {
@@ -12,6 +13,7 @@ export const runGroups = [
         required: true,
         help: 'The list of plugins, in YAML or JSON',
       },
+      workers,
       printPlugins,
     ],
   },

@@ -4,6 +4,7 @@ interface ReadAs extends Record<OptionType, unknown> {
   boolean: boolean
   string: string
   int: number
+  count: number | 'auto'
   port: number
   url: string
   /** Milliseconds. */

@@ -139,5 +139,6 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   PLUGIN_FAILED: start('read the plugin and the step in the message'),
   PLUGIN_LATE: start('find out why a plugin takes so long to load'),
   CONTRACT_BROKEN: start('report it to the author of the plugin'),
+  WORKERS_FAILED: start('read the lines before it: they say how the workers ended'),
   QUICKSTART_FAILED: start('try again with `--debug`'),
 }

@@ -23,11 +23,14 @@ export function capturedLog(options: LogOptions = {}): CapturedLog {
   }
 }
 
-/** What `look` answers as soon as that is something; ten seconds of real time at most. */
-export async function eventually<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  for (const end = performance.now() + 10_000; performance.now() < end; await reallyWait(10)) {
+/** What `look` answers as soon as that is something; so many seconds of real time at most. */
+export async function eventually<T>(
+  look: () => T | undefined | Promise<T | undefined>,
+  seconds = 10,
+): Promise<T> {
+  for (const end = performance.now() + seconds * 1000; performance.now() < end; await reallyWait(10)) {
     const found = await look()
     if (found !== undefined) return found
   }
-  return assert.fail('it did not happen within ten seconds')
+  return assert.fail(`it did not happen within ${seconds} seconds`)
 }

@@ -22,18 +22,32 @@ export interface Program {
 // Nothing that a test keeps belongs into the keyring of whoever runs it.
 const DBUS_SESSION_BUS_ADDRESS = 'unix:path=/dev/null'
 
+interface Surroundings {
+  readonly environment?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  /** Seconds that it may take until what is waited for is seen. */
+  readonly patience?: number
+  /** It leads a process group, as a shell would have it. */
+  readonly group?: boolean
+}
+
 /** Starts `sallyport` from source with only these variables in its environment. Killed when the test ends. */
 export function program(
   t: TestContext,
   argv: readonly string[],
-  { environment = {}, cwd = root }: { environment?: Readonly<Record<string, string>>; cwd?: string } = {},
+  { environment = {}, cwd = root, patience = 10, group = false }: Surroundings = {},
 ): Program {
   const { PATH = '', HOME = '' } = process.env
   const tsx = import.meta.resolve('tsx')
   const child = spawn(
     process.execPath,
     ['-C', 'source', '--import', tsx, join(root, 'cli/bin.ts'), ...argv],
-    { cwd, env: { PATH, HOME, DBUS_SESSION_BUS_ADDRESS, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] },
+    {
+      cwd,
+      env: { PATH, HOME, DBUS_SESSION_BUS_ADDRESS, ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: group,
+    },
   )
   const output = { stdout: '', stderr: '' }
   child.stdout.on('data', (chunk) => {
@@ -60,8 +74,8 @@ export function program(
   return {
     process: child,
     output,
-    ready: () => eventually(look(/http:\/\/\S+/, 'stdout')),
-    until: (pattern) => eventually(look(pattern, 'stderr')).catch(explained),
+    ready: () => eventually(look(/http:\/\/\S+/, 'stdout'), patience),
+    until: (pattern) => eventually(look(pattern, 'stderr'), patience).catch(explained),
     ended: () => exit,
   }
 }

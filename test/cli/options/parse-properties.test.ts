@@ -38,6 +38,7 @@ const text = fc.string({ minLength: 1 })
 const values: Readonly<Record<Exclude<OptionType, 'choice'>, fc.Arbitrary<string>>> = {
   boolean: fc.constantFrom('true', 'false'),
   string: text,
+  count: fc.constantFrom('auto', '1', '256'),
   int: fc.integer({ min: 1 }).map(String),
   port: fc.integer({ min: 0, max: 65_535 }).map(String),
   url: fc.webUrl(),

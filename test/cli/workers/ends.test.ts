@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { eventually } from '../../kit/captured-log.js'
+import { folder } from '../../kit/folder.js'
+import { program } from '../../kit/program.js'
+import { listText, lives, load, ofTwo, once, reached } from './several.js'
+
+test('a connection that a worker died over before it took it goes to another', async (t) => {
+  const gateway = await ofTwo(t)
+  const [[, stopped] = [0, 0], [, other] = [0, 0]] = gateway.pids()
+  process.kill(stopped, 'SIGSTOP')
+  const all = Promise.all(Array.from({ length: 8 }, (_, id) => once(`${gateway.url}/`, `${id}`)))
+  // In turn: one of them waits for the process that does not move.
+  const waiting = await Promise.race([all, once(`${gateway.url}/`, 'last').then(() => 'one waits')])
+  assert.equal(waiting, 'one waits')
+
+  process.kill(stopped, 'SIGKILL')
+  assert.deepEqual(new Set((await all).map(({ body }) => Number(body))), new Set([other]))
+
+  // A list that not even the first worker can boot changes nothing in any.
+  writeFileSync(
+    join(gateway.home, 'fails.mjs'),
+    "export default { name: 'fails', api: 1, setup() { throw new Error('not today') } }",
+  )
+  writeFileSync(join(gateway.home, 'gateway.yaml'), listText(gateway.internal, '  - { use: ./fails.mjs }'))
+  gateway.process.kill('SIGHUP')
+  assert.match(await gateway.until(/\{.*is not in force.*\}/), /not today/)
+  assert.equal((await once(`${gateway.url}/`, 'still')).status, 200)
+})
+
+test('a primary that is killed leaves nobody behind, and nobody without an answer', async (t) => {
+  const gateway = await ofTwo(t)
+  const asking = load(gateway.url, 'asking', { keepAlive: false })
+  await asking.more(50)
+  const slow = once(`${gateway.url}/?id=slow-1&ms=1500`, 'slow')
+  await eventually(() => reached(gateway.home, 'slow').length > 0 || undefined)
+
+  gateway.process.kill('SIGKILL')
+  assert.equal((await slow).status, 200)
+  await asking.stop()
+  await eventually(() => [...gateway.pids().values()].every((pid) => !lives(pid)) || undefined)
+  assert.equal((await once(`${gateway.url}/`, 'after')).code, 'ECONNREFUSED')
+})
+
+test('an interrupt from the terminal reaches all processes, and is one stop', async (t) => {
+  const gateway = await ofTwo(t)
+  const slow = once(`${gateway.url}/?id=slow-1&ms=1500`, 'slow')
+  await eventually(() => reached(gateway.home, 'slow').length > 0 || undefined)
+
+  process.kill(-(gateway.process.pid ?? 0), 'SIGINT')
+  assert.equal((await slow).status, 200)
+  assert.equal(await gateway.ended(), 0)
+  assert.equal(gateway.lines('asked to stop').length, 1)
+  assert.deepEqual(gateway.lines('a worker died'), [])
+})
+
+test('a worker that dies over and over before it is ready ends the start', async (t) => {
+  const home = folder(t, {
+    'gateway.yaml':
+      "plugins:\n  - use: listen/http\n    with: { address: '127.0.0.1:0' }\n  - use: ./dies.mjs\n",
+    'dies.mjs': "export default { name: 'dies', api: 1, setup: () => process.kill(process.pid, 'SIGKILL') }",
+  })
+  const gateway = program(t, ['run', '--config', join(home, 'gateway.yaml'), '--workers', '2'])
+
+  assert.equal(await gateway.ended(), 1)
+  assert.equal(gateway.output.stdout, '')
+  assert.match(
+    gateway.output.stderr,
+    /^sallyport: worker \d ended 3 times in a row before it was ready \(SIGKILL\)$/m,
+  )
+})

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { test } from 'node:test'
+import { workerCount } from '#cli/options/workers.js'
+import { folder } from '../../kit/folder.js'
+import { closedPort } from '../../kit/listening.js'
+import { program } from '../../kit/program.js'
+import { placesOf, proxied } from '../parsed.js'
+
+test('a number of processes is a number, or as many as there are cores', () => {
+  for (const text of ['0', '257', '-1', '1.5', '0x2', 'all', '']) {
+    assert.deepEqual(placesOf(proxied([`--workers=${text}`])), ['--workers'], text)
+  }
+  assert.deepEqual(placesOf(proxied([], { SALLYPORT_WORKERS: 'many' })), ['SALLYPORT_WORKERS'])
+  const count = (flags: readonly string[], environment = {}) => {
+    const { invocation } = proxied(flags, environment)
+    return invocation && workerCount(invocation)
+  }
+  assert.equal(count([]), 1)
+  assert.equal(count(['--workers', '256']), 256)
+  assert.equal(count([], { SALLYPORT_WORKERS: '3' }), 3)
+  assert.equal(count(['--workers', 'auto']), availableParallelism())
+})
+
+test('what is wrong is told once, whoever finds it', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  t.after(() => taken.close())
+  const address = await new Promise<string>((resolve) => {
+    taken.once('listening', () => resolve(`127.0.0.1:${(taken.address() as { port: number }).port}`))
+  })
+  const listen = (at: string): string => `plugins:\n  - { use: listen/http, with: { address: '${at}' } }\n`
+  const home = folder(t, {
+    'unknown.yaml': `${listen('127.0.0.1:0')}  - { use: guard/orgin }\n  - { use: guard/host, with: { alowed: [] } }\n`,
+    'taken.yaml': listen(address),
+    'memory.yaml': `${listen('127.0.0.1:0')}  - { use: state/memory }\n`,
+    'stdio.yaml': `${listen('127.0.0.1:0')}  - { use: listen/stdio }\n  - { use: auth/anonymous }\n`,
+  })
+  const told = async (file: string): Promise<readonly string[]> => {
+    const gateway = program(t, ['run', '--config', file, '--workers', '2'], { cwd: home })
+    assert.equal(await gateway.ended(), 2, gateway.output.stderr)
+    assert.equal(gateway.output.stdout, '')
+    const lines = gateway.output.stderr.trim().split('\n')
+    return lines.filter((line) => !line.startsWith('{'))
+  }
+
+  const unknown = await told('unknown.yaml')
+  assert.deepEqual(
+    unknown.map((line) => line.split(' ', 1)[0]),
+    ['unknown.yaml:3:12', 'unknown.yaml:4:40'],
+  )
+  const [busy, ...others] = await told('taken.yaml')
+  assert.deepEqual(others, [])
+  assert.equal(busy?.startsWith(`address ${address}: `), true, busy)
+  assert.match((await told('memory.yaml')).join(), /^--workers: .*"state\/memory"/)
+  assert.match((await told('stdio.yaml')).join(), /^--workers: .*"listen\/stdio"/)
+})
+
+test('one process is what it always was: no cluster is loaded for it', async (t) => {
+  const argv = ['proxy', 'name', '--target-uri', await closedPort(), '--workers', '1']
+  const gateway = program(t, argv, { environment: { NODE_DEBUG: 'esm', SALLYPORT_WORKER_NUMBER: '7' } })
+
+  await gateway.ready()
+  assert.match(gateway.output.stderr, /cli\/workers\/mark\.ts/)
+  assert.doesNotMatch(gateway.output.stderr, /node:cluster|cli\/workers\/(?:primary|worker|crew)\.ts/)
+})
