@@ -34,7 +34,7 @@ test('what is wrong is told once, whoever finds it', async (t) => {
     'unknown.yaml': `${listen('127.0.0.1:0')}  - { use: guard/orgin }\n  - { use: guard/host, with: { alowed: [] } }\n`,
     'taken.yaml': listen(address),
     'memory.yaml': `${listen('127.0.0.1:0')}  - { use: state/memory }\n`,
-    'stdio.yaml': `${listen('127.0.0.1:0')}  - { use: listen/stdio }\n  - { use: auth/anonymous }\n`,
+    'stdio.yaml': `${listen('127.0.0.1:0')}  - { use: listen/stdio, with: { target: 'http://127.0.0.1:9' } }\n  - { use: auth/anonymous }\n`,
   })
   const told = async (file: string): Promise<readonly string[]> => {
     const gateway = program(t, ['run', '--config', file, '--workers', '2'], { cwd: home })
@@ -58,7 +58,8 @@ test('what is wrong is told once, whoever finds it', async (t) => {
 
 test('one process is what it always was: no cluster is loaded for it', async (t) => {
   const argv = ['proxy', 'name', '--target-uri', await closedPort(), '--workers', '1']
-  const gateway = program(t, argv, { environment: { NODE_DEBUG: 'esm', SALLYPORT_WORKER_NUMBER: '7' } })
+  const environment = { NODE_DEBUG: 'esm', SALLYPORT_WORKER_NUMBER: '7' }
+  const gateway = program(t, argv, { environment, patience: 60 })
 
   await gateway.ready()
   assert.match(gateway.output.stderr, /cli\/workers\/mark\.ts/)
