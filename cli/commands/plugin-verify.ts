@@ -1,11 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { Loader } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
 import { painter } from '../colour.js'
 import { readDocument } from '../config/document.js'
 import { isMapping } from '../config/path.js'
-import { Chart } from '../findings/chart.js'
 import { told } from '../findings/told.js'
 import type { Invocation } from '../options/option.js'
 import { verifyGroups } from '../options/plugin.js'
@@ -19,20 +16,12 @@ export async function pluginVerify({ given, positionals: [path = ''] }: Invocati
   const read = optionsFile === undefined ? undefined : await readDocument(optionsFile, process.env)
   if (read !== undefined && read.problems.length > 0) return tell(read.problems)
 
-  const chart = new Chart(path)
+  const value = read?.document?.value
   const file = await entryOf(resolve(path))
-  const loaded = await new Loader(catalogue, dirname(file)).load(file)
-  if ('problem' in loaded) {
-    const advice = 'see `sallyport plugin new` for one that works'
-    chart.wrong('shape', 'NOT_LOADED', loaded.problem.message, advice)
-  } else {
-    const value = read?.document?.value
-    await verifyPlugin(chart, loaded.plugin, isMapping(value) ? value : undefined, dirname(file))
-  }
-  process.stdout.write(`${told(chart.findings, json, painter(process.stdout, process.env))}\n`)
-  const bad = chart.findings.some(({ state }) => state === 'wrong')
-  // A timer that the plugin forgot must not keep the process here.
-  process.exit(bad ? exitCode.failed : exitCode.asked)
+  const options = isMapping(value) ? value : undefined
+  const findings = await verifyPlugin({ file, folder: dirname(file), about: path, options })
+  process.stdout.write(`${told(findings, json, painter(process.stdout, process.env))}\n`)
+  return findings.some(({ state }) => state === 'wrong') ? exitCode.failed : exitCode.asked
 }
 
 /** Of a folder, the file that its package.json exports. */

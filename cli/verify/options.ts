@@ -54,12 +54,36 @@ export async function examineOptions(chart: Chart, plugin: Plugin, options: Opti
     chart.warning('options', 'OPTIONS_UNTOLD', 'their schema cannot tell its JSON Schema', advice)
   }
   examineWords(chart, schema)
+  await examineTypes(chart, plugin, schema, options)
   const odd = 'an-option-that-nobody-knows'
   const result = await plugin.options['~standard'].validate({ ...options, [odd]: true })
   if (result.issues === undefined) {
     const advice = 'use z.strictObject: an option that is misspelt would be ignored, and nobody would know'
     chart.wrong('options', 'OPTIONS_LAX', 'an option that it does not know is accepted', advice)
   } else chart.ok('options', 'an option that it does not know is refused')
+}
+
+/** A value of another type than the schema tells. */
+async function examineTypes(
+  chart: Chart,
+  plugin: Plugin,
+  schema: JsonSchema | undefined,
+  options: Options,
+): Promise<void> {
+  const lax: string[] = []
+  for (const [name, { type }] of propertiesOf(schema)) {
+    if (!['string', 'number', 'integer', 'boolean'].includes(String(type))) continue
+    const result = await plugin.options?.['~standard'].validate({ ...options, [name]: { odd: true } })
+    if (result?.issues === undefined) lax.push(name)
+  }
+  if (lax.length === 0) return
+  const advice = 'check the type: what the operator wrote would mean something else, or fail much later'
+  chart.wrong(
+    'options',
+    'OPTIONS_UNCHECKED',
+    `an object is accepted in the place of ${lax.join(', ')}`,
+    advice,
+  )
 }
 
 // Files and names of secrets are none.

@@ -19,7 +19,8 @@ export function recordedLog(scrubber = new Scrubber()) {
   return { log: createLog({ level: 'trace', stream, scrubber }), lines, scrubber }
 }
 
-const contextFor = (given: Partial<BootContext>): BootContext => ({
+/** What a boot needs beside its list, but for what is given. */
+export const contextFor = (given: Partial<BootContext>): BootContext => ({
   catalogue,
   folder: import.meta.dirname,
   log: given.log ?? recordedLog().log,
