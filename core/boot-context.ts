@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { Keepsakes } from './keepsakes.js'
 import type { StepLimits } from './lifecycle.js'
 import type { Catalogue } from './load.js'
 import type { Scrubber } from './log/scrubber.js'
@@ -17,6 +18,8 @@ export interface BootContext {
   readonly limits?: Partial<StepLimits>
   /** Milliseconds that a guard or an authenticator may take for one request. */
   readonly gateDeadline?: number
+  /** What the list before may have left to this one. */
+  readonly keepsakes?: Keepsakes
   /** Ends a boot that is under way. */
   readonly signal?: AbortSignal
 }

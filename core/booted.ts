@@ -10,6 +10,7 @@ import { Errand } from './contracts/errand.js'
 import { Guard } from './contracts/guard.js'
 import { Health, type HealthState } from './contracts/health.js'
 import { Listener } from './contracts/listener.js'
+import { PublicAddress } from './contracts/public-address.js'
 import { PublicPath } from './contracts/public-path.js'
 import { Telemetry } from './contracts/telemetry.js'
 import { GatewayError } from './errors.js'
@@ -21,6 +22,7 @@ import { InFlight } from './http/in-flight.js'
 import { InnerDoor } from './http/inner-door.js'
 import { Observation } from './http/observe.js'
 import { PublicPaths } from './http/public-paths.js'
+import { Keepsakes } from './keepsakes.js'
 import { Lifecycle, STEP_LIMITS } from './lifecycle.js'
 import { Scrubber } from './log/scrubber.js'
 import { createMeter } from './meter.js'
@@ -74,6 +76,7 @@ export class Booted {
       lifecycle: this.lifecycle,
       internal: this.internal,
       commons: this.container,
+      keepsakes: context.keepsakes ?? new Keepsakes(),
       dispatch,
       connect: () => this.connect(),
       complete: false,
@@ -155,6 +158,10 @@ export class Booted {
   leave(): void {
     this.state = 'stopping'
     for (const errand of this.errands) errand.end()
+  }
+
+  get publicOrigin(): string | undefined {
+    return this.container.many(PublicAddress).find(({ origin }) => origin !== undefined)?.origin
   }
 
   get errands(): readonly Errand[] {

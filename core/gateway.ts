@@ -9,6 +9,8 @@ import type { Meter } from './meter.js'
 export interface Addresses {
   readonly main?: string
   readonly internal?: string
+  /** The main port as callers outside know it, once that is known. */
+  readonly public?: string
 }
 
 /**
@@ -53,6 +55,12 @@ export interface Gateway {
   onReady(step: (addresses: Addresses) => void | Promise<void>): void
   /** Runs in reverse order when everything in flight has ended, also after a boot that failed half way. */
   onStop(step: () => void | Promise<void>): void
+
+  /**
+   * What outlives an exchange of the list: the value that this plugin opened by the same key in the list before, else
+   * a new one. It is closed when no list that asked for it is left.
+   */
+  keep<T>(key: string, open: () => T, close: (value: T) => void | Promise<void>): T
 
   /** Hands a request to this list as if it had come in by the main port. */
   readonly dispatch: Dispatch

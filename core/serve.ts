@@ -5,6 +5,7 @@ import type { Listener } from './contracts/listener.js'
 import { ConfigError } from './errors.js'
 import type { Addresses } from './gateway.js'
 import { Door } from './http/sockets.js'
+import { Keepsakes } from './keepsakes.js'
 import type { List } from './list.js'
 
 /** Milliseconds that requests in flight get to finish when a list is stopped or exchanged. */
@@ -16,8 +17,9 @@ export interface ServeContext extends BootContext {
 
 /** Boots a list, opens its doors, and keeps them open over exchanges of the list. */
 export async function serve(list: List, context: ServeContext): Promise<Running> {
-  const booted = await boot(list, context)
-  const running = new Running(booted, context)
+  const keeping = { keepsakes: new Keepsakes(), ...context }
+  const booted = await boot(list, keeping)
+  const running = new Running(booted, keeping)
   try {
     await running.open()
   } catch (error) {
@@ -52,7 +54,8 @@ export class Running {
   get addresses(): Addresses {
     const found: { main?: string; internal?: string } = {}
     for (const [key, door] of this.doors) found[key.startsWith('main ') ? 'main' : 'internal'] ??= door.url
-    return found
+    const { publicOrigin } = this.booted
+    return { ...found, ...(publicOrigin !== undefined && { public: publicOrigin }) }
   }
 
   async open(): Promise<void> {
@@ -83,7 +86,12 @@ export class Running {
     const old = this.booted
     const before = this.doors
     const { signal = this.ending.signal } = context
-    const next = await boot(list, { ...context, signal: AbortSignal.any([signal, this.ending.signal]) })
+    const { keepsakes } = this.context
+    const next = await boot(list, {
+      keepsakes,
+      ...context,
+      signal: AbortSignal.any([signal, this.ending.signal]),
+    })
     try {
       this.doors = await this.openDoors(next)
       await next.ready(this.addresses)

@@ -8,6 +8,7 @@ import { PublicPath } from './contracts/public-path.js'
 import { GatewayError } from './errors.js'
 import type { Dispatch, Gateway } from './gateway.js'
 import type { Gate } from './http/gate.js'
+import type { Keepsakes } from './keepsakes.js'
 import type { Lifecycle } from './lifecycle.js'
 import type { Scrubber } from './log/scrubber.js'
 import type { Meter } from './meter.js'
@@ -24,6 +25,7 @@ export interface House {
   readonly internal: FastifyInstance
   /** The outermost container: what speaks of the whole process is kept there. */
   readonly commons: Container
+  readonly keepsakes: Keepsakes
   readonly dispatch: Dispatch
   readonly connect: () => Duplex
   /** False while plugins are being set up. */
@@ -61,6 +63,11 @@ export class Wing {
       path: (path) => resolve(house.folder, path),
       provide: (capability, value) => this.provide(plugin.provides ?? [], capability, value),
       use: <T>(capability: One<T> | Many<T>) => this.user(plugin.requires ?? [], capability),
+      keep: (key, open, close) => {
+        const held = house.keepsakes.take(`${this.path} ${plugin.name} ${key}`, open, close)
+        house.lifecycle.add('stop', { id: name, run: () => held.release(), required })
+        return held.value
+      },
       onStart: hook('start'),
       onReady: hook('ready'),
       onStop: hook('stop'),
