@@ -1,4 +1,4 @@
-import { Challenge, ConfigError, definePlugin, ResourceMetadata } from 'sallyport'
+import { Challenge, ConfigError, definePlugin, PublicAddress, ResourceMetadata } from 'sallyport'
 import { z } from 'zod'
 import { challengeFrom } from './resource/challenge.js'
 import { mergedDocument } from './resource/document.js'
@@ -18,7 +18,7 @@ const resourceUrl = z
 const options = z.strictObject({
   resource: resourceUrl
     .optional()
-    .describe('the URL of what is protected; the main port with `path` when unset'),
+    .describe('the URL of what is protected; the public address, else the main port, with `path` when unset'),
   path: z
     .string()
     .regex(/^\/[^*?#]*$/, 'expected a path')
@@ -69,11 +69,28 @@ export default definePlugin({
       routes.publish(mergedDocument([{ resource: url }, ...parts()]))
       challenge.pointTo(metadataUrl(url))
     }
-    if (resource !== undefined) gateway.onStart(() => publish(resource))
+    if (resource !== undefined) {
+      gateway.onStart(() => publish(resource))
+      return
+    }
+    const addresses = gateway.use(PublicAddress)
+    gateway.onStart(() => {
+      onlyOne(addresses())?.watch((origin) => publish(origin + path))
+    })
     // Port 0 is a free one: which, is known when it is open.
-    else gateway.onReady(({ main }) => publish(mainPort(main) + path))
+    gateway.onReady(({ main }) => {
+      if (addresses().length === 0) publish(mainPort(main) + path)
+    })
   },
 })
+
+function onlyOne(addresses: readonly PublicAddress[]): PublicAddress | undefined {
+  const [address, other] = addresses
+  if (other === undefined) return address
+  throw new ConfigError([
+    { place: 'resource', message: 'missing: expected the URL, as there is more than one public address' },
+  ])
+}
 
 function mainPort(main: string | undefined): string {
   if (main !== undefined) return main

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { definePlugin, Guard, Refusal } from 'sallyport'
+import { definePlugin, Guard, PublicAddress, Refusal } from 'sallyport'
 import { z } from 'zod'
 import { loopbackHosts } from './loopback.js'
+import { allowLatest } from './public.js'
 
 export default definePlugin({
   name: 'guard/host',
@@ -15,6 +16,7 @@ export default definePlugin({
       .boolean()
       .default(false)
       .describe('allow `localhost`, `127.0.0.1` and `[::1]` with the port that was opened'),
+    public: z.boolean().default(false).describe("allow the public address of the list's tunnel"),
   }),
 
   setup(gateway, options) {
@@ -22,6 +24,12 @@ export default definePlugin({
     if (options.loopback) {
       gateway.onReady((addresses) => {
         for (const host of loopbackHosts(addresses)) allowed.add(host)
+      })
+    }
+    const addresses = gateway.use(PublicAddress)
+    if (options.public) {
+      gateway.onStart(() => {
+        for (const address of addresses()) allowLatest(allowed, address, (origin) => new URL(origin).host)
       })
     }
     gateway.provide(Guard, ({ raw, originalUrl }) => {

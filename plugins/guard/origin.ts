@@ -1,6 +1,7 @@
-import { definePlugin, Guard, Refusal } from 'sallyport'
+import { definePlugin, Guard, PublicAddress, Refusal } from 'sallyport'
 import { z } from 'zod'
 import { loopbackHosts } from './loopback.js'
+import { allowLatest } from './public.js'
 
 export default definePlugin({
   name: 'guard/origin',
@@ -13,6 +14,7 @@ export default definePlugin({
       .boolean()
       .default(false)
       .describe('allow `localhost`, `127.0.0.1` and `[::1]` with the port that was opened'),
+    public: z.boolean().default(false).describe("allow the public address of the list's tunnel"),
     any: z.boolean().default(false).describe('let every origin pass; this is said in the log'),
   }),
 
@@ -25,6 +27,12 @@ export default definePlugin({
     if (options.loopback) {
       gateway.onReady((addresses) => {
         for (const host of loopbackHosts(addresses)) allowed.add(`http://${host}`).add(`https://${host}`)
+      })
+    }
+    const addresses = gateway.use(PublicAddress)
+    if (options.public) {
+      gateway.onStart(() => {
+        for (const address of addresses()) allowLatest(allowed, address, (origin) => origin)
       })
     }
     // Several `Origin` headers arrive joined by a comma, which equals nothing on a list.

@@ -45,6 +45,9 @@ export class MetadataRoutes {
   }
 
   private answer(reply: FastifyReply): FastifyReply {
+    if (this.body === '') {
+      throw new Refusal(503, 'STARTING', 'the address of this resource is not known yet', { retryAfter: 1 })
+    }
     return reply
       .header('access-control-allow-origin', '*')
       .header('cache-control', `public, max-age=${MAX_AGE}`)
