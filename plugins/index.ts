@@ -43,4 +43,7 @@ export const catalogue: Catalogue = {
   'source/http': () => import('./source/http.js'),
   'state/files': () => import('./state/files.js'),
   'state/memory': () => import('./state/memory.js'),
+  'tunnel/command': () => import('./tunnel/command.js'),
+  'tunnel/keeper': () => import('./tunnel/keeper.js'),
+  'tunnel/ssh': () => import('./tunnel/ssh.js'),
 }

@@ -122,6 +122,16 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   GIT_FILE_MALFORMED: log('repair that file: it is neither JSON nor YAML'),
   FILE_UNREADABLE: log('check the path, and that this user may read it'),
 
+  // The tunnel
+  TUNNEL_HOST_KEY: log('compare the key with the one of the server itself before you trust it'),
+  TUNNEL_LOGIN: log('give a key that the server takes: `--tunnel-ssh-identity`, or the agent'),
+  TUNNEL_PORT: log('choose another `--tunnel-ssh-remote-port`, or let the server allow it'),
+  TUNNEL_UNREACHABLE: log('check the destination, its port, and firewalls'),
+  TUNNEL_ENDED: log('read what the program says: `--debug` shows it'),
+  TUNNEL_TIMEOUT: log('find out with `--debug` why it takes so long, or raise `--tunnel-timeout`'),
+  TUNNEL_URL: log('give a pattern that finds an https URL of nothing but a host, or `--tunnel-public-url`'),
+  TUNNEL_PATTERN: log('write the pattern without repetitions inside repetitions'),
+
   // Secrets
   SECRET_EMPTY: start('put the value in: what is there is empty'),
   SECRET_UNREADABLE: start('check the path, and that this user may read it'),

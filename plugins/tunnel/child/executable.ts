@@ -1,0 +1,28 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { ConfigError } from 'sallyport'
+
+/** Where a program is, so that one that is not there stops the start and is no failure of every attempt. */
+export function executable(name: string, place: string): string {
+  // The leash is a shell, process groups, and a signal to one of them.
+  if (process.platform === 'win32') {
+    throw new ConfigError([{ place, message: 'tunnels do not run on Windows: use its subsystem for Linux' }])
+  }
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
+  const found = name.includes('/') ? [name] : folders.map((folder) => join(folder, name))
+  const runnable = found.find(isRunnable)
+  if (runnable !== undefined) return runnable
+  const where = name.includes('/') ? 'there is no such program' : 'no folder of PATH has such a program'
+  throw new ConfigError([
+    { place, message: `"${name}" cannot be run, ${where}: install it, or correct the name` },
+  ])
+}
+
+function isRunnable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}

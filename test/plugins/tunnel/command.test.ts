@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import fc from 'fast-check'
+import { eventually } from '../../kit/captured-log.js'
+import { folder } from '../../kit/folder.js'
+import { issuing } from '../../kit/issuer.js'
+import { asked } from './asked.js'
+import { gone, running } from './processes.js'
+import { freePort } from './sshd.js'
+import { started, statusOf, tunnelled } from './tunnelled.js'
+
+const CLIENT = join(import.meta.dirname, 'client.mjs')
+const PATTERN = 'url=(http://\\S+)'
+const local = new URL('http://127.0.0.1:1')
+
+const client = (more = '') => ({
+  tunnelProvider: 'command',
+  tunnelCommand: `"${process.execPath}" "${CLIENT}" {port} ${more}`,
+  tunnelCommandPattern: PATTERN,
+})
+
+const word = (): string => `word${Math.random().toString(36).slice(2)}`
+
+/** The processes of a client are told apart by the word that it was given. */
+async function killClient(mark: string): Promise<void> {
+  const own = running(mark).filter(({ command }) => !command.includes('sallyport-leash'))
+  for (const { pid } of own) process.kill(pid, 'SIGKILL')
+  await gone(`grandchild-${mark}`)
+}
+
+test('callers come in by a tunnel client, by the URL that it printed first, and no other host', async (t) => {
+  const mark = word()
+  const way = await tunnelled(t, client(`0 ${mark}`))
+  const url = way.url()
+
+  assert.match(url, /^http:\/\/127\.0\.0\.1:\d{2,}$/)
+  assert.equal(await statusOf(url), 200)
+  assert.equal(await statusOf(url, { host: '127.0.0.1:1' }), 403)
+  assert.equal(running(`grandchild-${mark}`).length, 1)
+
+  await way.running.stop()
+  assert.deepEqual(running(mark), [])
+})
+
+test('a client that dies is started again, with all its processes, and its new URL takes the place of the old', async (t) => {
+  const mark = word()
+  const issuer = await issuing(t)
+  const way = await tunnelled(t, {
+    ...client(`0 ${mark}`),
+    oidcIssuer: issuer.url,
+    oidcAudience: issuer.audience,
+    oidcAllowPrivateIp: true,
+  })
+  const before = way.url()
+  const [old = 0] = running(`grandchild-${mark}`).map(({ pid }) => pid)
+
+  await killClient(mark)
+  await way.until(/under another public URL/)
+  const url = way.url()
+  assert.notEqual(url, before)
+  assert.equal(running(`grandchild-${mark}`).length, 1)
+  assert.notEqual(running(`grandchild-${mark}`)[0]?.pid, old)
+
+  // Whoever holds the old host now is somebody else.
+  assert.equal(await statusOf(url, { host: new URL(before).host }), 403)
+  assert.equal(await statusOf(url, { origin: before }), 403)
+  assert.equal(await statusOf(url, { origin: url }), 401)
+  const refused = await fetch(url)
+  const challenge = refused.headers.get('www-authenticate') ?? ''
+  const [, metadata = ''] = /resource_metadata="([^"]+)"/.exec(challenge) ?? []
+  assert.ok(metadata.startsWith(`${url}/`), metadata)
+  const { resource } = (await (await fetch(metadata)).json()) as Record<string, unknown>
+  assert.equal(new URL(String(resource)).origin, url)
+  assert.equal((await fetch(url, { headers: { authorization: `Bearer ${await issuer.jwt()}` } })).status, 200)
+  const readiness = await way.readiness()
+  assert.equal(readiness.status, 200)
+  assert.match(readiness.text, new RegExp(`degraded.*no longer ${before}`))
+})
+
+test('a resource URL that was given stays when the public URL changes', async (t) => {
+  const mark = word()
+  const issuer = await issuing(t)
+  const way = await tunnelled(t, {
+    ...client(`0 ${mark}`),
+    oidcIssuer: issuer.url,
+    oidcAudience: issuer.audience,
+    oidcAllowPrivateIp: true,
+    resourceUrl: 'https://mcp.example/mcp',
+  })
+  const challenge = async (): Promise<string> =>
+    (await fetch(way.url())).headers.get('www-authenticate') ?? ''
+  assert.match(await challenge(), /="https:\/\/mcp\.example\/\.well-known\/oauth-protected-resource\/mcp"/)
+  assert.equal(await statusOf(way.url(), { host: 'mcp.example' }), 401)
+
+  await killClient(mark)
+  await way.until(/under another public URL/)
+  assert.match(await challenge(), /="https:\/\/mcp\.example\/\.well-known\/oauth-protected-resource\/mcp"/)
+})
+
+test('a client with a fixed port comes back under the same URL', async (t) => {
+  const mark = word()
+  const way = await tunnelled(t, client(`${await freePort()} ${mark}`))
+  const before = way.url()
+  await killClient(mark)
+  await way.until(/open again$/)
+  assert.equal(way.url(), before)
+  assert.equal(await statusOf(before), 200)
+})
+
+test('with a public URL the pattern only says when the tunnel is open', async (t) => {
+  const way = await tunnelled(t, {
+    ...client(),
+    tunnelCommandPattern: 'welcome',
+    tunnelPublicUrl: 'https://mcp.example',
+  })
+  assert.equal(way.url(), 'https://mcp.example')
+  assert.equal(await statusOf(way.main, { host: 'mcp.example' }), 200)
+})
+
+test('kill -9 of the proxy leaves no client, and no process that it has started', async (t) => {
+  const mark = word()
+  const { tunnelProvider, tunnelCommand, tunnelCommandPattern } = client(`0 ${mark}`)
+  const { proxy, url } = await started(t, [
+    `--tunnel-provider=${tunnelProvider}`,
+    `--tunnel-command=${tunnelCommand}`,
+    `--tunnel-command-pattern=${tunnelCommandPattern}`,
+  ])
+  assert.equal(await statusOf(url), 200)
+  await eventually(() => running(`grandchild-${mark}`).length === 1 || undefined)
+
+  proxy.process.kill('SIGKILL')
+  await proxy.ended()
+  await gone(mark)
+})
+
+test('a leash that is killed itself takes the client with it', async (t) => {
+  const mark = word()
+  const way = await tunnelled(t, client(`0 ${mark}`))
+  const before = running(mark).map(({ pid }) => pid)
+  const leash = running(mark).filter(({ command }) => command.includes('sallyport-leash'))
+  assert.ok(leash.length > 0)
+
+  for (const { pid } of leash) process.kill(pid, 'SIGKILL')
+  await way.until(/is lost/)
+  const left = running(mark).filter(({ pid }) => before.includes(pid))
+  assert.deepEqual(left, [])
+})
+
+test('the secrets of the gateway are not in the environment of the client', async (t) => {
+  process.env['SALLYPORT_SECRET_X'] = 'secret'
+  process.env['SERVICE_X'] = 'secret'
+  t.after(() => {
+    delete process.env['SALLYPORT_SECRET_X']
+    delete process.env['SERVICE_X']
+  })
+  const { tunnel, printed } = await asked(t, {
+    use: 'tunnel/command',
+    with: { command: [process.execPath, CLIENT, '{port}'], pattern: PATTERN },
+  })
+  const open = await tunnel.open(local, new AbortController().signal)
+  const last = await eventually(() => printed().find((line) => line.includes('127.0.0.1:1')))
+  assert.equal(last, 'url=http://127.0.0.1:1')
+  await open.close()
+})
+
+/** The URL that is read off these lines, or why there is none. */
+async function readOff(t: TestContext, lines: readonly string[], pattern?: string): Promise<string> {
+  const file = join(folder(t), 'lines')
+  writeFileSync(file, lines.map((line) => `${line}\n`).join(''))
+  const { tunnel } = await asked(t, {
+    use: 'tunnel/command',
+    with: { command: ['cat', file], ...(pattern !== undefined && { pattern }) },
+  })
+  try {
+    return (await tunnel.open(local, new AbortController().signal)).url
+  } catch (error) {
+    return (error as { code: string }).code
+  }
+}
+
+const host = fc.stringMatching(/^[a-z]([a-z\d-]{0,8}[a-z\d])?(\.[a-z]{2,5}){1,2}$/)
+const good = host.map((name) => `https://${name}`)
+const bad = fc.oneof(
+  host.map((name) => `http://${name}`),
+  host.map((name) => `https://user:password@${name}`),
+  fc.tuple(host, fc.stringMatching(/^[a-z]{1,5}$/)).map(([name, path]) => `https://${name}/${path}`),
+  host.map((name) => `https://${name}?a=b`),
+  host.map((name) => `ftp://${name}`),
+  fc.constantFrom('https://', 'https://localhost:8443', 'https://127.0.0.1', 'https://[::1]:1'),
+)
+const around = fc.constantFrom('', 'INF |  ', 'url=', '(', 'visit ', '\u001b[1m')
+
+test('of everything that a program prints, the first https URL that is nothing but a host is read', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(around, bad)),
+      fc.option(good),
+      fc.array(good),
+      async (before, url, after) => {
+        const lines = before.map(([prefix, text]) => `${prefix}${text}`)
+        if (url === null) assert.equal(await readOff(t, lines), 'TUNNEL_ENDED')
+        else assert.equal(await readOff(t, [...lines, `x ${url}. y`, ...after]), url)
+      },
+    ),
+    { numRuns: 30 },
+  )
+})
+
+test('what well-known clients print is read', async (t) => {
+  // As their sources and users show it: none of them could be run here.
+  const cloudflared = [
+    '2026-01-01T00:00:00Z INF Thank you for trying Cloudflare Tunnel. Terms of Use (https://www.cloudflare.com/website-terms/), and https://developers.cloudflare.com/cloudflare-one/connections/connect-apps',
+    '2026-01-01T00:00:01Z INF Requesting new quick Tunnel on trycloudflare.com...',
+    '2026-01-01T00:00:02Z INF |  https://one-two-three.trycloudflare.com                                        |',
+  ]
+  assert.equal(await readOff(t, cloudflared), 'https://one-two-three.trycloudflare.com')
+  const ngrok = [
+    't=2026-01-01T00:00:00+0000 lvl=info msg="starting web service" obj=web addr=127.0.0.1:4040',
+    't=2026-01-01T00:00:01+0000 lvl=info msg="started tunnel" obj=tunnels name=command_line addr=http://localhost:80 url=https://a1b2.ngrok-free.app',
+  ]
+  assert.equal(await readOff(t, ngrok), 'https://a1b2.ngrok-free.app')
+  const tailscale = [
+    'Available on the internet:',
+    '',
+    'https://box.tail1234.ts.net/',
+    '|-- proxy http://127.0.0.1:1',
+  ]
+  assert.equal(await readOff(t, tailscale), 'https://box.tail1234.ts.net/')
+  const asking = ['To enable, visit:', '', '         https://login.tailscale.com/f/funnel?node=abc']
+  assert.equal(await readOff(t, asking), 'TUNNEL_ENDED')
+  assert.equal(await readOff(t, ['your url is: https://calm-cat-1.loca.lt']), 'https://calm-cat-1.loca.lt')
+})
+
+test('what a pattern finds is judged too, and a pattern that takes long ends the attempt', async (t) => {
+  assert.equal(await readOff(t, ['at https://a.example/x'], 'at (\\S+)'), 'TUNNEL_URL')
+  assert.equal(await readOff(t, ['at http://a.example'], 'at (\\S+)'), 'TUNNEL_URL')
+  assert.equal(await readOff(t, ['at https://a@b.example'], 'at (\\S+)'), 'TUNNEL_URL')
+  assert.equal(await readOff(t, ['at https://a.example'], 'at (\\S+)'), 'https://a.example')
+  const began = Date.now()
+  assert.equal(await readOff(t, [`${'a'.repeat(60)}!`], '^(a+)+$'), 'TUNNEL_PATTERN')
+  assert.ok(Date.now() - began < 10_000)
+})
+
+test('a line without an end takes no more memory than its beginning', async (t) => {
+  const { tunnel, printed } = await asked(t, {
+    use: 'tunnel/command',
+    with: { command: ['head', '-c', '50000000', '/dev/zero'] },
+  })
+  await assert.rejects(tunnel.open(local, new AbortController().signal), /ended with 0 before/)
+  assert.ok(printed().every((line) => line.length <= 4096))
+})
+
+test('a client that tells nothing in time, or is not there, ends the start', async (t) => {
+  const mark = word()
+  const silent = { ...client(`0 ${mark}`), tunnelCommandPattern: 'never (x)', tunnelTimeout: 1_500 }
+  await assert.rejects(tunnelled(t, silent), /no tunnel within 1\.5 s: --debug shows/)
+  assert.deepEqual(running(mark), [])
+  await assert.rejects(
+    tunnelled(t, { ...client(), tunnelCommand: 'no-such-program {url}' }),
+    /"no-such-program" cannot be run/,
+  )
+  await assert.rejects(
+    tunnelled(t, { ...client(), tunnelCommand: 'false {url}' }),
+    /false ended with 1 before it told/,
+  )
+})

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { eventually } from '../../kit/captured-log.js'
+import { everything } from '../../kit/everything.js'
+import { folder } from '../../kit/folder.js'
+import { realIssuer } from '../../kit/oidc-provider.js'
+import { program } from '../../kit/program.js'
+import { gone, running } from './processes.js'
+import { flagsFor, freePort, noSshd, type Sshd, settingsFor, sshd } from './sshd.js'
+import { started, statusOf, tunnelled } from './tunnelled.js'
+
+/** What stands in the command line of every ssh that goes to this server. */
+const markOf = ({ port }: Sshd): string => `-p ${port} `
+
+const real = { skip: noSshd }
+
+test(
+  'the official client with a real token works by the forwarded port, and discovery names that',
+  real,
+  async (t) => {
+    const server = await sshd(t)
+    const issuer = await realIssuer(t)
+    const way = await tunnelled(t, {
+      ...settingsFor(server),
+      targetUri: await everything(t),
+      oidcIssuer: issuer.url,
+      oidcAudience: issuer.audience,
+      oidcAllowPrivateIp: true,
+    })
+    const url = way.url()
+    assert.notEqual(url, way.main)
+
+    const refused = await fetch(`${url}/mcp`)
+    assert.equal(refused.status, 401)
+    const challenge = refused.headers.get('www-authenticate') ?? ''
+    const [, metadata = ''] = /resource_metadata="([^"]+)"/.exec(challenge) ?? []
+    assert.equal(metadata, `${url}/.well-known/oauth-protected-resource/mcp`)
+    const document = (await (await fetch(metadata)).json()) as Record<string, unknown>
+    assert.equal(document['resource'], `${url}/mcp`)
+
+    const authorization = `Bearer ${await issuer.token()}`
+    const client = new Client({ name: 'test', version: '1' })
+    const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+      requestInit: { headers: { authorization } },
+    })
+    // The SDK's class does not fit its own interface under exactOptionalPropertyTypes.
+    await client.connect(transport as never)
+    const { content } = await client.callTool({ name: 'echo', arguments: { message: 'by the tunnel' } })
+    assert.deepEqual(content, [{ type: 'text', text: 'Echo: by the tunnel' }])
+    await client.close()
+
+    await way.running.stop()
+    assert.deepEqual(running(markOf(server)), [])
+  },
+)
+
+test(
+  'RS-32, T7: by the tunnel only the public host is known, and only its pages may call',
+  real,
+  async (t) => {
+    const way = await tunnelled(t, settingsFor(await sshd(t)))
+    const { main } = way
+    const url = way.url()
+    const { host, port } = new URL(url)
+
+    assert.equal(await statusOf(url), 200)
+    assert.equal(await statusOf(main), 200)
+    assert.equal(await statusOf(url, { origin: url }), 200)
+    assert.equal(await statusOf(main, { host, origin: url }), 200)
+    for (const other of ['evil.example', `evil.example:${port}`, `127.0.0.2:${port}`, '127.0.0.1']) {
+      assert.equal(await statusOf(url, { host: other }), 403, other)
+      assert.equal(await statusOf(url, { origin: `http://${other}` }), 403, other)
+    }
+  },
+)
+
+test('a server that goes down and comes back is told, and the way is opened again', real, async (t) => {
+  const server = await sshd(t)
+  const port = await freePort()
+  const way = await tunnelled(t, { ...settingsFor(server), tunnelSshRemotePort: port })
+  assert.equal(way.url(), `http://127.0.0.1:${port}`)
+  assert.equal((await way.readiness()).status, 200)
+
+  await server.kill()
+  await way.until(/cannot be opened again yet/)
+  const down = await way.readiness()
+  assert.equal(down.status, 503)
+  assert.match(down.text, /the tunnel is lost: ssh: connect to host 127.0.0.1 port \d+: Connection refused/)
+  await assert.rejects(statusOf(way.url()))
+
+  await server.start()
+  await way.until(/open again$/)
+  assert.equal(await statusOf(way.url()), 200)
+  assert.equal((await way.readiness()).status, 200)
+  assert.deepEqual(way.said().slice(0, 3), [
+    'the tunnel is open',
+    'the tunnel is lost; it is opened again',
+    'the tunnel cannot be opened again yet',
+  ])
+})
+
+test('a port that the server chose is the same when the way is opened again', real, async (t) => {
+  const server = await sshd(t)
+  const way = await tunnelled(t, settingsFor(server))
+  const url = way.url()
+
+  await server.kill()
+  await way.until(/is lost/)
+  await server.start()
+  await way.until(/open again$/)
+  assert.equal(way.url(), url)
+  assert.equal(await statusOf(url), 200)
+})
+
+test('a reload leaves the way open, and SIGINT takes it down', real, async (t) => {
+  const server = await sshd(t)
+  const { proxy, url } = await started(t, flagsFor(server))
+  const before = running(markOf(server))
+  assert.ok(before.length > 0)
+
+  proxy.process.kill('SIGHUP')
+  await eventually(() => /read again and is in force/.test(proxy.output.stderr) || undefined)
+  assert.equal(await statusOf(url), 200)
+  assert.deepEqual(running(markOf(server)), before)
+
+  proxy.process.kill('SIGINT')
+  assert.equal(await proxy.ended(), 0)
+  assert.deepEqual(running(markOf(server)), [])
+})
+
+for (const signals of [['SIGKILL'], ['SIGTERM', 'SIGTERM']] as const) {
+  test(`no ssh is left after ${signals.join(' and ')}`, real, async (t) => {
+    const server = await sshd(t)
+    const { proxy, url } = await started(t, flagsFor(server))
+    assert.equal(await statusOf(url), 200)
+    assert.ok(running(markOf(server)).length > 0)
+
+    for (const signal of signals) proxy.process.kill(signal)
+    await proxy.ended()
+    await gone(markOf(server))
+    await eventually(() =>
+      statusOf(url).then(
+        () => undefined,
+        () => true,
+      ),
+    )
+  })
+}
+
+test('a way that cannot be opened ends the start with 1, and says what to do', real, async (t) => {
+  const server = await sshd(t)
+  const flags = flagsFor({ ...server, knownHosts: server.otherKnownHosts })
+  const argv = [
+    'proxy',
+    'tunnel',
+    'test',
+    '--target-uri=http://127.0.0.1:1',
+    '--allow-unauthenticated',
+    ...flags,
+  ]
+  const proxy = program(t, argv)
+
+  assert.equal(await proxy.ended(), 1, proxy.output.stderr)
+  assert.match(proxy.output.stderr, /another host key than the one that is known: find out why/)
+  assert.equal(proxy.output.stdout, '')
+  assert.deepEqual(running(markOf(server)), [])
+})
+
+test('every reason why ssh does not open the way has its own words', real, async (t) => {
+  const server = await sshd(t)
+  const holder = createServer().listen(0, '127.0.0.1')
+  t.after(() => holder.close())
+  await once(holder, 'listening')
+  const { port: taken } = holder.address() as AddressInfo
+  const nobody = join(folder(t, { known: '' }), 'known')
+  const mistakes: [object, RegExp][] = [
+    [{ tunnelSshKnownHosts: nobody }, /No ED25519 host key is known .* add the key to known_hosts/],
+    [{ tunnelSshKnownHosts: server.otherKnownHosts }, /another host key than the one that is known/],
+    [{ tunnelSshIdentity: server.otherIdentity }, /Permission denied .*--tunnel-ssh-identity/],
+    [{ tunnelSshRemotePort: taken }, /refuses to listen on that port.*--tunnel-ssh-remote-port/],
+    [{ tunnelSshPort: await freePort() }, /Connection refused.*check the destination/],
+    [{ tunnelSshIdentity: './none' }, /none" cannot be read/],
+  ]
+  for (const [changed, expected] of mistakes) {
+    await assert.rejects(tunnelled(t, { ...settingsFor(server), ...changed }), expected)
+  }
+  await gone(markOf(server))
+})

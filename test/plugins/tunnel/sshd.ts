@@ -1,0 +1,139 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { eventually } from '../../kit/captured-log.js'
+import { folder } from '../../kit/folder.js'
+import { descendants } from './processes.js'
+
+const SSHD = '/usr/sbin/sshd'
+
+/** Why there can be no real sshd here, for `skip`; `false` where there can. */
+export const noSshd =
+  existsSync(SSHD) && hasPlaceOfPrivilege() ? false : 'no sshd is installed on this machine'
+
+/** As root it wants an empty folder, which the system makes at its start and a container may lack. */
+function hasPlaceOfPrivilege(): boolean {
+  if (process.getuid?.() !== 0) return true
+  try {
+    mkdirSync('/run/sshd', { recursive: true, mode: 0o755 })
+    return true
+  } catch {
+    return false
+  }
+}
+
+export interface Sshd {
+  readonly port: number
+  readonly identity: string
+  readonly knownHosts: string
+  /** A key that the server takes from nobody, and a file that names another key than its own. */
+  readonly otherIdentity: string
+  readonly otherKnownHosts: string
+  readonly user: string
+  start(): Promise<void>
+  /** Ends the server and every session of it, as a machine that goes down does. */
+  kill(): Promise<void>
+}
+
+/** A port of loopback that nobody holds at the moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+/** A real sshd on loopback, with keys and a configuration of its own. Killed when the test ends. */
+export async function sshd(t: TestContext, more: readonly string[] = []): Promise<Sshd> {
+  const home = folder(t)
+  for (const name of ['host', 'identity', 'other']) {
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(home, name)])
+  }
+  const keyOf = (name: string): string =>
+    readFileSync(join(home, `${name}.pub`), 'utf8')
+      .split(' ')
+      .slice(0, 2)
+      .join(' ')
+  const port = await freePort()
+  writeFileSync(join(home, 'authorized'), keyOf('identity'))
+  writeFileSync(join(home, 'known'), `[127.0.0.1]:${port} ${keyOf('host')}\n`)
+  writeFileSync(join(home, 'otherKnown'), `[127.0.0.1]:${port} ${keyOf('other')}\n`)
+  writeFileSync(
+    join(home, 'config'),
+    [
+      `Port ${port}`,
+      'ListenAddress 127.0.0.1',
+      'AddressFamily inet',
+      `HostKey ${join(home, 'host')}`,
+      `AuthorizedKeysFile ${join(home, 'authorized')}`,
+      'PidFile none',
+      'UsePAM no',
+      'StrictModes no',
+      'PermitRootLogin prohibit-password',
+      'PasswordAuthentication no',
+      'KbdInteractiveAuthentication no',
+      ...more,
+    ].join('\n'),
+  )
+  let server: ChildProcess | undefined
+  const kill = async (): Promise<void> => {
+    if (server?.pid === undefined) return
+    const gone = once(server, 'exit')
+    for (const pid of [server.pid, ...descendants(server.pid)]) process.kill(pid, 'SIGKILL')
+    server = undefined
+    await gone
+  }
+  const start = async (): Promise<void> => {
+    server = spawn(SSHD, ['-D', '-e', '-f', join(home, 'config')], { stdio: 'ignore' })
+    await eventually(() => answers(port))
+  }
+  t.after(kill)
+  await start()
+  return {
+    port,
+    identity: join(home, 'identity'),
+    knownHosts: join(home, 'known'),
+    otherIdentity: join(home, 'other'),
+    otherKnownHosts: join(home, 'otherKnown'),
+    user: userInfo().username,
+    start,
+    kill,
+  }
+}
+
+async function answers(port: number): Promise<true | undefined> {
+  const socket = connect(port, '127.0.0.1')
+  try {
+    await once(socket, 'data')
+    return true
+  } catch {
+    return undefined
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** The settings, and the flags, that lead to it. */
+export const settingsFor = ({ user, port, identity, knownHosts }: Sshd) => ({
+  tunnelProvider: 'ssh',
+  tunnelSshDestination: `${user}@127.0.0.1`,
+  tunnelSshPort: port,
+  tunnelSshIdentity: identity,
+  tunnelSshKnownHosts: knownHosts,
+})
+
+export const flagsFor = (server: Sshd): string[] => {
+  const { tunnelSshDestination, tunnelSshPort, tunnelSshIdentity, tunnelSshKnownHosts } = settingsFor(server)
+  return [
+    '--tunnel-provider=ssh',
+    `--tunnel-ssh-destination=${tunnelSshDestination}`,
+    `--tunnel-ssh-port=${tunnelSshPort}`,
+    `--tunnel-ssh-identity=${tunnelSshIdentity}`,
+    `--tunnel-ssh-known-hosts=${tunnelSshKnownHosts}`,
+  ]
+}
