@@ -20,10 +20,15 @@ const preset: Preset<ProxySettings> = {
 const ABOUT_THE_RUN = ['debug', 'printPlugins', 'workers', 'help', 'version']
 
 /** What `sallyport proxy` was told, by flags and environment. */
+export function readProxySettings(invocation: Invocation): Outcome<ProxySettings>
+export function readProxySettings<Settings>(
+  invocation: Invocation,
+  schema: z.ZodType<Settings>,
+): Outcome<Settings>
 export function readProxySettings(
   invocation: Invocation,
-  schema: z.ZodType<ProxySettings> = ProxySettings,
-): Outcome<ProxySettings> {
+  schema: z.ZodType = ProxySettings,
+): Outcome<unknown> {
   const { given, positionals } = invocation
   const settings = {
     ...settingsOf(invocation),

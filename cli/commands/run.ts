@@ -13,10 +13,10 @@ export const run = (invocation: Invocation): Promise<number> => runGateway(prese
 const preset: Preset<RunSettings> = {
   read: readRunSettings,
   list: ({ plugins }) => plugins,
-  readyLine: (_settings, { main }) =>
-    main === undefined
-      ? 'sallyport run is up; no plugin of the list opens the main port'
-      : `sallyport run listening on ${main}`,
+  readyLine: (_settings, { main, public: outside }) => {
+    if (main === undefined) return 'sallyport run is up; no plugin of the list opens the main port'
+    return `sallyport run listening on ${main}${outside === undefined ? '' : `, reachable at ${outside}`}`
+  },
 }
 
 /** What `sallyport run` was told, by its file. */

@@ -12,6 +12,7 @@ import { runGroups } from './run.js'
 import { secretsGroups } from './secrets.js'
 import { sharedGroup } from './shared.js'
 import { stdioGroups } from './stdio.js'
+import { tunnelGroups } from './tunnel.js'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 
@@ -80,6 +81,28 @@ export const commands: readonly Command[] = [
       keepCompiledCode(process.env)
       return (await import('../commands/stdio.js')).stdio
     },
+  },
+  {
+    name: 'proxy tunnel',
+    summary: 'Stand in front of one MCP server, and be reachable from outside through a tunnel',
+    description:
+      'The same proxy, with a way in from outside: a reverse forward by ssh, or any tunnel client that you have. Its public URL is in the ready line and in what discovery tells. It is opened again when it is lost, and ends with the proxy. Callers need a token, unless --allow-unauthenticated says otherwise.',
+    positionals: [
+      {
+        name: 'SERVER_NAME',
+        help: 'a name for the server, shown in logs and in the ready line',
+        required: true,
+        reserved: ['stdio', 'tunnel'],
+      },
+    ],
+    groups: tunnelGroups,
+    examples: [
+      '# a server of yours, whose web server leads https://mcp.example.com to its port 9000',
+      'sallyport proxy tunnel notes --target-uri http://127.0.0.1:3000/mcp \\\n  --oidc-issuer https://idp.example.com --oidc-audience mcp \\\n  --tunnel-provider ssh --tunnel-ssh-destination me@mcp.example.com \\\n  --tunnel-ssh-remote-port 9000 --tunnel-public-url https://mcp.example.com',
+      '# any tunnel client',
+      'sallyport proxy tunnel notes --target-uri http://127.0.0.1:3000/mcp \\\n  --oidc-issuer https://idp.example.com --oidc-audience mcp \\\n  --tunnel-provider command --tunnel-command "cloudflared tunnel --url {url}"',
+    ],
+    run: async () => (await import('../commands/tunnel.js')).tunnel,
   },
   {
     name: 'run',

@@ -68,11 +68,15 @@ export const ProxySettings = z
 
 export type ProxySettings = z.output<typeof ProxySettings>
 
-/** A transparent proxy: guards, then who may come in, then what goes out, then the way to the target. */
-export function proxy(settings: ProxySettings): List {
+/**
+ * A transparent proxy: guards, then who may come in, then what goes out, then the way to the target. `outside` is what
+ * makes its main port known by a public address.
+ */
+export function proxy(settings: ProxySettings, outside: readonly Entry[] = []): List {
   return [
     ...doors(settings),
-    ...guards(settings),
+    ...outside,
+    ...guards(settings, outside.length > 0 ? { public: true } : {}),
     ...incoming(settings),
     ...outgoing(settings),
     forwarder(settings),
@@ -95,14 +99,17 @@ function doors({ host, port, maxConnections, internalAddress }: ProxySettings): 
   ]
 }
 
-function guards({ host, allowedOrigins, resourceUrl }: ProxySettings): Entry[] {
+function guards(
+  { host, allowedOrigins, resourceUrl }: ProxySettings,
+  known: { readonly public?: true },
+): Entry[] {
   const loopback = isLoopback(host)
   // Behind something that ends TLS on this machine, callers know the proxy by this host.
-  const known = resourceUrl === undefined ? [] : [new URL(resourceUrl).host]
-  const origins =
-    allowedOrigins !== undefined ? { allowed: allowedOrigins } : loopback ? { loopback } : { any: true }
+  const allowed = resourceUrl === undefined ? [] : [new URL(resourceUrl).host]
+  const own = loopback ? { loopback, ...known } : { any: true }
+  const origins = allowedOrigins !== undefined ? { allowed: allowedOrigins } : own
   return [
-    ...(loopback ? [{ use: 'guard/host', with: { allowed: known, loopback } }] : []),
+    ...(loopback ? [{ use: 'guard/host', with: { allowed, loopback, ...known } }] : []),
     { use: 'guard/origin', with: origins, origin: { allowed: ['allowedOrigins'] } },
     // Where any origin passes, no page is handed the answers.
     ...('any' in origins ? [] : [{ use: 'http/cors' }]),
@@ -231,5 +238,5 @@ export function forwarder(settings: ProxySettings): Entry {
 }
 
 /** The fields that were set: an option that is there and undefined is not the same as one left out. */
-const given = (fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+export const given = (fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '../kit/folder.js'
 import { program } from '../kit/program.js'
+import { wordsOf } from '../kit/words.js'
 import { errorCodes } from './error-codes.js'
 import { blocks, readmePath, renewed } from './readme.js'
 import { codesInSource, instrumentsInSource, makings, sourceTexts } from './source.js'
@@ -36,7 +37,7 @@ test('every command in the README is understood', async (t) => {
   const home = folder(t, { 'sallyport.yaml': textOf(''), 'gateway.yaml': textOf('run'), token: 'x' })
 
   for (const command of commands) {
-    const argv = command.split(/\s+/).slice(1)
+    const argv = wordsOf(command).slice(1)
     const serves = ['proxy', 'registry', 'run'].includes(argv[0] ?? '')
     const asking = program(t, [...argv, serves ? '--print-plugins' : '--help'], {
       cwd: home,

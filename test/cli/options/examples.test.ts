@@ -6,20 +6,14 @@ import { proxy } from 'sallyport/presets/proxy'
 import { readProxySettings } from '#cli/commands/proxy.js'
 import { commands } from '#cli/options/commands.js'
 import { recordedLog } from '../../kit/booted.js'
+import { wordsOf } from '../../kit/words.js'
 import { parsed, placesOf } from '../parsed.js'
 
 /** The arguments of the calls in these examples, as a shell would hand them over. */
 const callsIn = (examples: readonly string[]): string[][] =>
   examples
     .filter((example) => example.startsWith('sallyport '))
-    .map(
-      (example) =>
-        example
-          .replaceAll('\\\n', ' ')
-          .split(/ [<>] /)[0]
-          ?.split(/\s+/)
-          .slice(1) ?? [],
-    )
+    .map((example) => wordsOf(example.replaceAll('\\\n', ' ').split(/ [<>] /)[0] ?? '').slice(1))
 
 test('every example of every command is a command line that is understood', () => {
   for (const { name, examples } of commands) {
