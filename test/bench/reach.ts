@@ -1,7 +1,8 @@
 import { apache } from './anchors/apache.js'
 import { haproxy } from './anchors/haproxy.js'
 import { floor, sallyport } from './anchors/own.js'
-import type { CallResult, Reached, Results } from './results.js'
+import type { CallResult, Figure, Reached, Results } from './results.js'
+import { bareFastify } from './rows/registry.js'
 import { ratio } from './statistics.js'
 
 type Found = Pick<Results, 'calls' | 'figures'>
@@ -41,6 +42,39 @@ const halfLoadTail =
     return a === undefined || b === undefined ? undefined : a.p99 / b.p99
   }
 
+const figure =
+  (row: string, name: string, unit: Figure['unit']) =>
+  ({ figures }: Found): number | undefined =>
+    figures.find((one) => one.row === row && one.name === name && one.unit === unit)?.value
+
+/** Every form of an answer of the registry, against the route that has its bytes at hand. */
+const registryGoals = ['list', 'search', 'get'].flatMap((question) =>
+  ['', '-gzip', '-304'].map((form): Goal => {
+    const row = `registry-${question}${form}`
+    return {
+      what: `CPU of \`${row}\`, of a bare Fastify route with the same bytes`,
+      target: 2,
+      unit: 'times',
+      value: cpu(row, 'registry', bareFastify),
+    }
+  }),
+)
+
+const startGoals = ['proxy', 'registry'].flatMap((name): Goal[] => [
+  {
+    what: `start of the ${name} until ready, of \`node -e 0\``,
+    target: 9,
+    unit: 'times',
+    value: figure('start', name, 'times'),
+  },
+  {
+    what: `memory of the ${name} when it is ready`,
+    target: 100,
+    unit: 'MB',
+    value: figure('start', name, 'MB'),
+  },
+])
+
 const goals: readonly Goal[] = [
   {
     what: 'CPU of a call with RS256 in, a bearer and two headers out, of HAProxy',
@@ -72,4 +106,26 @@ const goals: readonly Goal[] = [
     unit: 'times',
     value: halfLoadTail('rs256', sallyport.name, haproxy.name),
   },
+  {
+    what: 'first event of a stream, behind that from the target itself',
+    target: 2,
+    unit: 'ms',
+    value: figure('events', sallyport.name, 'ms'),
+  },
+  {
+    what: 'memory of each of 1000 open streams',
+    target: 40,
+    unit: 'KB',
+    value: figure('streams', sallyport.name, 'KB'),
+  },
+  ...['down', 'up'].map(
+    (way): Goal => ({
+      what: `growth over a body of 100 MB ${way}`,
+      target: 32,
+      unit: 'MB',
+      value: figure(`body-${way}`, sallyport.name, 'MB'),
+    }),
+  ),
+  ...registryGoals,
+  ...startGoals,
 ]

@@ -5,6 +5,8 @@ export interface Results {
   readonly cpu: string
   readonly cores: number
   readonly pinned: boolean
+  /** The load of the machine before the run began. */
+  readonly busy: number
   /** Contestants that are not installed, and how to get them. */
   readonly missing: readonly string[]
   readonly calls: readonly CallResult[]

@@ -5,8 +5,8 @@ import { median, ratio } from './statistics.js'
 
 /** The results as a person reads them; what is printed is Markdown too. */
 export function asText(results: Results): string {
-  const { node, cores, cpu, pinned, command } = results
-  const where = `\`${command}\`, Node ${node}, ${cores} cores of ${cpu}${pinned ? ', one for what is measured' : ''}`
+  const { node, cores, cpu, pinned, busy, command } = results
+  const where = `\`${command}\`, Node ${node}, ${cores} cores of ${cpu}${pinned ? ', one for what is measured' : ''}, load ${busy.toFixed(1)} before`
   const parts = [
     where,
     ...callTables(results.calls),

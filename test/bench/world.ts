@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Issuer } from '../kit/issuer.js'
 import { Load } from './load/load.js'
+import { callRows } from './rows/calls.js'
 
 export type Algorithm = 'RS256' | 'ES256'
 
@@ -33,6 +34,8 @@ export interface Effort {
   readonly seconds: number
   /** Calls before the first round that counts: a number and not a time, or a slow machine would measure cold code. */
   readonly warmUp: number
+  /** Rows that are measured at half load too. */
+  readonly halfLoadOf: readonly string[]
   /** Tokens that nobody has seen, for each measurement that needs them. */
   readonly newTokens: number
   /** Starts of a program that are timed. */
@@ -45,14 +48,16 @@ export const FULL: Effort = {
   rounds: 7,
   seconds: 1.5,
   warmUp: 20_000,
+  halfLoadOf: callRows.filter(({ newTokens }) => newTokens !== true).map(({ key }) => key),
   newTokens: 2_000,
   starts: 15,
   firstEvents: 300,
 }
 export const QUICK: Effort = {
   rounds: 3,
-  seconds: 0.4,
-  warmUp: 6_000,
+  seconds: 0.25,
+  warmUp: 3_000,
+  halfLoadOf: ['rs256'],
   newTokens: 500,
   starts: 5,
   firstEvents: 60,

@@ -31,14 +31,14 @@ export async function measureCalls(
   everyone: readonly Called[],
   { row, title, subject, tokens }: Manner,
 ): Promise<CallResult[]> {
-  const { seconds, warmUp } = world.effort
+  const { seconds, warmUp, halfLoadOf } = world.effort
   for (const called of everyone) await once(world, called, { calls: warmUp })
   const full = await inTurn(world, everyone, (round) =>
     tokens?.[round] === undefined ? { seconds } : { tokens: tokens[round] },
   )
   const capacity = perSecond(full[everyone.findIndex(({ contestant }) => contestant.name === subject)] ?? [])
   const rate = Math.floor(capacity / 2)
-  const half = tokens === undefined ? await inTurn(world, everyone, () => ({ seconds, rate })) : []
+  const half = halfLoadOf.includes(row) ? await inTurn(world, everyone, () => ({ seconds, rate })) : []
   return everyone.map(({ contestant }, index) => ({
     row,
     title,

@@ -1,15 +1,14 @@
 import { join } from 'node:path'
 import { sallyport } from '../anchors/own.js'
-import { proxies } from '../anchors/proxies.js'
-import { announced, type Contestant } from '../contestant.js'
+import { announced } from '../contestant.js'
 import { LOADING } from '../cores.js'
-import { installed } from '../installed.js'
 import type { CallResult } from '../results.js'
 import type { Incoming, Task } from '../task.js'
 import { lastingToken, newTokenFiles, type World } from '../world.js'
 import type { CallRow } from './calls.js'
 import { check } from './check.js'
 import { measureCalls } from './measure-calls.js'
+import { standing } from './standing.js'
 
 const targetScript = join(import.meta.dirname, '../servers/target.mjs')
 
@@ -17,13 +16,9 @@ const targetScript = join(import.meta.dirname, '../servers/target.mjs')
 export async function measureProxies(world: World, row: CallRow): Promise<CallResult[]> {
   const { incoming, newTokens = false, key, title } = row
   const target = await announced('target', [targetScript], { core: LOADING })
-  const contestants: Contestant[] = []
-  try {
-    const task = taskOf(row, target.port, world)
-    for (const proxy of proxies.filter((one) => installed(one) && one.can(task))) {
-      contestants.push(await proxy.start(task, world.home))
-    }
-    const token = await tokenOf(row, world)
+  const task = taskOf(row, target.port, world)
+  const token = await tokenOf(row, world)
+  return standing(world, task, target, async (contestants) => {
     for (const contestant of contestants) await check(contestant, task, token)
     const order = { ...(await orderOf(row, target.port)), ...(token !== undefined && { token }) }
     const tokens = newTokens &&
@@ -33,9 +28,7 @@ export async function measureProxies(world: World, row: CallRow): Promise<CallRe
       contestants.map((contestant) => ({ contestant, order })),
       { row: key, title, subject: sallyport.name, ...tokens },
     )
-  } finally {
-    await Promise.all([...contestants, target].map((one) => one.stop()))
-  }
+  })
 }
 
 function taskOf({ incoming, out }: CallRow, target: number, { issuers }: World): Task {

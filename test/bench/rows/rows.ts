@@ -1,7 +1,11 @@
 import type { CallResult, Figure } from '../results.js'
 import type { World } from '../world.js'
+import { measureBodies } from './bodies.js'
 import { callRows } from './calls.js'
 import { measureProxies } from './proxied.js'
+import { measureRegistry } from './registry.js'
+import { measureStarts } from './starts.js'
+import { measureFirstEvents, measureOpenStreams } from './streams.js'
 
 /** One thing to measure. */
 export interface Row {
@@ -14,9 +18,22 @@ interface Found {
   readonly figures?: readonly Figure[]
 }
 
+const figures = (key: string, measure: (world: World) => Promise<readonly Figure[]>): Row => ({
+  key,
+  measure: async (world) => ({ figures: await measure(world) }),
+})
+
 export const rows: readonly Row[] = [
   ...callRows.map((row) => ({
     key: row.key,
     measure: async (world: World) => ({ calls: await measureProxies(world, row) }),
   })),
+  figures('events', measureFirstEvents),
+  figures('streams', measureOpenStreams),
+  figures('bodies', measureBodies),
+  ...(['list', 'search', 'get'] as const).map((question) => ({
+    key: `registry-${question}`,
+    measure: async (world: World) => ({ calls: await measureRegistry(world, question) }),
+  })),
+  figures('start', measureStarts),
 ]

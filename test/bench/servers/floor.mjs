@@ -3,16 +3,18 @@ import { createServer } from 'node:http'
 import { Pool } from 'undici'
 
 const { origin } = new URL(process.argv[2])
-const pool = new Pool(origin, { connections: 64 })
+const pool = new Pool(origin, { bodyTimeout: 0 })
 
 const server = createServer((request, response) => {
   const { host, connection, ...headers } = request.headers
   const body = request.method === 'GET' ? null : request
+  let resume
   pool.dispatch(
     { path: request.url, method: request.method, headers, body },
     {
       onConnect() {},
-      onHeaders(status, raw) {
+      onHeaders(status, raw, goOn) {
+        resume = goOn
         const answered = []
         for (let at = 0; at < raw.length; at += 2) {
           const name = raw[at].latin1Slice()
@@ -21,7 +23,11 @@ const server = createServer((request, response) => {
         response.writeHead(status, answered)
         return true
       },
-      onData: (chunk) => response.write(chunk),
+      onData(chunk) {
+        const more = response.write(chunk)
+        if (!more) response.once('drain', resume)
+        return more
+      },
       onComplete: () => response.end(),
       onError: () => response.destroy(),
     },
