@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { isPublicAddress } from 'sallyport'
 import type { Chart } from '../findings/chart.js'
 import { messageOf } from '../findings/chart.js'
+import { examineProxy, proxyTo } from './proxy.js'
 import { examineTls, hostOf, portOf } from './tls.js'
 
 export interface Way {
@@ -11,6 +12,8 @@ export interface Way {
   readonly caFile?: string | undefined
   /** What the operator sets so that a private address is allowed; missing when any is. */
   readonly privateOption?: string | undefined
+  /** Whoever goes there uses no proxy. */
+  readonly direct?: boolean
 }
 
 const PATIENCE = 5_000
@@ -18,19 +21,27 @@ const PATIENCE = 5_000
 /** Name, address, port and certificate of a URL. Whether it can be reached, so that asking more makes sense. */
 export async function examineConnection(chart: Chart, written: string, way: Way): Promise<boolean> {
   const url = new URL(written)
-  const { HTTPS_PROXY, https_proxy, HTTP_PROXY, http_proxy } = process.env
-  const proxies = url.protocol === 'https:' ? [HTTPS_PROXY, https_proxy] : [HTTP_PROXY, http_proxy]
-  if (proxies.some((proxy) => (proxy ?? '') !== '')) {
-    const advice = 'check the proxy itself when what follows fails'
-    chart.warning('connection', 'BEHIND_PROXY', 'a proxy is on the way, so it is not looked at', advice)
-    return true
+  const authorities = way.caFile === undefined ? undefined : await readFile(way.caFile, 'utf8')
+  const proxy = proxyTo(url)
+  if (proxy !== undefined && way.direct !== true) {
+    const tunnel = await examineProxy(chart, proxy, url, PATIENCE)
+    if (tunnel === undefined || url.protocol !== 'https:') {
+      tunnel?.destroy()
+      return tunnel !== undefined
+    }
+    return examineTls(chart, url, { authorities, patience: PATIENCE, tunnel })
   }
   const addresses = await resolved(chart, url)
   if (addresses === undefined || !allowed(chart, url, addresses, way)) return false
-  if (!(await opened(chart, url))) return false
+  if (!(await opened(chart, url))) {
+    const around =
+      proxy === undefined ? undefined : `${proxy.origin} is set, and requests to a target go past it`
+    if (around !== undefined)
+      chart.warning('proxy', 'PROXY_UNUSED', around, 'let this machine reach it directly')
+    return false
+  }
   if (url.protocol !== 'https:') return true
-  const authorities = way.caFile === undefined ? undefined : await readFile(way.caFile, 'utf8')
-  return examineTls(chart, url, authorities, PATIENCE)
+  return examineTls(chart, url, { authorities, patience: PATIENCE })
 }
 
 async function resolved(chart: Chart, url: URL): Promise<readonly string[] | undefined> {

@@ -1,18 +1,24 @@
 import { resolve } from 'node:path'
-import { Authenticator, isPlannedScope, type PlannedEntry, type PlannedScope } from 'sallyport'
+import { Authenticator, isPlannedScope, type PlannedEntry, type PlannedScope, secretFrom } from 'sallyport'
 import { isMapping } from '../config/path.js'
 import { Chart, type Finding } from '../findings/chart.js'
 import { examineConnection } from './connection.js'
+import { examineExchange } from './exchange.js'
+import { examineLogin } from './oauth.js'
 import { examineProvider, providerIn } from './provider.js'
-import { examineResource, examineTarget } from './target.js'
+import { examineResource, examineTarget, type Outgoing } from './target.js'
 
 /** Looks at everything outside that a list needs, all of it at once; what was found comes in the order of the list. */
 export async function examine(plan: PlannedScope, folder: string): Promise<readonly Finding[]> {
-  const found = await Promise.all(plan.items.map((item) => examineItem(item, folder)))
+  const found = await Promise.all(plan.items.map((item) => examineItem(item, plan, folder)))
   return found.flat()
 }
 
-async function examineItem(item: PlannedEntry | PlannedScope, folder: string): Promise<readonly Finding[]> {
+async function examineItem(
+  item: PlannedEntry | PlannedScope,
+  around: PlannedScope,
+  folder: string,
+): Promise<readonly Finding[]> {
   if (isPlannedScope(item)) return examine(item, folder)
   const { id, plugin } = item
   const options = isMapping(item.options) ? item.options : {}
@@ -20,23 +26,59 @@ async function examineItem(item: PlannedEntry | PlannedScope, folder: string): P
   if (provider !== undefined) return examineProvider(id, provider, (path) => resolve(folder, path))
 
   const { target, resource, url } = options
-  if (plugin.name === 'forward/http' && isWeb(target)) return examineTarget(id, target)
+  if (plugin.name === 'credential/oauth') return examineLogin(id, options, hasClient(around))
+  if (plugin.name === 'forward/http' && isWeb(target))
+    return examineTarget(id, target, outgoing(around, folder))
   if (plugin.name === 'discovery/resource' && isWeb(resource)) return examineResource(id, resource)
-  return isWeb(url) ? examinePlace(id, url, options, folder) : []
+  return isWeb(url) ? examinePlace(item, url, options, folder) : []
+}
+
+const optionsOf = ({ items }: PlannedScope, name: string): Readonly<Record<string, unknown>> | undefined => {
+  const entry = items.find((item) => !isPlannedScope(item) && item.plugin.name === name)
+  const options = entry === undefined || isPlannedScope(entry) ? undefined : entry.options
+  return isMapping(options) ? options : undefined
+}
+
+const hasClient = (list: PlannedScope): boolean =>
+  ['registrar/given', 'registrar/metadata-document'].some((name) => optionsOf(list, name) !== undefined)
+
+/** What the list sends to its target. A file that cannot be read is told by the start itself. */
+function outgoing(list: PlannedScope, folder: string): Outgoing {
+  const login = optionsOf(list, 'credential/oauth')
+  const redirects = login?.['grant'] === 'authorization_code'
+  // A login whose server is named does not ask the target for one.
+  const asks = login !== undefined && login['issuer'] === undefined && login['tokenUrl'] === undefined
+  const client = asks ? { hasClient: hasClient(list), redirects, vouched: false } : undefined
+  const { token, file } = optionsOf(list, 'credential/static-bearer') ?? {}
+  try {
+    const secret = secretFrom({
+      value: typeof token === 'string' ? token : undefined,
+      file: typeof file === 'string' ? resolve(folder, file) : undefined,
+    })
+    const bearer = secret?.reveal()
+    secret?.close()
+    return { bearer, client }
+  } catch {
+    return { client }
+  }
 }
 
 /** Whatever else has a URL: a source, a token endpoint. What it answers is its plugin's business. */
 async function examinePlace(
-  id: string,
+  { id, plugin }: PlannedEntry,
   url: string,
-  { caCertPath, allowPrivateIP }: Readonly<Record<string, unknown>>,
+  options: Readonly<Record<string, unknown>>,
   folder: string,
 ): Promise<readonly Finding[]> {
+  const { caCertPath, allowPrivateIP } = options
   const chart = new Chart(id)
-  await examineConnection(chart, url, {
+  const reached = await examineConnection(chart, url, {
     caFile: typeof caCertPath === 'string' ? resolve(folder, caCertPath) : undefined,
     privateOption: allowPrivateIP === false ? 'allowPrivateIP: true' : undefined,
   })
+  if (reached && plugin.name === 'credential/token-exchange') {
+    await examineExchange(chart, options, (path) => resolve(folder, path))
+  }
   return chart.findings
 }
 

@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, request as plainRequest } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import { Chart, messageOf } from '../findings/chart.js'
 import { examineConnection } from './connection.js'
-import { walk } from './walk.js'
+import { type Client, walk } from './walk.js'
 
 interface Reply {
   readonly status: number
@@ -21,15 +21,20 @@ const GREETING = JSON.stringify({
 })
 
 /** Greets an MCP server as a client without a token would, and follows where it points. */
-export async function examineTarget(about: string, written: string): Promise<Chart['findings']> {
+export async function examineTarget(
+  about: string,
+  written: string,
+  { bearer, client }: Outgoing = {},
+): Promise<Chart['findings']> {
   const chart = new Chart(about)
-  if (!(await examineConnection(chart, written, {}))) return chart.findings
+  if (!(await examineConnection(chart, written, { direct: true }))) return chart.findings
   try {
     const url = new URL(written)
     const reply = await greet(url, url.host)
     if (reply.status === 401) {
       chart.ok('target', 'it asks for a token')
-      await walk(chart, written, challengeOf(reply))
+      if (bearer === undefined) await walk(chart, written, challengeOf(reply), client)
+      else examineBearer(chart, await greet(url, url.host, bearer))
     } else if (reply.status >= 200 && reply.status < 300) {
       chart.ok('target', `it answers without a token (${reply.status})`)
     } else await examineRefusal(chart, url, reply)
@@ -44,10 +49,30 @@ export async function examineTarget(about: string, written: string): Promise<Cha
   return chart.findings
 }
 
+/** What the gateway will send there, as far as it can be told before anybody signs in. */
+export interface Outgoing {
+  readonly bearer?: string | undefined
+  readonly client?: Client | undefined
+}
+
+function examineBearer(chart: Chart, { status, headers }: Reply): void {
+  if (status !== 401 && status !== 403) {
+    chart.ok('credential', `the target takes the token (${status})`)
+    return
+  }
+  const error = /error="?([\w-]+)/.exec(headers['www-authenticate'] ?? '')?.[1]
+  const detail = `the target refuses the token that it is sent (${[status, error].filter(Boolean).join(', ')})`
+  const advice =
+    status === 401
+      ? 'get a new one, and check that it was issued for this server'
+      : 'get one with more scopes, or the right of its owner to use this server'
+  chart.wrong('credential', 'CREDENTIAL_REFUSED', detail, advice)
+}
+
 /** The registry's or the proxy's own address as clients know it: 401, metadata, authorization server. */
 export async function examineResource(about: string, written: string): Promise<Chart['findings']> {
   const chart = new Chart(about)
-  if (!(await examineConnection(chart, written, {}))) {
+  if (!(await examineConnection(chart, written, { direct: true }))) {
     const last = chart.findings.at(-1)
     const advice = 'start the gateway and ask again, or correct the URL of the resource'
     if (last?.check === 'TCP') {
@@ -93,7 +118,7 @@ async function examineRefusal(chart: Chart, url: URL, { status }: Reply): Promis
 
 const challengeOf = ({ headers }: Reply): string | undefined => headers['www-authenticate']
 
-function greet(url: URL, host: string): Promise<Reply> {
+function greet(url: URL, host: string, bearer?: string): Promise<Reply> {
   const request = url.protocol === 'https:' ? secureRequest : plainRequest
   return new Promise((resolve, reject) => {
     const headers = {
@@ -101,6 +126,7 @@ function greet(url: URL, host: string): Promise<Reply> {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(GREETING),
       accept: 'application/json, text/event-stream',
+      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
     }
     const asking = request(url, { method: 'POST', headers, timeout: 5_000 }, (response) => {
       resolve({ status: response.statusCode ?? 0, headers: response.headers })

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls'
 import type { Chart } from '../findings/chart.js'
 import { messageOf } from '../findings/chart.js'
@@ -7,17 +8,23 @@ export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]
 export const portOf = ({ port, protocol }: URL): number =>
   port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
 
+interface Handshake {
+  /** PEM certificates to trust in place of the usual ones. */
+  readonly authorities: string | undefined
+  readonly patience: number
+  /** A connection that leads there already. */
+  readonly tunnel?: Socket
+}
+
 /** Shakes hands, and says whose certificate is missing when the chain leads nowhere. */
 export async function examineTls(
   chart: Chart,
   url: URL,
-  authorities: string | undefined,
-  patience: number,
+  { authorities, patience, tunnel }: Handshake,
 ): Promise<boolean> {
   const host = hostOf(url)
   const socket = connect({
-    host,
-    port: portOf(url),
+    ...(tunnel === undefined ? { host, port: portOf(url) } : { socket: tunnel }),
     ...(!/^[\d.]+$|:/.test(host) && { servername: host }),
     ...(authorities !== undefined && { ca: authorities }),
     timeout: patience,

@@ -3,7 +3,12 @@ import type { Chart } from '../findings/chart.js'
 import { askFor, type JsonObject, mcpOrder, textIn } from './documents.js'
 
 /** From a 401 to the metadata of the resource and on to its authorization server, as an MCP client goes. */
-export async function walk(chart: Chart, resource: string, challenge: string | undefined): Promise<void> {
+export async function walk(
+  chart: Chart,
+  resource: string,
+  challenge: string | undefined,
+  client?: Client,
+): Promise<void> {
   // The operator named the resource, so it may be inside, and so may what it names.
   const fetcher = createFetcher({ allowPrivate: true, allowInsecureHttp: insecureHttpAllowed() })
   const { fetch } = fetcher
@@ -12,7 +17,8 @@ export async function walk(chart: Chart, resource: string, challenge: string | u
     if (metadata === undefined || !examineName(chart, resource, metadata)) return
     const servers = metadata['authorization_servers']
     const [issuer]: readonly unknown[] = Array.isArray(servers) ? servers : []
-    if (typeof issuer === 'string' && URL.canParse(issuer)) await examineServer(chart, issuer, fetch)
+    if (typeof issuer === 'string' && URL.canParse(issuer))
+      await examineServer(chart, issuer, fetch, { places: mcpOrder(issuer), client })
     else {
       const advice = 'its owner has to name one in authorization_servers'
       chart.wrong('metadata', 'SERVER_MISSING', 'it names no authorization server', advice)
@@ -61,9 +67,29 @@ function examineName(chart: Chart, resource: string, metadata: JsonObject): bool
   return false
 }
 
-async function examineServer(chart: Chart, issuer: string, fetch: Fetch): Promise<void> {
+/** Who will sign in there, when it is the gateway itself. */
+export interface Client {
+  readonly hasClient: boolean
+  /** It signs in through a browser. */
+  readonly redirects: boolean
+  /** The operator named the server: then it may keep silent about PKCE. */
+  readonly vouched: boolean
+}
+
+interface Search {
+  /** Where its metadata may stand, in the order in which they are asked. */
+  readonly places: readonly string[]
+  readonly client?: Client | undefined
+}
+
+export async function examineServer(
+  chart: Chart,
+  issuer: string,
+  fetch: Fetch,
+  { places, client }: Search,
+): Promise<void> {
   const failures: string[] = []
-  for (const place of mcpOrder(issuer)) {
+  for (const place of places) {
     const { status, document, failure } = await askFor(fetch, place)
     if (status !== 200 || document === undefined) {
       failures.push(`${place} (${failure})`)
@@ -71,13 +97,13 @@ async function examineServer(chart: Chart, issuer: string, fetch: Fetch): Promis
     }
     const called = textIn(document, 'issuer')
     if (called !== issuer) {
-      const detail = `it calls itself ${JSON.stringify(called)}, and the metadata names ${JSON.stringify(issuer)}`
-      const advice = 'clients refuse it; authorization_servers must hold what it calls itself'
+      const detail = `it calls itself ${JSON.stringify(called)}, and is named ${JSON.stringify(issuer)}`
+      const advice = 'clients refuse it; it must be named as it calls itself, byte for byte'
       chart.wrong('authorization server', 'SERVER_MISMATCH', detail, advice)
       return
     }
     chart.ok('authorization server', `${issuer}, at ${place}`)
-    examinePowers(chart, document)
+    examinePowers(chart, document, client)
     return
   }
   const advice = 'check that it runs, and serves its metadata (RFC 8414)'
@@ -85,14 +111,25 @@ async function examineServer(chart: Chart, issuer: string, fetch: Fetch): Promis
   chart.wrong('authorization server', 'SERVER_FAILED', detail, advice)
 }
 
-function examinePowers(chart: Chart, document: JsonObject): void {
+function examinePowers(chart: Chart, document: JsonObject, client: Client | undefined): void {
   const methods = document['code_challenge_methods_supported']
   if (!Array.isArray(methods) || !methods.includes('S256')) {
-    const advice = 'MCP clients may refuse to sign in there'
-    chart.warning('PKCE', 'PKCE_UNSAID', 'it does not say that it knows S256', advice)
-  }
-  if (textIn(document, 'registration_endpoint') === undefined) {
-    const advice = 'give clients an ID of their own'
-    chart.warning('registration', 'REGISTRATION_MISSING', 'it registers no clients by itself', advice)
+    const detail = 'it does not say that it knows S256'
+    const lost = client?.redirects === true && (methods !== undefined || !client.vouched)
+    const vouching =
+      methods === undefined ? ', or name it with --remote-auth-issuer if you know that it does' : ''
+    if (lost) chart.wrong('PKCE', 'PKCE_MISSING', detail, `its owner has to turn PKCE on${vouching}`)
+    else chart.warning('PKCE', 'PKCE_UNSAID', detail, 'MCP clients may refuse to sign in there')
+  } else if (client?.redirects === true) chart.ok('PKCE', 'it knows S256')
+  const registers = textIn(document, 'registration_endpoint') !== undefined
+  if (client?.hasClient === true) return
+  if (registers && client !== undefined) chart.ok('registration', 'it registers clients by itself')
+  if (registers) return
+  const detail = 'it registers no clients by itself'
+  if (client === undefined)
+    chart.warning('registration', 'REGISTRATION_MISSING', detail, 'give clients an ID of their own')
+  else {
+    const advice = 'register a client there by hand, and give it with --remote-auth-client-id'
+    chart.wrong('registration', 'REGISTRATION_MISSING', detail, advice)
   }
 }

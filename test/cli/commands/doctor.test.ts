@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { planOf } from '#cli/config/all-problems.js'
@@ -198,6 +198,137 @@ test('each place where a client loses its way is named', async (t) => {
     await Promise.all(looks),
     ways.map(([code]) => [code]),
   )
+})
+
+const signingIn = (t: TestContext, uri: string, more: object = {}, client = false) =>
+  looked(t, [
+    { use: 'state/memory' },
+    ...(client ? [{ use: 'registrar/given', with: { clientId: 'c' } }] : [{ use: 'registrar/dynamic' }]),
+    { use: 'credential/oauth', with: { target: uri, callbackPort: 0, ...more } },
+    { use: 'forward/http', with: { target: uri } },
+  ])
+
+test('a port that the browser cannot come back to is named: an error when the client is registered with it', async (t) => {
+  const taken = Number(new URL(await listening(t, () => {})).port)
+  const uri = await listening(t, (_request, response) => response.end('{}'))
+  const fixed = await signingIn(t, uri, { callbackPort: taken, callbackPortFixed: true })
+  assert.deepEqual(faultsOf(fixed), ['CALLBACK_BUSY'])
+  const free = await signingIn(t, uri, { callbackPort: taken })
+  assert.deepEqual(faultsOf(free), [])
+  assert.ok(free.findings.some(({ code, state }) => code === 'CALLBACK_BUSY' && state === 'warning'))
+})
+
+test('a server at which the gateway could not sign in is named before it tries', async (t) => {
+  const S256 = { code_challenge_methods_supported: ['S256'] }
+  const registering = { registration_endpoint: 'ORIGIN/register' }
+  const found = async (metadata: object, client = false) => {
+    const uri = await closed(t, { [place]: resource, [server]: { issuer: 'ORIGIN', ...metadata } })
+    return faultsOf(await signingIn(t, uri, {}, client))
+  }
+  assert.deepEqual(await found({ ...S256, ...registering }), [])
+  assert.deepEqual(await found(S256), ['REGISTRATION_MISSING'])
+  assert.deepEqual(await found(S256, true), [])
+  assert.deepEqual(await found(registering), ['PKCE_MISSING'])
+})
+
+test('a named authorization server is asked what a login will ask of it', async (t) => {
+  const uri = await listening(t, (_request, response) => response.end('{}'))
+  const issuer = await issuing(t)
+  issuer.metadata = { code_challenge_methods_supported: ['S256'] }
+  const looks = [issuer.url, `${issuer.url}/`, await closedPort()].map(async (named) =>
+    faultsOf(await signingIn(t, uri, { issuer: named })),
+  )
+  assert.deepEqual(await Promise.all(looks), [['REGISTRATION_MISSING'], ['SERVER_MISMATCH'], ['TCP_REFUSED']])
+})
+
+test('a token that the target refuses is named, and told by nobody', async (t) => {
+  const uri = await listening(t, ({ headers: { authorization } }, response) =>
+    authorization === 'Bearer good-token'
+      ? response.end('{}')
+      : response.writeHead(401, { 'www-authenticate': 'Bearer error="invalid_token"' }).end(),
+  )
+  const sending = (token: string) =>
+    looked(t, [
+      { use: 'credential/static-bearer', with: { token } },
+      { use: 'forward/http', with: { target: uri } },
+    ])
+  assert.deepEqual(faultsOf(await sending('good-token')), [])
+  const { findings } = await sending('stale-token')
+  assert.deepEqual(faultsOf({ findings }), ['CREDENTIAL_REFUSED'])
+  assert.doesNotMatch(JSON.stringify(findings), /stale-token/)
+})
+
+test('a token endpoint that does not know the client, or no exchange, is named', async (t) => {
+  const issuer = await issuing(t)
+  const found = async (error: string, url = issuer.tokenUrl) => {
+    issuer.grant = () => ({ error })
+    const exchange = { url, clientId: 'c', clientSecret: 'kept-to-ourselves', allowPrivateIP: true }
+    const list = [
+      { use: 'auth/jwt', with: { ...issuer.provider, jwksUrl: `${issuer.origin}/jwks` } },
+      { use: 'credential/token-exchange', with: exchange },
+    ]
+    const { findings } = await looked(t, list)
+    assert.doesNotMatch(JSON.stringify(findings), /kept-to-ourselves/)
+    return faultsOf({ findings })
+  }
+  assert.deepEqual(await found('invalid_grant'), [])
+  assert.deepEqual(await found('invalid_client'), ['EXCHANGE_REFUSED'])
+  assert.deepEqual(await found('unsupported_grant_type'), ['EXCHANGE_UNKNOWN'])
+  assert.deepEqual(await found('', `${issuer.origin}/elsewhere`), ['EXCHANGE_FAILED'])
+})
+
+/** A proxy on loopback that leads every tunnel to this port, once it has seen these credentials. */
+async function proxyTo(t: TestContext, port: number, expected?: string): Promise<string> {
+  const server = createServer().on('connect', ({ headers }, socket) => {
+    if (expected !== undefined && headers['proxy-authorization'] !== expected) {
+      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n')
+      return
+    }
+    const onward = connect(port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'))
+    socket.on('error', () => onward.destroy())
+    onward.on('error', () => socket.destroy())
+    onward.pipe(socket).pipe(onward)
+    t.after(() => onward.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test('a proxy in the way is named, and what lies behind one is looked at through it', async (t) => {
+  const ca = authority(t)
+  const issuerUrl = 'https://idp.example'
+  const port = await tlsListening(t, ca.issue(['idp.example']), ({ url = '' }, response) =>
+    response.end(
+      JSON.stringify(
+        url === '/keys' ? { keys: [{ kty: 'EC' }] } : { issuer: issuerUrl, jwks_uri: `${issuerUrl}/keys` },
+      ),
+    ),
+  )
+  const wanting = await proxyTo(t, port, `Basic ${Buffer.from('anna:geheim').toString('base64')}`)
+  const through = async (HTTPS_PROXY: string, settings: object, NO_PROXY = '') => {
+    const home = folder(t, { 'c.json': JSON.stringify(configOf({ ...good, issuerUrl, ...settings })) })
+    const argv = ['doctor', '--config', join(home, 'c.json'), '--json']
+    const looking = program(t, argv, { environment: { HTTPS_PROXY, NO_PROXY } })
+    await looking.ended()
+    assert.doesNotMatch(looking.output.stdout, /anna|geheim/)
+    return faultsOf({ findings: JSON.parse(looking.output.stdout) })
+  }
+  const trusting = { caCertPath: ca.file }
+  const looks = [
+    through(`http://anna:geheim@${wanting}`, trusting),
+    through(`http://${wanting}`, trusting),
+    through((await closedPort()).replace('http://', ''), trusting),
+    through(await proxyTo(t, port), {}),
+    through(`http://${wanting}`, { issuerUrl: `https://${'a'.repeat(64)}.example` }, '.example'),
+  ]
+  assert.deepEqual(await Promise.all(looks), [
+    [],
+    ['PROXY_REFUSES'],
+    ['PROXY_UNREACHABLE'],
+    ['TLS_UNTRUSTED'],
+    ['DNS_FAILED'],
+  ])
 })
 
 test('without anything to look at, and with two things, it ends with 2', async (t) => {
