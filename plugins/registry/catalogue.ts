@@ -12,8 +12,10 @@ import {
 } from 'sallyport'
 import { z } from 'zod'
 import { Breath } from './breath.js'
+import { Gatherer } from './gatherer.js'
+import { Layers } from './layers.js'
 import { Schedule } from './schedule.js'
-import { layered, Snapshot } from './snapshot.js'
+import { Snapshot } from './snapshot.js'
 import { SourceSync } from './source-sync.js'
 import { StateFile } from './state-file.js'
 import { type SyncMeter, syncMeter } from './sync-meter.js'
@@ -84,6 +86,7 @@ class MemoryCatalogue implements ServerCatalogue {
   readonly #syncs = new Map<string, SourceSync>()
   readonly #ending = new AbortController()
   readonly #meter: SyncMeter
+  readonly #gatherer: Gatherer
   #schedules: readonly Schedule[] = []
   #published: Promise<void> = Promise.resolve()
 
@@ -94,6 +97,7 @@ class MemoryCatalogue implements ServerCatalogue {
     this.names = options.registries.map(({ name }) => name)
     this.sourceNames = [...new Set(options.registries.flatMap(({ sources }) => sources))]
     this.#meter = syncMeter(gateway.meter)
+    this.#gatherer = new Gatherer(options.maxDocumentBytes)
   }
 
   registry(name: string): Snapshot | 'loading' | undefined {
@@ -131,12 +135,10 @@ class MemoryCatalogue implements ServerCatalogue {
   }
 
   private syncFor(source: Source): SourceSync {
-    const { syncTimeout: timeout, maxDocumentBytes } = this.options
     const directory = this.stateDirectory()
     const state = directory === undefined ? undefined : new StateFile(directory, source.name, source.place)
-    const publish = () => this.publish()
-    const { log } = this.gateway
-    const parts = { log, meter: this.#meter, state, timeout, maxDocumentBytes, publish }
+    const own = { log: this.gateway.log, meter: this.#meter, gatherer: this.#gatherer }
+    const parts = { ...own, state, timeout: this.options.syncTimeout, publish: () => this.publish() }
     return new SourceSync(source, parts, this.#ending.signal)
   }
 
@@ -162,7 +164,7 @@ class MemoryCatalogue implements ServerCatalogue {
       const syncs = sources.map((source) => this.#syncs.get(source)).filter((sync) => sync !== undefined)
       if (syncs.length < sources.length || syncs.some(({ loaded }) => !loaded)) continue
       const holdings = syncs.map(({ holding }) => holding)
-      const snapshot = new Snapshot(name, await layered(holdings, new Breath(this.#ending.signal)))
+      const snapshot = new Snapshot(name, await Layers.of(holdings, new Breath(this.#ending.signal)))
       this.#snapshots.set(name, snapshot)
       this.#meter.serving(name, snapshot.size)
     }

@@ -1,183 +1,83 @@
-import type { Fetched } from 'sallyport'
-import { Arena } from './arena.js'
-import { type Breath, sortedInSlices } from './breath.js'
-import type { HeldVersion } from './held-version.js'
-import { documentsIn, Intake, type RefusedDocument } from './intake.js'
-import { JsonScan } from './json-scan.js'
-import { byText, newestFirst, orderKey } from './version-order.js'
+import { Arena, LARGEST_CHUNK } from './arena.js'
+import type { Breath } from './breath.js'
+import { type Columns, columnsOf } from './columns.js'
+import { bufferOver } from './names.js'
+import { Rows } from './rows.js'
 
-/** A server with all its versions, newest first. */
-export interface HeldServer {
-  readonly name: string
-  /** The name in lower case, for searching. */
-  readonly searchable: string
-  readonly versions: readonly HeldVersion[]
-  /** When the youngest change among them was made. */
-  readonly updatedAt: number
+/** What is held from one source at one moment. */
+export class Holding {
+  readonly rows: Rows
+
+  constructor(
+    readonly columns: Columns,
+    /** Where the texts of the versions lie. */
+    readonly chunks: readonly Buffer[],
+  ) {
+    this.rows = new Rows(columns)
+  }
+
+  get size(): number {
+    return this.rows.size
+  }
+
+  /** About what it takes in memory. */
+  get bytes(): number {
+    return this.chunks.reduce((sum, { length }) => sum + length, 0)
+  }
 }
 
-/** What is held from one source: an immutable list of servers by name. */
-export interface Holding {
-  readonly servers: readonly HeldServer[]
-  readonly byName: ReadonlyMap<string, HeldServer>
-  readonly size: number
-}
+export const NOTHING = new Holding(columnsOf([]), [])
 
-export const NOTHING: Holding = { servers: [], byName: new Map<string, HeldServer>(), size: 0 }
-
-export interface Gathered {
-  readonly holding: Holding
-  readonly changed: boolean
-  readonly refused: readonly RefusedDocument[]
-}
-
-type Found = Exclude<Fetched, { kind: 'unchanged' }>
-
-/** Reads everything a source found and lays it beside what was held before, which stays untouched. */
-export async function gather(
-  found: Found,
-  before: Holding,
-  maxDocumentBytes: number,
+/**
+ * A holding over columns that nobody reads yet. Chunks without a text in them are let go, and what lies in chunks
+ * that are mostly empty moves together, so that old texts take no more room than there are living ones.
+ */
+export async function holdingOf(
+  columns: Columns,
+  chunks: readonly Buffer[],
   breath: Breath,
-): Promise<Gathered> {
-  const known = new Before(before)
-  await known.learn(breath)
-  const { versions, refused } = await admitted(found, known, maxDocumentBytes, breath)
-  if (versions.size === 0 && refused.length > 0 && found.kind === 'whole') {
-    const [first] = refused
-    throw new Error(`none of its ${refused.length} documents can be taken; ${first?.name}: ${first?.reason}`)
-  }
-  const arena = new Arena()
-  const kept = found.kind === 'changes' ? before : NOTHING
-  const byName = new Map(kept.byName)
-  let changed = false
-  for (const [name, given] of versions) {
-    const old = before.byName.get(name)
-    const server = serverOf(name, given, kept.byName.get(name), known, arena)
-    if (server !== old) changed = true
-    byName.set(name, server)
-    if (breath.due) await breath.take()
-  }
-  if (!changed && byName.size === before.byName.size) return { holding: before, changed: false, refused }
-  return { holding: await holdingOf(byName, breath), changed: true, refused }
-}
-
-async function admitted(found: Found, before: Before, maxDocumentBytes: number, breath: Breath) {
-  const names = new Map<string, string>()
-  const intake = new Intake({
-    maxDocumentBytes,
-    arena: new Arena(),
-    asOf: found.asOf ?? new Date(),
-    nameOf: (name) => {
-      const known = before.holding.byName.get(name)?.name ?? names.get(name) ?? name
-      names.set(known, known)
-      return known
-    },
-    before: (name, version) => before.find(name, version),
-    made: (mark) => before.made(mark),
-  })
-  const versions = new Map<string, Map<string, HeldVersion>>()
-  const refused: RefusedDocument[] = []
-  let index = 0
-  for await (const payload of found.payloads) {
-    const scan = new JsonScan(payload)
-    for (const span of documentsIn(scan)) {
-      const answer = intake.admit(scan, span, index++)
-      if ('refused' in answer) refused.push(answer.refused)
-      else if (!put(versions, answer.held, found.kind === 'changes')) {
-        const { name, version } = answer.held
-        refused.push({ name: `${name}@${version}`, reason: 'given twice by this source; the first is kept' })
-      }
-      if (breath.due) await breath.take()
-    }
-  }
-  return { versions, refused }
-}
-
-// A page that moves under a reader shows a version twice, so among changes the later word holds.
-function put(
-  versions: Map<string, Map<string, HeldVersion>>,
-  held: HeldVersion,
-  mayRepeat: boolean,
-): boolean {
-  const ofServer = versions.get(held.name)
-  if (ofServer === undefined) versions.set(held.name, new Map([[held.version, held]]))
-  else if (ofServer.has(held.version) && !mayRepeat) return false
-  else ofServer.set(held.version, held)
-  return true
-}
-
-/** Finds versions of a server, also when a source gives one server very many. */
-class Before {
-  readonly #indexes = new Map<HeldServer, ReadonlyMap<string, HeldVersion>>()
-  readonly #marks = new Map<string, HeldVersion>()
-
-  constructor(readonly holding: Holding) {}
-
-  /** Learns what every version was made of, so that what is the same again need not be read again. */
-  async learn(breath: Breath): Promise<void> {
-    for (const { versions } of this.holding.servers) {
-      for (const held of versions) this.#marks.set(held.mark, held)
-      if (breath.due) await breath.take()
-    }
-  }
-
-  made(mark: string): HeldVersion | undefined {
-    return this.#marks.get(mark)
-  }
-
-  find(name: string, version: string): HeldVersion | undefined {
-    const server = this.holding.byName.get(name)
-    if (server === undefined || server.versions.length < 32) {
-      return server?.versions.find((held) => held.version === version)
-    }
-    const index = this.#indexes.get(server) ?? new Map(server.versions.map((held) => [held.version, held]))
-    this.#indexes.set(server, index)
-    return index.get(version)
-  }
-}
-
-/** The server as it is now: `old` itself when nothing about it is different. */
-function serverOf(
-  name: string,
-  given: ReadonlyMap<string, HeldVersion>,
-  kept: HeldServer | undefined,
-  before: Before,
-  arena: Arena,
-): HeldServer {
-  const old = before.holding.byName.get(name)
-  const all = new Map(kept?.versions.map((held) => [held.version, held]))
-  let changed = false
-  for (const [version, held] of given) {
-    const known = before.find(name, version)
-    if (known !== undefined && (known === held || known.isSame(held))) all.set(version, known)
+): Promise<Holding> {
+  const living = await livingBytes(columns, chunks.length, breath)
+  const sparse = sparseAmong(chunks, living)
+  const kept = chunks.filter((_, chunk) => living[chunk] !== 0 && !sparse.includes(chunk))
+  const arena = new Arena(kept.length)
+  const moved = new Map(kept.map((chunk, index) => [chunks.indexOf(chunk), index]))
+  const { chunk: chunkOf, start, size } = columns
+  for (let row = 0; row < size.length; row++) {
+    const chunk = chunkOf[row] ?? 0
+    const stays = moved.get(chunk)
+    if (stays !== undefined) chunkOf[row] = stays
     else {
-      all.set(version, held)
-      changed = true
+      const from = start[row] ?? 0
+      const text = chunks[chunk]?.subarray(from, from + (size[row] ?? 0)) ?? Buffer.alloc(0)
+      const place = arena.put(text)
+      chunkOf[row] = place.chunk
+      start[row] = place.start
     }
+    if (row % ROWS_AT_ONCE === 0 && breath.due) await breath.take()
   }
-  if (!changed && old !== undefined && all.size === old.versions.length) return old
-  return ordered(name, [...all.values()], arena)
+  return new Holding(columns, [...kept, ...arena.chunks.map(bufferOver)])
 }
 
-function ordered(name: string, versions: readonly HeldVersion[], arena: Arena): HeldServer {
-  const sorted = versions
-    .map((held) => ({ held, key: orderKey(held) }))
-    .sort((a, b) => newestFirst(a.key, b.key))
-    .map(({ held }) => held)
-  const latest = sorted.find(({ status }) => status !== 'deleted') ?? sorted[0]
-  return {
-    name,
-    searchable: name.toLowerCase(),
-    versions: sorted.map((held) => held.withLatest(held === latest, arena)),
-    updatedAt: sorted.reduce((youngest, held) => Math.max(youngest, held.updatedAt), 0),
+const ROWS_AT_ONCE = 256
+
+async function livingBytes({ chunk, size }: Columns, chunks: number, breath: Breath): Promise<Float64Array> {
+  const living = new Float64Array(chunks)
+  for (let row = 0; row < size.length; row++) {
+    const at = chunk[row] ?? 0
+    living[at] = (living[at] ?? 0) + (size[row] ?? 0)
+    if (row % ROWS_AT_ONCE === 0 && breath.due) await breath.take()
   }
+  return living
 }
 
-/** A list of servers that nobody has put in order yet. */
-export async function holdingOf(byName: ReadonlyMap<string, HeldServer>, breath: Breath): Promise<Holding> {
-  const servers = await sortedInSlices([...byName.values()], (a, b) => byText(a.name, b.name), breath)
-  let size = 0
-  for (const { versions } of servers) size += versions.length
-  return { servers, byName, size }
+/** Chunks that are not half as full as a chunk may be. One by itself stays when it is as small as that. */
+function sparseAmong(chunks: readonly Buffer[], living: Float64Array): readonly number[] {
+  const sparse = [...chunks.keys()].filter((chunk) => {
+    const bytes = living[chunk] ?? 0
+    return bytes > 0 && bytes < LARGEST_CHUNK / 2
+  })
+  const [first = 0] = sparse
+  const single = sparse.length === 1 && (living[first] ?? 0) * 2 >= (chunks[first]?.length ?? 0)
+  return single ? [] : sparse
 }

@@ -1,33 +1,32 @@
 import { isUtf8 } from 'node:buffer'
-import { hash } from 'node:crypto'
 import type { z } from 'zod'
 import type { Arena } from './arena.js'
-import { HeldVersion, type Metadata } from './held-version.js'
+import type { Version } from './columns.js'
+import { type Digest, digestOf } from './digest.js'
 import type { JsonScan, Span } from './json-scan.js'
+import type { RefusedDocument } from './refusals.js'
 import { givenMetadata, OFFICIAL, serverDocument } from './server-document.js'
+import { type Metadata, partsOf, textOf } from './version-text.js'
 
-/** A document that does not go in, and why. */
-export interface RefusedDocument {
-  /** Its name and version, as far as they can be told. */
+/** A version that goes in. */
+export interface NamedVersion {
   readonly name: string
-  readonly reason: string
+  readonly held: Version
 }
 
-export type Admitted = { readonly held: HeldVersion } | { readonly refused: RefusedDocument }
+export type Admitted = NamedVersion | { readonly refused: RefusedDocument }
 
 export interface IntakeOptions {
   /** The most bytes that one document may have. */
   readonly maxDocumentBytes: number
-  /** Where the answers are put. */
+  /** Where the texts are put. */
   readonly arena: Arena
-  /** The date of what brings none. */
-  readonly asOf: Date
-  /** One text for a name, however often it is given. */
-  readonly nameOf: (name: string) => string
+  /** The date of what brings none, in milliseconds since the epoch. */
+  readonly asOf: number
   /** The version that is held under this name now. */
-  readonly before: (name: string, version: string) => HeldVersion | undefined
+  readonly before: (name: string, version: string) => Version | undefined
   /** The version that was made out of exactly these bytes the last time. */
-  readonly made: (mark: string) => HeldVersion | undefined
+  readonly made: (mark: Digest) => NamedVersion | undefined
 }
 
 /** The documents in a payload, in any of the forms that a source may give. Throws when it is not JSON at all. */
@@ -80,10 +79,9 @@ export class Intake {
       return refused(number, `larger than ${this.options.maxDocumentBytes} bytes`)
     }
     const bytes = scan.bytes.subarray(span.start, span.end)
-    // Half of it is enough to tell versions apart, and there are many.
-    const mark = hash('sha256', bytes, 'binary').slice(0, 16)
+    const mark = digestOf(bytes)
     const made = this.options.made(mark)
-    if (made !== undefined) return { held: made }
+    if (made !== undefined) return made
     if (!isUtf8(bytes)) return refused(number, 'not UTF-8')
     let value: unknown
     try {
@@ -110,23 +108,33 @@ export class Intake {
     const given = givenMetadata.safeParse(outer ?? {})
     if (!given.success) return refused(`${name}@${version}`, `${OFFICIAL}: ${complaint(given.error)}`)
 
-    const document = wrapped ? scan.member(span.start, 'server') : span
-    const bytes = compact(scan, document ?? span)
-    const metadata = this.dated(given.data, this.options.before(name, version), bytes)
-    const others = wrapped ? otherMetadata(scan, scan.member(span.start, '_meta')) : []
-    const { arena, nameOf } = this.options
-    return { held: HeldVersion.make({ name: nameOf(name), version, mark }, bytes, others, metadata, arena) }
+    const parts = partsOf(scan, span, wrapped)
+    const document = digestOf(parts.document)
+    const before = this.options.before(name, version)
+    const metadata = this.dated(given.data, before, document)
+    const bytes = textOf(parts, metadata)
+    const text = digestOf(bytes)
+    // A source that writes the same differently has changed nothing.
+    if (before?.text === text) return { name, held: before }
+
+    const { status } = metadata
+    const dates = {
+      publishedAt: Date.parse(metadata.publishedAt),
+      updatedAt: Date.parse(metadata.updatedAt),
+    }
+    const place = this.options.arena.put(bytes)
+    return { name, held: { version, status, ...dates, mark, document, text, ...place } }
   }
 
   /** A date that the source gives holds; without one a document is as old as what we know of it. */
   private dated(
     given: z.output<typeof givenMetadata>,
-    before: HeldVersion | undefined,
-    document: Uint8Array,
+    before: Version | undefined,
+    document: Digest,
   ): Metadata {
-    const asOf = this.options.asOf.toISOString()
+    const asOf = new Date(this.options.asOf).toISOString()
     const { status, statusMessage, statusChangedAt } = given
-    const same = before !== undefined && before.status === status && before.hasDocument(document)
+    const same = before !== undefined && before.status === status && before.document === document
     const publishedAt = given.publishedAt ?? dateOf(before?.publishedAt) ?? asOf
     const unseen = before === undefined ? publishedAt : asOf
     const updatedAt = given.updatedAt ?? (same ? dateOf(before.updatedAt) : undefined) ?? unseen
@@ -153,21 +161,4 @@ function complaint({ issues }: z.ZodError): string {
     .slice(0, 3)
     .map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`))
     .join('; ')
-}
-
-function compact(scan: JsonScan, span: Span): Uint8Array {
-  const out = Buffer.allocUnsafe(span.end - span.start)
-  return out.subarray(0, scan.copyCompact(span, out, 0))
-}
-
-/** What others say of the server beside us, each with its key and a comma behind it. */
-function otherMetadata(scan: JsonScan, metadata: Span | undefined): Uint8Array[] {
-  if (metadata === undefined || !scan.isObject(metadata.start)) return []
-  return [...scan.members(metadata.start)]
-    .filter(([key]) => key !== OFFICIAL)
-    .flatMap(([key, value]) => [
-      Buffer.from(`${JSON.stringify(key)}:`),
-      compact(scan, scan.span(value)),
-      Buffer.from(','),
-    ])
 }

@@ -1,40 +1,46 @@
-import type { RegistryView, ServerPage, ServerQuery, ServerVersion, ServerVersions } from 'sallyport'
-import type { Breath } from './breath.js'
+import type { RegistryView, ServerPage, ServerQuery, ServerVersions } from 'sallyport'
+import { STATUSES } from './columns.js'
 import { cursorOf, positionOf } from './cursor.js'
-import type { HeldVersion } from './held-version.js'
-import { type HeldServer, type Holding, holdingOf, NOTHING } from './holding.js'
-import { byText, newestFirst, orderKey } from './version-order.js'
+import { HeldVersion } from './held-version.js'
+import type { HeldServer, Layers } from './layers.js'
+import { newestFirst, orderKey } from './version-order.js'
 
 /** A registry at one moment, in memory. */
 export class Snapshot implements RegistryView {
   constructor(
     readonly name: string,
-    private readonly holding: Holding,
+    private readonly layers: Layers,
   ) {}
 
   get size(): number {
-    return this.holding.size
+    return this.layers.size
   }
 
   versions(serverName: string): ServerVersions {
-    return this.holding.byName.get(serverName)?.versions ?? []
+    const index = this.layers.names.find(serverName)
+    return index === undefined ? [] : versionsOf(this.layers.at(index), serverName)
   }
 
   list(query: ServerQuery): ServerPage | undefined {
     const start = query.cursor === undefined ? { server: 0, version: 0 } : this.after(query.cursor)
     if (start === undefined) return undefined
+    const { names } = this.layers
+    const part = Buffer.from((query.search ?? '').toLowerCase())
     const matches = matcher(query)
     const found: HeldVersion[] = []
-    const { servers } = this.holding
-    for (let index = start.server; index < servers.length; index++) {
-      const server = servers[index]
-      if (server === undefined || !matches.server(server)) continue
-      const from = index === start.server ? start.version : 0
-      for (let at = from; at < server.versions.length; at++) {
-        const held = server.versions[at]
-        if (held === undefined || !matches.version(held)) continue
+    for (
+      let index = names.search(part, start.server);
+      index < names.length;
+      index = names.search(part, index + 1)
+    ) {
+      const { holding, server } = this.layers.at(index)
+      if ((holding.columns.changedAt[server] ?? 0) < matches.since) continue
+      const first = holding.rows.first(server) + (index === start.server ? start.version : 0)
+      const end = holding.rows.end(server)
+      for (let row = first; row < end; row++) {
+        if (!matches.row({ holding, server }, row)) continue
         if (found.length === query.limit) return pageOf(found, true)
-        found.push(held)
+        found.push(new HeldVersion(holding, names.at(index), row))
       }
     }
     return pageOf(found, false)
@@ -44,17 +50,20 @@ export class Snapshot implements RegistryView {
   private after(cursor: string): { server: number; version: number } | undefined {
     const position = positionOf(cursor)
     if (position === undefined) return undefined
-    const { servers } = this.holding
-    const server = firstIndex(
-      servers.length,
-      (index) => byText(servers[index]?.name ?? '', position.name) >= 0,
-    )
-    const there = servers[server]
-    if (there === undefined || there.name !== position.name) return { server, version: 0 }
+    const { names } = this.layers
+    const server = names.place(position.name)
+    if (server === names.length || names.at(server) !== position.name) return { server, version: 0 }
     const key = orderKey(position)
-    const version = there.versions.findIndex((held) => newestFirst(orderKey(held), key) > 0)
-    return { server, version: version === -1 ? there.versions.length : version }
+    const there = versionsOf(this.layers.at(server), position.name)
+    const version = there.findIndex((held) => newestFirst(orderKey(held), key) > 0)
+    return { server, version: version === -1 ? there.length : version }
   }
+}
+
+function versionsOf({ holding, server }: HeldServer, name: string): HeldVersion[] {
+  const first = holding.rows.first(server)
+  const count = holding.rows.end(server) - first
+  return Array.from({ length: count }, (_, index) => new HeldVersion(holding, name, first + index))
 }
 
 function pageOf(found: readonly HeldVersion[], more: boolean): ServerPage {
@@ -62,44 +71,15 @@ function pageOf(found: readonly HeldVersion[], more: boolean): ServerPage {
   return more && last !== undefined ? { versions: found, nextCursor: cursorOf(last) } : { versions: found }
 }
 
-/** The smallest index for which `holds`, where it holds for all that follow. */
-function firstIndex(length: number, holds: (index: number) => boolean): number {
-  let low = 0
-  let high = length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (holds(middle)) high = middle
-    else low = middle + 1
-  }
-  return low
-}
+const DELETED = STATUSES.indexOf('deleted')
 
-interface Matcher {
-  server(server: HeldServer): boolean
-  version(held: HeldVersion): boolean
-}
-
-function matcher({ search = '', updatedSince = -Infinity, version, includeDeleted }: ServerQuery): Matcher {
-  const part = search.toLowerCase()
-  const wanted = (held: ServerVersion): boolean =>
-    version === undefined || (version === 'latest' ? held.isLatest : held.version === version)
-  return {
-    server: ({ searchable, updatedAt }) => updatedAt >= updatedSince && searchable.includes(part),
-    version: (held) =>
-      held.updatedAt >= updatedSince && (includeDeleted || held.status !== 'deleted') && wanted(held),
-  }
-}
-
-/** Lays sources over each other: the first that has a name gives all versions of it. */
-export async function layered(holdings: readonly Holding[], breath: Breath): Promise<Holding> {
-  const [first = NOTHING, ...others] = holdings
-  if (others.length === 0) return first
-  const byName = new Map(first.byName)
-  for (const { servers } of others) {
-    for (const server of servers) {
-      if (!byName.has(server.name)) byName.set(server.name, server)
-      if (breath.due) await breath.take()
-    }
-  }
-  return holdingOf(byName, breath)
+/** What a query asks of a version; nothing is made to find out. */
+function matcher({ updatedSince: since = -Infinity, version, includeDeleted }: ServerQuery) {
+  const wanted = version === undefined || version === 'latest' ? undefined : Buffer.from(version)
+  const row = ({ holding: { columns, rows } }: HeldServer, row: number): boolean =>
+    (columns.updatedAt[row] ?? 0) >= since &&
+    (includeDeleted || columns.status[row] !== DELETED) &&
+    (version !== 'latest' || columns.isLatest[row] === 1) &&
+    (wanted === undefined || rows.isVersion(row, wanted))
+  return { since, row }
 }

@@ -1,7 +1,8 @@
 import { type HealthState, type Log, type Source, UpstreamError } from 'sallyport'
 import { Breath } from './breath.js'
-import { gather, type Holding, NOTHING } from './holding.js'
-import type { RefusedDocument } from './intake.js'
+import type { Found, Gatherer } from './gatherer.js'
+import { type Holding, NOTHING } from './holding.js'
+import { NO_REFUSALS, type Refusals } from './refusals.js'
 import type { StateFile } from './state-file.js'
 import type { SyncMeter } from './sync-meter.js'
 
@@ -15,7 +16,7 @@ export interface SyncOptions {
   readonly meter: SyncMeter
   readonly state: StateFile | undefined
   readonly timeout: number
-  readonly maxDocumentBytes: number
+  readonly gatherer: Gatherer
   /** Puts a new holding where it is served from. */
   readonly publish: () => Promise<void>
 }
@@ -26,7 +27,7 @@ export class SourceSync {
   /** Whether there is anything to serve: synced once, or brought back from the disk. */
   loaded = false
   #bookmark: string | undefined
-  #refused: readonly RefusedDocument[] = []
+  #refused: Refusals = NO_REFUSALS
   #failure: string | undefined
   #running: Promise<SyncResult> | undefined
   #next: Promise<SyncResult> | undefined
@@ -39,13 +40,12 @@ export class SourceSync {
 
   /** Brings back the last good state. A state that cannot be used is told and left alone. */
   async restore(): Promise<void> {
-    const { log, state, maxDocumentBytes } = this.options
-    const breath = new Breath(this.signal)
+    const { log, state } = this.options
     try {
-      const kept = await state?.read(breath)
+      const kept = await state?.read(new Breath(this.signal))
       if (kept === undefined) return
-      const found = { kind: 'whole', payloads: [kept.payload] } as const
-      const { holding } = await gather(found, NOTHING, maxDocumentBytes, breath)
+      const found = { kind: 'whole', payloads: [kept.payload], handedOver: true } as const
+      const { holding = NOTHING } = await this.gather(found, this.signal)
       this.#bookmark = kept.bookmark
       await this.accept(holding)
       log.info({ source: this.source.name, versions: holding.size }, 'last good state of a source is back')
@@ -75,9 +75,8 @@ export class SourceSync {
     const failure = this.#failure
     if (!this.loaded) return { status: 'down', reason: failure ?? 'not read yet' }
     if (failure !== undefined) return { status: 'degraded', reason: `last sync failed: ${failure}` }
-    const [first] = this.#refused
+    const { first, count } = this.#refused
     if (first === undefined) return { status: 'ok' }
-    const count = this.#refused.length
     const documents = count === 1 ? '1 document was' : `${count} documents were`
     return { status: 'degraded', reason: `${documents} refused; ${first.name}: ${first.reason}` }
   }
@@ -125,23 +124,27 @@ export class SourceSync {
   }
 
   private async read(signal: AbortSignal): Promise<SyncResult> {
-    const { maxDocumentBytes } = this.options
     const { size: held } = this.holding
     const found = await this.source.fetch({ signal, bookmark: this.#bookmark, held })
     if (found.kind === 'unchanged')
-      return { outcome: 'unchanged', versions: held, refused: this.#refused.length }
+      return { outcome: 'unchanged', versions: held, refused: this.#refused.count }
 
-    const breath = new Breath(signal)
-    const { holding, changed, refused: fresh } = await gather(found, this.holding, maxDocumentBytes, breath)
-    const bookmark = found.bookmark?.()
+    const { holding, refusals, bookmark } = await this.gather(found, signal)
     signal.throwIfAborted()
-    const refused =
-      found.kind === 'changes' ? [...stillRefused(this.#refused, fresh, holding), ...fresh] : fresh
-    this.tell(refused)
-    if (changed || !this.loaded) await this.accept(holding)
-    if (changed || bookmark !== this.#bookmark) await this.keep(holding, bookmark, new Breath(this.signal))
+    this.tell(refusals)
+    const changed = holding !== undefined
+    if (changed || !this.loaded) await this.accept(holding ?? this.holding)
+    if (changed || bookmark !== this.#bookmark) await this.keep(bookmark)
     this.#bookmark = bookmark
-    return { outcome: changed ? 'changed' : 'unchanged', versions: holding.size, refused: refused.length }
+    return {
+      outcome: changed ? 'changed' : 'unchanged',
+      versions: this.holding.size,
+      refused: refusals.count,
+    }
+  }
+
+  private gather(found: Found, signal: AbortSignal) {
+    return this.options.gatherer.gather(found, this.holding, this.#refused.list, signal)
   }
 
   private async accept(holding: Holding): Promise<void> {
@@ -150,31 +153,29 @@ export class SourceSync {
     await this.options.publish()
   }
 
-  private async keep(holding: Holding, bookmark: string | undefined, breath: Breath): Promise<void> {
+  private async keep(bookmark: string | undefined): Promise<void> {
     const { log, state } = this.options
     try {
       // What was refused is not kept, so after a restart the whole source has to be read to know it again.
-      const resumable = this.#refused.length === 0 ? bookmark : undefined
-      await state?.write(holding, resumable, breath)
+      const resumable = this.#refused.count === 0 ? bookmark : undefined
+      await state?.write(this.holding, resumable, new Breath(this.signal))
     } catch (error) {
       if (this.signal.aborted) return
       log.warn({ path: state?.path, reason: reasonOf(error) }, 'the last good state cannot be kept')
     }
   }
 
-  private tell(refused: readonly RefusedDocument[]): void {
+  private tell(refusals: Refusals): void {
     const { log, meter } = this.options
     const { name: source } = this.source
-    const told = new Set(this.#refused.map(({ name, reason }) => `${name} ${reason}`))
-    const fresh = refused.filter(({ name, reason }) => !told.has(`${name} ${reason}`))
-    for (const { name, reason } of fresh.slice(0, MOST_LINES)) {
+    const { fresh, freshCount, count } = refusals
+    for (const { name, reason } of fresh)
       log.warn({ source, document: name, reason }, 'a document was refused')
+    if (freshCount > fresh.length) {
+      log.warn({ source, more: freshCount - fresh.length }, 'further documents were refused')
     }
-    if (fresh.length > MOST_LINES) {
-      log.warn({ source, more: fresh.length - MOST_LINES }, 'further documents were refused')
-    }
-    this.#refused = refused
-    meter.refused(source, refused.length)
+    this.#refused = refusals
+    meter.refused(source, count)
   }
 
   private failed(error: unknown): SyncResult {
@@ -194,21 +195,6 @@ export class SourceSync {
     }
     this.#failure = undefined
   }
-}
-
-const MOST_LINES = 50
-
-/** Of what was refused earlier: what did not come again, and did not get better. */
-function stillRefused(
-  earlier: readonly RefusedDocument[],
-  fresh: readonly RefusedDocument[],
-  { byName }: Holding,
-): readonly RefusedDocument[] {
-  const again = new Set(fresh.map(({ name }) => name))
-  return earlier.filter(({ name: label }) => {
-    const [name = '', version] = label.split('@', 2)
-    return !again.has(label) && !byName.get(name)?.versions.some((held) => held.version === version)
-  })
 }
 
 function reasonOf(error: unknown): string {

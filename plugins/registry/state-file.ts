@@ -3,6 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promis
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import type { Breath } from './breath.js'
+import { piecesOf } from './held-version.js'
 import type { Holding } from './holding.js'
 
 /** What a source had when it was last good, as it comes back from the disk. */
@@ -104,23 +105,24 @@ export class StateFile {
   }
 }
 
-function* chunksOf({ servers }: Holding): Generator<Buffer> {
-  let parts: Buffer[] = [Buffer.from('[')]
-  let size = 0
-  let first = true
-  for (const { versions } of servers) {
-    for (const { json } of versions) {
-      if (!first) parts.push(COMMA)
-      first = false
-      parts.push(json)
-      size += json.length
-      if (size < CHUNK) continue
-      yield Buffer.concat(parts)
-      parts = []
-      size = 0
+/** The holding as a list in JSON, in the same piece of memory again and again. */
+function* chunksOf(holding: Holding): Generator<Buffer> {
+  const out = Buffer.allocUnsafe(CHUNK)
+  let used = out.write('[')
+  for (let row = 0; row < holding.size; row++) {
+    for (const part of [...(row > 0 ? [COMMA] : []), ...piecesOf(holding, row)]) {
+      for (let at = 0; at < part.length; ) {
+        const copied = part.copy(out, used, at)
+        at += copied
+        used += copied
+        if (used < CHUNK) continue
+        yield out
+        used = 0
+      }
     }
   }
-  yield Buffer.concat([...parts, Buffer.from(']')])
+  used += out.write(']', used)
+  yield out.subarray(0, used)
 }
 
 const COMMA = Buffer.from(',')

@@ -51,7 +51,7 @@ class WatchedList {
         this.#read = mark
         if (mark === bookmark) return { kind: 'unchanged' }
         const payloads = [jsonBytes(path, await contentOf(file, facts.size))]
-        return { kind: 'whole', payloads, asOf: facts.mtime, bookmark: () => mark }
+        return { kind: 'whole', payloads, handedOver: true, asOf: facts.mtime, bookmark: () => mark }
       } finally {
         await file.close()
       }
@@ -83,7 +83,7 @@ class WatchedList {
 
 /** Read into one piece of memory: a catalogue may be large, and joining its parts would take as much again. */
 async function contentOf(file: FileHandle, size: number): Promise<Buffer> {
-  const content = Buffer.allocUnsafe(size)
+  const content = Buffer.allocUnsafeSlow(size)
   let filled = 0
   while (filled < size) {
     const { bytesRead } = await file.read(content, filled, size - filled)

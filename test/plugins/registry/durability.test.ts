@@ -53,7 +53,11 @@ test('kill -9 during syncs leaves a last good state that is whole', async (t) =>
     await once(child, 'close')
 
     const app = await booted(t, registryOf([{ use: down }], ['main'], { stateDirectory }))
-    const page = (await app.inject(`${BASE}?limit=100`)).json()
+    const restored = await eventually(async () => {
+      const answer = await app.inject(`${BASE}?limit=100`)
+      return answer.statusCode === 200 ? answer : undefined
+    })
+    const page = restored.json()
     assert.equal(page.metadata.count, 100)
     const rounds = new Set(
       page.servers.map((each: { server: { description: string } }) => each.server.description),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { utimesSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, renameSync, writeSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -11,7 +11,7 @@ import { BASE, server } from './registry.js'
 const SERVERS = 10_000
 const VERSIONS = 10
 
-const documentOf = (index: number): string => {
+const documentOf = (index: number, edition: number): string => {
   const id = Math.floor(index / VERSIONS)
   const version = `1.${index % VERSIONS}.0`
   const key = { name: 'API_KEY', description: 'the key', isRequired: true, isSecret: true }
@@ -29,80 +29,130 @@ const documentOf = (index: number): string => {
         },
       ],
       remotes: [{ type: 'streamable-http', url: `https://s${id}.example.com/mcp`, headers: [key] }],
-      _meta: { 'io.modelcontextprotocol.registry/publisher-provided': { note: 'x'.repeat(200) } },
+      _meta: { 'io.modelcontextprotocol.registry/publisher-provided': { edition, note: 'x'.repeat(200) } },
     }),
   )
 }
 
-const program = (path: string): string => `
+/** Every document is another one than in the edition before. */
+function write(path: string, edition: number): void {
+  const file = openSync(`${path}.new`, 'w')
+  for (let id = 0; id < SERVERS; id++) {
+    const documents = Array.from({ length: VERSIONS }, (_, at) => documentOf(id * VERSIONS + at, edition))
+    writeSync(file, `${id === 0 ? '[' : ','}\n${documents.join(',\n')}`)
+  }
+  writeSync(file, '\n]')
+  closeSync(file)
+  renameSync(`${path}.new`, path)
+}
+
+const program = (path: string, stateDirectory: string): string => `
   import { serve, createLog } from 'sallyport'
   import { catalogue } from 'sallyport/builtin'
   const { addresses } = await serve([
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },
     { use: 'internal/server', with: { address: '127.0.0.1:0' } },
     { use: 'auth/anonymous' },
-    { use: 'source/file', with: { name: 'main', path: ${JSON.stringify(path)} } },
+    { use: 'source/file', with: { name: 'main', path: ${JSON.stringify(path)}, watch: false } },
     { use: 'registry/catalogue', with: {
-      registries: [{ name: 'default', sources: ['main'] }], stateDirectory: null } },
+      registries: [{ name: 'default', sources: ['main'] }],
+      stateDirectory: ${JSON.stringify(stateDirectory)} } },
     { use: 'registry/api' },
   ], { catalogue, folder: '.', log: createLog({ level: 'silent' }) })
   while ((await fetch(addresses.internal + '/readiness')).status !== 200) await new Promise((go) => setTimeout(go, 20))
   const { user, system } = process.cpuUsage()
-  const facts = { seconds: performance.now() / 1000, cpu: (user + system) / 1e6, rss: process.memoryUsage.rss() / 1e6 }
-  process.stdout.write(JSON.stringify({ ...addresses, ...facts }))
+  process.send({ ...addresses, seconds: performance.now() / 1000, cpu: (user + system) / 1e6 })
+  // The most it ever had, in bytes.
+  process.on('message', () => process.send(process.resourceUsage().maxRSS * 1024))
 `
 
 async function started(t: TestContext, path: string) {
   const child = spawn(
     process.execPath,
-    ['-C', 'source', '--import', 'tsx', '--input-type=module', '--eval', program(path)],
-    { cwd: join(import.meta.dirname, '../../..'), stdio: ['ignore', 'pipe', 'inherit'] },
+    [
+      ...['-C', 'source', '--import', 'tsx', '--input-type=module'],
+      ...['--eval', program(path, join(path, '../state'))],
+    ],
+    { cwd: join(import.meta.dirname, '../../..'), stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
   )
   t.after(() => child.kill('SIGKILL'))
-  const [facts] = await once(child.stdout, 'data')
-  return JSON.parse(String(facts)) as Record<'main' | 'internal', string> &
-    Record<'seconds' | 'cpu' | 'rss', number>
+  const [facts] = await once(child, 'message')
+  const mostMemory = async (): Promise<number> => {
+    child.send('memory')
+    const [bytes] = await once(child, 'message')
+    return bytes / 1e6
+  }
+  return { ...(facts as Record<'main' | 'internal', string> & Record<'seconds' | 'cpu', number>), mostMemory }
 }
 
-test('100,000 versions: ready within 10 s, under 600 MB, and callers hardly notice a sync', async (t) => {
+const ROUNDS = 3
+const LIMIT_MS = 5
+// On a machine that has nothing else to do the same load without a sync takes half of this.
+const QUIET_MS = 2.5
+
+test('100,000 versions: ready within 10 s, under 600 MB, and callers do not notice a sync', async (t) => {
   const path = join(folder(t), 'servers.json')
-  const documents = Array.from({ length: SERVERS * VERSIONS }, (_, index) => documentOf(index))
-  writeFileSync(path, `[\n${documents.join(',\n')}\n]`)
-  const { main, internal, seconds, cpu, rss } = await started(t, path)
-  t.diagnostic(`ready after ${seconds.toFixed(1)} s, ${cpu.toFixed(1)} s of work, with ${Math.round(rss)} MB`)
-  // Work, and not the time on the wall: others run beside it here, and on a machine of its own the two are close.
+  write(path, 0)
+  const { main, internal, seconds, cpu, mostMemory } = await started(t, path)
+  t.diagnostic(`ready after ${seconds.toFixed(1)} s, with ${cpu.toFixed(1)} s of work`)
+  // Work, and not the time on the wall: others may run beside it, and on a machine of its own the two are close.
   assert.ok(cpu < 10, `${cpu} s`)
-  assert.ok(rss < 600, `${rss} MB`)
 
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.after(() => agent.destroy())
-  const urls = [
-    () => `${BASE}?version=latest`,
-    (round: number) => `${BASE}?search=server-${round % 997}`,
-    (round: number) => `${BASE}/io.github.org${round % 500}%2Fserver-${round % 500}/versions/latest`,
-  ]
-  utimesSync(path, new Date(), new Date())
+  const rounds: boolean[] = []
+  for (let round = 1; round <= ROUNDS && !rounds.includes(true); round++) {
+    write(path, round)
+    const pause = new Promise((resolve) => setTimeout(resolve, 2_000))
+    const quiet = await loaded(agent, main, pause)
+    const sync = answered(`${internal}/sync/main`, 'POST')
+    const during = await loaded(agent, main, sync)
+    assert.equal(await sync, 200)
+    t.diagnostic(`without a sync: ${told(quiet)}`)
+    t.diagnostic(`while everything changes: ${told(during)}`)
+    const most = Math.max(...Object.values(during).map((times) => part(times, 0.99)))
+    const usual = Math.max(...Object.values(quiet).map((times) => part(times, 0.99)))
+    rounds.push(most < (usual < QUIET_MS ? LIMIT_MS : 2 * usual))
+  }
+  const megabytes = await mostMemory()
+  t.diagnostic(`${Math.round(megabytes)} MB at most, after ${rounds.length} rounds`)
+  assert.ok(megabytes < 600, `${megabytes} MB`)
+  assert.ok(rounds.includes(true), `a caller waits longer than ${LIMIT_MS} ms`)
+})
+
+const KINDS = {
+  list: (round: number) => `${BASE}?limit=${1 + (round % 100)}`,
+  search: (round: number) => `${BASE}?version=latest&search=server-${round % 997}`,
+  get: (round: number) => `${BASE}/io.github.org${round % 500}%2Fserver-${round % 500}/versions/latest`,
+}
+
+/** How long one caller waits, answer by answer, until something else is over. */
+async function loaded(agent: Agent, main: string, until: Promise<unknown>) {
+  const times = { list: [] as number[], search: [] as number[], get: [] as number[] }
   let running = true
-  const sync = answered(`${internal}/sync/main`, 'POST').finally(() => {
+  void until.finally(() => {
     running = false
   })
-  const times: number[] = []
   for (let round = 0; running; round++) {
-    const since = performance.now()
-    const url = urls[round % urls.length] ?? urls[0]
-    assert.equal(await answered(main + (url?.(round) ?? ''), 'GET', agent), 200)
-    times.push(performance.now() - since)
+    for (const kind of ['list', 'search', 'get'] as const) {
+      const since = performance.now()
+      assert.equal(await answered(main + KINDS[kind](round), 'GET', agent), 200)
+      times[kind].push(performance.now() - since)
+    }
   }
-  assert.equal(await sync, 200)
-  const [half, p99] = [0.5, 0.99].map(
-    (part) => times.toSorted((a, b) => a - b)[Math.floor(times.length * part)] ?? 0,
-  )
-  t.diagnostic(
-    `${times.length} requests during a sync: p50 ${half?.toFixed(2)} ms, p99 ${p99?.toFixed(2)} ms`,
-  )
-  // 5 ms on a machine of its own; here others run beside it, and what must not happen is a sync that blocks.
-  assert.ok((p99 ?? 0) < 25, `${p99} ms`)
-})
+  return times
+}
+
+const part = (times: readonly number[], share: number): number =>
+  times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? 0
+
+const told = (load: Awaited<ReturnType<typeof loaded>>): string =>
+  Object.entries(load)
+    .map(([kind, times]) => {
+      const [half, p99, most] = [0.5, 0.99, 0.999].map((share) => part(times, share).toFixed(2))
+      return `${kind} ${times.length} times, p50 ${half} ms, p99 ${p99} ms, p99.9 ${most} ms`
+    })
+    .join('; ')
 
 const answered = (url: string, method: string, agent?: Agent): Promise<number> =>
   new Promise((resolve, reject) => {

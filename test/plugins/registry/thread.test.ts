@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type TestContext, test } from 'node:test'
+import type { Worker } from 'node:worker_threads'
+import fc from 'fast-check'
+import type { Fetched } from 'sallyport'
+import { eventually } from '../../kit/captured-log.js'
+import { folder } from '../../kit/folder.js'
+import { booted, serving } from '../../kit/index.js'
+import { acting, BASE, inside, type ListBody, payload, registryOf, server, wrapped } from './registry.js'
+
+const sync = { method: 'POST', url: '/internal/sync/main' } as const
+
+/** As many as are not read between requests. */
+const many = (version: string, count = 1_200): object[] =>
+  Array.from({ length: count }, (_, index) => {
+    const document = server(`a.example/s${String(index).padStart(4, '0')}`, version, { x: 'x'.repeat(1_000) })
+    return index % 3 === 0 ? wrapped(document, { status: 'deprecated' }, { 'a.example/w': [1, 2] }) : document
+  })
+
+/** The threads that are started from now on. */
+function threads(t: TestContext): Worker[] {
+  const started: Worker[] = []
+  const note = (worker: Worker): void => void started.push(worker)
+  process.on('worker', note)
+  t.after(() => process.off('worker', note))
+  return started
+}
+
+async function everything(app: { inject(url: string): Promise<{ json(): ListBody }> }) {
+  const found: ListBody['servers'][number][] = []
+  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+    const page: ListBody = (await app.inject(`${BASE}?limit=100&cursor=${cursor}`)).json()
+    found.push(...page.servers)
+    cursor = page.metadata.nextCursor
+  }
+  return found
+}
+
+const shown = (documents: readonly object[]): unknown[] =>
+  documents.map((document) => ('server' in document ? document.server : document))
+
+function from(answers: readonly (() => Fetched)[]) {
+  const left = [...answers]
+  return acting('main', async () => (left.length > 1 ? left.shift() : left[0])?.() ?? { kind: 'unchanged' })
+}
+
+test('many documents are read in a thread of their own, that is gone afterwards', async (t) => {
+  const started = threads(t)
+  const first = many('1.0.0')
+  const broken = { ...server('a.example/broken', '1.0.0'), description: 1 }
+  const newer = server('a.example/s0001', '2.0.0')
+  const source = from([
+    () => ({ kind: 'whole', payloads: first.map(payload) }),
+    () => ({ kind: 'changes', payloads: [payload([newer, broken])] }),
+    () => ({ kind: 'whole', payloads: [payload([...first.toReversed(), newer, broken])], handedOver: true }),
+  ])
+  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: inside }])
+  await eventually(async () => ((await app.inject(BASE)).statusCode === 200 ? true : undefined))
+  assert.deepEqual(
+    (await everything(app)).map((entry) => entry.server),
+    shown(first),
+  )
+
+  const changed = (await app.inject(sync)).json()
+  assert.deepEqual(changed, { source: 'main', outcome: 'changed', versions: 1_201, refused: 1 })
+  const latest = (await app.inject(`${BASE}/a.example%2Fs0001/versions/latest`)).json()
+  assert.deepEqual(latest.server, newer)
+  const again = (await app.inject(sync)).json()
+  assert.deepEqual(again, { source: 'main', outcome: 'unchanged', versions: 1_201, refused: 1 })
+
+  assert.equal(started.length, 3)
+  await eventually(() => started.every(({ threadId }) => threadId === -1) || undefined)
+})
+
+test('a few documents need no thread', async (t) => {
+  const started = threads(t)
+  const source = from([() => ({ kind: 'whole', payloads: [payload(many('1.0.0', 500))] })])
+  const app = await booted(t, registryOf([{ use: source }], ['main']))
+  assert.equal((await everything(app)).length, 500)
+  assert.equal(started.length, 0)
+})
+
+test('a thread that dies fails its sync, and what was held is served on', async (t) => {
+  const first = [server('a.example/one', '1.0.0')]
+  const source = from([
+    () => ({ kind: 'whole', payloads: [payload(first)] }),
+    () => ({ kind: 'whole', payloads: [payload(many('1.0.0'))] }),
+  ])
+  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: inside }])
+  process.once('worker', (worker) => void worker.terminate())
+  const answer = await app.inject(sync)
+  assert.equal(answer.statusCode, 502)
+  assert.match(answer.json().error_description, /thread .* ended early/)
+  assert.deepEqual(
+    (await everything(app)).map((entry) => entry.server),
+    first,
+  )
+  assert.equal((await app.inject('/internal/readiness')).json().checks['source main'].status, 'degraded')
+
+  assert.equal((await app.inject(sync)).json().versions, 1_200)
+})
+
+test('what a thread finds wrong with a source is told as it is without one', async (t) => {
+  const text = JSON.stringify(many('1.0.0'))
+  const source = from([() => ({ kind: 'whole', payloads: [Buffer.from(`${text.slice(0, -1)},]`)] })])
+  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: inside }])
+  const answer = await app.inject(sync)
+  assert.equal(answer.json().error_description, `not JSON at byte ${text.length}`)
+})
+
+test('a gateway that stops while a thread works does not wait for it', async (t) => {
+  const source = from([
+    () => ({ kind: 'whole', payloads: [payload([server('a.example/one', '1.0.0')])] }),
+    () => ({ kind: 'whole', payloads: [payload(many('1.0.0', 20_000))] }),
+  ])
+  const running = await serving(t, registryOf([{ use: source }], ['main'], { stateDirectory: folder(t) }))
+  const begun = once(process, 'worker') as Promise<[Worker]>
+  const asked = fetch(`${running.addresses.internal}/sync/main`, { method: 'POST' }).catch(() => {})
+  const [worker] = await begun
+  const gone = once(worker, 'exit')
+  await once(worker, 'online')
+  await running.stop(0)
+  const [code] = await gone
+  assert.equal(code, 1, 'it was ended and did not finish')
+  await asked
+})
+
+test('two gateways in one process read side by side', async (t) => {
+  const apps = await Promise.all(
+    ['1.0.0', '2.0.0'].map((version) =>
+      booted(t, registryOf([{ use: from([() => whole(many(version))]) }], ['main'])),
+    ),
+  )
+  for (const [index, app] of apps.entries()) {
+    await eventually(async () => ((await app.inject(BASE)).statusCode === 200 ? true : undefined))
+    const versions = new Set((await everything(app)).map((entry) => entry.server.version))
+    assert.deepEqual([...versions], [`${index + 1}.0.0`])
+  }
+})
+
+const whole = (documents: unknown): Fetched => ({ kind: 'whole', payloads: [payload(documents)] })
+
+test('whatever changes in whatever order, what is served is what was given last', async (t) => {
+  const change = fc.record({
+    name: fc.integer({ min: 0, max: 40 }),
+    version: fc.integer({ min: 0, max: 3 }),
+    size: fc.integer({ min: 0, max: 30_000 }),
+  })
+  const made = fc.sample(fc.array(change, { maxLength: 25 }), { numRuns: 16, seed: 7 })
+  const given = made.map((changes, round) =>
+    changes.map(({ name, version, size }) =>
+      server(`a.example/S${name}`, `1.${version}.0`, { round, x: 'x'.repeat(size) }),
+    ),
+  )
+  const left = [...given]
+  const source = acting('main', async () => ({ kind: 'changes', payloads: [payload(left.shift() ?? [])] }))
+  const low = acting('low', async () =>
+    whole([server('a.example/S7x', '1.0.0'), server('a.example/S7', '9.0.0')]),
+  )
+  const entries = registryOf([{ use: source }, { use: low }], ['main', 'low'])
+  const app = await booted(t, [...entries, { use: inside }])
+
+  const held = new Map<string, object>()
+  for (const [round, documents] of given.entries()) {
+    if (round > 0) await app.inject(sync)
+    for (const document of documents) held.set(`${document.name} ${document.version}`, document)
+    const expected = new Map(held).set('a.example/S7x 1.0.0', server('a.example/S7x', '1.0.0'))
+    if (![...held.keys()].some((key) => key.startsWith('a.example/S7 '))) {
+      expected.set('a.example/S7 9.0.0', server('a.example/S7', '9.0.0'))
+    }
+    const found = (await everything(app)).map((entry) => entry.server)
+    const order = (a: { name: string; version: string }, b: { name: string; version: string }): number =>
+      a.name < b.name ? -1 : a.name > b.name ? 1 : b.version.localeCompare(a.version)
+    assert.deepEqual(found, ([...expected.values()] as typeof found).toSorted(order), `round ${round}`)
+    const part = (await app.inject(`${BASE}?search=${encodeURIComponent('/s7')}&limit=100`)).json()
+    assert.deepEqual(
+      part.servers.map((entry: ListBody['servers'][number]) => entry.server),
+      found.filter(({ name }) => name.toLowerCase().includes('/s7')),
+    )
+  }
+})
