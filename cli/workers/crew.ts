@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Addresses, GatewayError, type HealthState, type Log } from 'sallyport'
 import type { Death, Hand } from './hand.js'
+import { Handover } from './handover.js'
 import { errorOf, type Orders, type OwnAnswer, type Question, type ToPrimary } from './messages.js'
 import { OwnMeter } from './own-meter.js'
 import { Place } from './place.js'
@@ -36,7 +37,8 @@ export class Crew {
     private orders: Orders,
     private readonly log: Log,
   ) {
-    this.places = Array.from({ length: count }, (_, index) => new Place(index + 1))
+    const handover = new Handover()
+    this.places = Array.from({ length: count }, (_, index) => new Place(index + 1, handover))
     this.lost = new Promise((_, fail) => {
       this.fail = fail
     })
@@ -69,7 +71,8 @@ export class Crew {
   /** Gives all workers another list, one after the other. What the first of them cannot take changes nothing. */
   async swap(orders: Orders): Promise<void> {
     const [first] = this.up
-    if (first !== undefined) this.addresses = await first.swap(orders, false)
+    // With none that is ready, the first that will be says where they are.
+    this.addresses = await first?.swap(orders, false)
     this.orders = orders
     // One that has come up meanwhile was given the list before.
     for (let hand = this.outdated(); hand !== undefined; hand = this.outdated()) await this.renew(hand)
@@ -83,7 +86,10 @@ export class Crew {
       hand.leave()
       await Promise.race([hand.gone, pause(IN_TURN / hands.length)])
     }
-    const late = setTimeout(() => this.kill(), LONGEST_END)
+    const late = setTimeout(() => {
+      this.log.error('what has not ended by now is killed')
+      this.kill()
+    }, LONGEST_END)
     await Promise.all(hands.map(({ gone }) => gone))
     clearTimeout(late)
   }

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import { Hand } from './hand.js'
-import { passOn } from './handover.js'
+import type { Handover } from './handover.js'
 import { markOf } from './mark.js'
 import type { ToPrimary } from './messages.js'
 
@@ -17,11 +17,14 @@ export class Place {
   private deaths = 0
   private readySince = 0
 
-  constructor(readonly number: number) {}
+  constructor(
+    readonly number: number,
+    private readonly handover: Handover,
+  ) {}
 
   fill(hear: (hand: Hand, message: ToPrimary) => void): Hand {
     const worker = cluster.fork(markOf(this.number))
-    passOn(worker)
+    this.handover.watch(worker)
     const hand: Hand = new Hand(this.number, worker, (message) => hear(hand, message))
     this.hand = hand
     return hand

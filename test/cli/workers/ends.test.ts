@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
+import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { eventually } from '../../kit/captured-log.js'
@@ -18,7 +19,11 @@ test('a connection that a worker died over before it took it goes to another', a
 
   process.kill(stopped, 'SIGKILL')
   assert.deepEqual(new Set((await all).map(({ body }) => Number(body))), new Set([other]))
+})
 
+test('when all workers die, whoever waits is told, and a free port that was told is not changed in silence', async (t) => {
+  const gateway = await ofTwo(t)
+  const pids = [...gateway.pids().values()]
   // A list that not even the first worker can boot changes nothing in any.
   writeFileSync(
     join(gateway.home, 'fails.mjs'),
@@ -28,6 +33,20 @@ test('a connection that a worker died over before it took it goes to another', a
   gateway.process.kill('SIGHUP')
   assert.match(await gateway.until(/\{.*is not in force.*\}/), /not today/)
   assert.equal((await once(`${gateway.url}/`, 'still')).status, 200)
+
+  for (const pid of pids) process.kill(pid, 'SIGSTOP')
+  const agent = new Agent()
+  const waiting = Array.from({ length: 4 }, (_, id) => once(`${gateway.url}/`, `${id}`, agent))
+  await eventually(
+    () =>
+      Object.values(agent.sockets)
+        .flat()
+        .every((socket) => socket?.connecting === false) || undefined,
+  )
+  for (const pid of pids) process.kill(pid, 'SIGKILL')
+  for (const { code } of await Promise.all(waiting)) assert.equal(code, 'ECONNRESET')
+  assert.equal(await gateway.ended(), 1)
+  assert.match(gateway.output.stderr, /^sallyport: all workers died, and the free port/m)
 })
 
 test('a primary that is killed leaves nobody behind, and nobody without an answer', async (t) => {
