@@ -11,11 +11,20 @@ export function tellPerson(line: string): void {
 /** Reads what a person pastes on a terminal, until the function that it returns is called. */
 export function pastedLines(take: (line: string) => boolean): () => void {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return () => {}
-  tellPerson('Without a browser on this machine, paste the address that yours ends up at and press Enter.')
-  const lines = createInterface({ input: process.stdin })
+  // As a terminal: read by lines, the system cuts one at 4096 bytes, or 1024, and an address may be longer.
+  const lines = createInterface({
+    input: process.stdin,
+    output: process.stderr,
+    terminal: true,
+    historySize: 0,
+    prompt: '',
+  })
   lines.on('line', (line) => {
     if (line.trim() !== '' && !take(line)) tellPerson('That is not the address of this sign-in.')
   })
+  // The terminal no longer makes a signal of it.
+  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  tellPerson('Without a browser on this machine, paste the address that yours ends up at and press Enter.')
   return () => {
     lines.close()
     process.stdin.unref()

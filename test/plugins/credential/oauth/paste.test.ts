@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { eventually } from '../../../kit/captured-log.js'
+import { folder } from '../../../kit/folder.js'
+import { type AuthorizationServer, authorizing } from './authorization-server.js'
+
+const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
+const terminals = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
+const skip = terminals ? false : 'no `script` of util-linux here, which makes a terminal'
+
+/** A proxy on a real terminal, as somebody over ssh starts it. */
+function onTerminal(t: TestContext, { target }: AuthorizationServer) {
+  const node = ['-C', 'source', '--import', import.meta.resolve('tsx'), join(root, 'cli/bin.ts')]
+  const login = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-callback-port=0']
+  const command = [process.execPath, ...node, 'proxy', 'mine', `--target-uri=${target}`, ...login]
+  const child = spawn('script', ['-q', '-e', '-f', '-c', command.join(' '), '/dev/null'], {
+    cwd: root,
+    env: { PATH: process.env['PATH'], TERM: 'dumb', XDG_STATE_HOME: folder(t), SHELL: '/bin/sh' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  let shown = ''
+  child.stdout.on('data', (chunk) => {
+    shown += String(chunk)
+  })
+  return {
+    type: (keys: string) => child.stdin.write(keys),
+    until: (pattern: RegExp) =>
+      eventually(() => pattern.exec(shown)?.[0]).catch(() => assert.fail(`${pattern} is not in ${shown}`)),
+    ended: async () => (await ended)[0],
+  }
+}
+
+const timeout = 60_000
+const PAGE = /(?<=^Open this URL to sign in: )\S+/m
+const WRONG = /That is not the address of this sign-in\./g
+
+test('on a terminal the address that a browser elsewhere ended up at can be pasted', {
+  skip,
+  timeout,
+}, async (t) => {
+  const server = await authorizing(t)
+  const terminal = onTerminal(t, server)
+  const url = await terminal.until(/(?<=listening on )http:\/\/\S+/)
+  const page = await terminal.until(PAGE)
+  await terminal.until(/paste the address that yours ends up at/)
+
+  // That browser is on another machine, where nobody listens.
+  const { headers } = await fetch(page, { redirect: 'manual' })
+  // Longer than a line that a terminal reads by itself.
+  const location = headers.get('location')?.replace('?', `?session_state=${'x'.repeat(6000)}&`) ?? ''
+  for (const wrong of [
+    'hello',
+    location.replace(/&state=[^&]+/, '&state=other'),
+    'https://elsewhere.example/?code=x',
+  ]) {
+    terminal.type(`${wrong}\r`)
+  }
+  await terminal.until(new RegExp(`(?:${WRONG.source}[\\s\\S]*){3}`))
+  assert.equal(server.times('/token'), 0)
+
+  terminal.type(`  ${location}\r`)
+  const { status } = await fetch(url, { method: 'POST', body: '{}' })
+  assert.deepEqual([status, server.times('/token')], [200, 1])
+})
+
+test('Ctrl-C ends it while it waits for what is pasted', { skip, timeout }, async (t) => {
+  const terminal = onTerminal(t, await authorizing(t))
+  await terminal.until(/listening on/)
+  await terminal.until(/paste the address that yours ends up at/)
+  terminal.type('\u0003')
+  assert.equal(await terminal.ended(), 0)
+})
