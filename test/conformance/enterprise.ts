@@ -1,14 +1,14 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { createLog, type Entry, serve } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { z } from 'zod'
+import { installed } from './installed.js'
 
 // The official suite's enterprise-managed authorization, through a gateway that has its context as options.
 // `npm run conformance:enterprise` starts the suite, which starts this file again as the client under test.
-const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12'
+const SUITE = '@modelcontextprotocol/conformance'
+const VERSION = '0.2.0-alpha.12'
 const SCENARIO = 'auth/enterprise-managed-authorization'
 
 const Context = z.object({
@@ -27,9 +27,14 @@ else await callThrough(process.argv.at(-1) ?? '', JSON.parse(given))
 
 async function suite(): Promise<number> {
   const command = `${process.execPath} -C source --import tsx ${import.meta.filename}`
-  const argv = ['-y', SUITE, 'client', '--command', command, '--scenario', SCENARIO]
-  const [code] = await once(spawn('npx', argv, { stdio: 'inherit' }), 'close')
-  return Number(code ?? 1)
+  const tools = await installed([`${SUITE}@${VERSION}`])
+  try {
+    const { code, stdout } = await tools.run(SUITE, ['client', '--command', command, '--scenario', SCENARIO])
+    process.stdout.write(stdout)
+    return code ?? 1
+  } finally {
+    tools.remove()
+  }
 }
 
 /** Calls the server under test as a client of the gateway, which knows no more than its options. */

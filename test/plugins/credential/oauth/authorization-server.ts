@@ -30,6 +30,7 @@ export class AuthorizationServer {
   registration: Fields = {}
   /** What the browser brings back, in place of what would be right. */
   callback: Readonly<Record<string, string | undefined>> = {}
+  documentPath = '/.well-known/oauth-authorization-server'
   /** The challenge of the target. */
   challenge: string | undefined
   /** What the target wants of a token's scopes; else it says 403. */
@@ -97,7 +98,7 @@ export class AuthorizationServer {
     else if (path === '/mcp') this.serve(seen, response)
     else if (path === '/.well-known/oauth-protected-resource/mcp') {
       tell(response, 200, { resource: this.target, authorization_servers: [issuer], ...this.resource })
-    } else if (path === '/.well-known/oauth-authorization-server') tell(response, 200, this.document())
+    } else if (path === this.documentPath) tell(response, 200, this.document())
     else if (path === '/register') this.register(seen, response)
     else if (path === '/authorize') this.authorize(seen, response)
     else if (path === '/token') this.token(seen, response)

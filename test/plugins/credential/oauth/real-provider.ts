@@ -69,6 +69,7 @@ export async function realLogin(t: TestContext, tokens: { life: number }) {
     return { consent: { grantId: await grant.save() } }
   }
 
+  const [seen, refused] = [new Set<string>(), new Set<string>()]
   const origin = await listening(t, (request, response) => void serve(request, response))
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const tell = (status: number, body: object) =>
@@ -78,6 +79,8 @@ export async function realLogin(t: TestContext, tokens: { life: number }) {
       return
     }
     const token = request.headers.authorization?.replace('Bearer ', '') ?? ''
+    if (refused.has(token)) return void tell(401, {})
+    seen.add(token)
     const found = await provider.AccessToken.find(token)
     if (found !== undefined && !found.isExpired) tell(200, {})
     else tell(401, {})
@@ -85,7 +88,11 @@ export async function realLogin(t: TestContext, tokens: { life: number }) {
   const onGrant = (listener: () => void): void => {
     granted = listener
   }
-  return { target: `${origin}/mcp`, counts, onGrant }
+  /** The target takes none of the tokens any more that came to it. */
+  const refuseTokens = (): void => {
+    for (const token of seen) refused.add(token)
+  }
+  return { target: `${origin}/mcp`, counts, onGrant, refuseTokens }
 }
 
 const configuration = (tokens: { readonly life: number }): object => ({

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { asking, call } from '../../forward/proxied.js'
+import { authorizing, tell } from './authorization-server.js'
+import { person, signingIn } from './signing-in.js'
+
+const ISSUERS: Readonly<Record<string, readonly string[]>> = {
+  '': ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'],
+  '/t': [
+    '/.well-known/oauth-authorization-server/t',
+    '/.well-known/openid-configuration/t',
+    '/t/.well-known/openid-configuration',
+  ],
+}
+for (const [path, places] of Object.entries(ISSUERS)) {
+  test(`the metadata of an issuer ${path === '' ? 'without a path' : 'with a path'} is looked for in the order of MCP, as far as it is found (CL-03)`, async (t) => {
+    for (const [found, place] of places.entries()) {
+      const server = await authorizing(t)
+      server.documentPath = place
+      server.metadata = { issuer: server.origin + path }
+      person(t)
+      const { main } = await signingIn(t, server.target)
+      assert.equal((await asking(main, call(1))).status, 200)
+      const asked = server.seen.map((seen) => seen.path).filter((each) => places.includes(each))
+      assert.deepEqual(asked, places.slice(0, found + 1))
+      t.mock.restoreAll()
+    }
+  })
+}
+
+test('no request for metadata, a client or tokens carries a token of the target (CL-23)', async (t) => {
+  const server = await authorizing(t)
+  person(t)
+  const { main } = await signingIn(t, server.target)
+  assert.equal((await asking(main, call(1))).status, 200)
+  server.revokeTokens()
+  server.revokeGrant()
+  const headers = { authorization: 'Bearer of-the-caller' }
+  assert.equal((await asking(main, { ...call(2), headers })).status, 200)
+
+  const others = server.seen.filter(({ path }) => path !== '/mcp')
+  assert.ok(server.times('/token') >= 3 && others.length >= 8)
+  assert.deepEqual(
+    others.flatMap(({ headers: sent }) => sent.authorization ?? []),
+    [],
+  )
+})
+
+test('an issuer that gives no tokens for the resource is said, with the resource (CL-33)', async (t) => {
+  const server = await authorizing(t)
+  server.tokenFaults.push((response) => tell(response, 400, { error: 'invalid_target' }))
+  person(t)
+  const { main } = await signingIn(t, server.target)
+  const { status, body } = await asking(main, call(1))
+  assert.equal(status, 503)
+  assert.ok(body.includes('invalid_target') && body.includes(server.target), body)
+})
