@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { folder } from '../../kit/folder.js'
+import { program } from '../../kit/program.js'
+import { signingIn } from '../credential/oauth/signing-in.js'
+import { asking, call } from '../forward/proxied.js'
+import { storing } from './storing.js'
+
+// The files of `format-1` are as version 0.1.0 wrote them, and stay as they are: whoever upgrades has such files.
+const TARGET = 'http://127.0.0.1:9/mcp'
+const KINDS = { plain: {}, passphrase: { SALLYPORT_STATE_PASSPHRASE: 'open sesame' } }
+
+for (const [kind, environment] of Object.entries(KINDS)) {
+  test(`what an earlier version kept, ${kind}, is read by this one: values, login and client`, async (t) => {
+    const state = folder(t)
+    const directory = join(state, 'sallyport')
+    cpSync(join(import.meta.dirname, 'format-1', kind), directory, { recursive: true })
+    const before = { ...process.env }
+    Object.assign(process.env, environment)
+    t.after(() => {
+      process.env = before
+    })
+
+    const { store } = await storing(t, [{ use: 'state/files', with: { directory } }])
+    assert.equal(await store.get(`oauth/binding/mine/${TARGET}`), 'http://127.0.0.1:9')
+    assert.deepEqual(
+      (await store.keys('oauth/')).map((key) => key.split('/')[1]),
+      ['binding', 'client', 'session'],
+    )
+
+    // Nobody listens there: with its token the request gets as far as that, and without one a login would begin.
+    const { main, lines } = await signingIn(t, TARGET, { login: 'start' }, { directory })
+    assert.equal((await asking(main, call(1))).status, 502)
+    const told = lines.map(({ msg }) => String(msg))
+    assert.ok(!told.some((msg) => /signing in|another form|cannot be used/.test(msg)), told.join('\n'))
+
+    const { output, ended } = program(t, ['auth', 'list'], {
+      environment: { XDG_STATE_HOME: state, ...environment },
+    })
+    assert.equal(await ended(), 0)
+    assert.equal(
+      output.stdout,
+      `${TARGET}: client registered at http://127.0.0.1:9, scopes read, renewed by itself\n`,
+    )
+  })
+}
