@@ -1,4 +1,8 @@
 // The public door: everything a plugin, a preset or a program that embeds the gateway may use.
+
+// What `request` has beside Fastify's own: nothing else of what is exported leads the compiler there.
+import './http/fastify-types.js'
+
 export { listenAddress } from './address-option.js'
 export { boot, pathText, planList } from './boot.js'
 export type { BootContext } from './boot-context.js'
