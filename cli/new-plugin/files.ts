@@ -16,7 +16,7 @@ export function pluginFiles(name: string, kind: PluginKind): Readonly<Record<str
     'package.json': json(manifestOf(name, kind, own)),
     'tsconfig.json': json(compiler),
     'index.ts': sources[kind].replaceAll('NAME', name),
-    'index.test.ts': tests[kind],
+    'index.test.ts': tests[kind].replaceAll('NAME', name),
     'README.md': readme(name),
     '.gitignore': 'node_modules/\ndist/\n',
   }

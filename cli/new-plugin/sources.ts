@@ -95,6 +95,72 @@ export default definePlugin({
 })
 `,
 
+  credential: `import { Credential, definePlugin, secretFrom, secretText, UpstreamError } from 'sallyport'
+import { z } from 'zod'
+
+export default definePlugin({
+  name: 'NAME',
+  api: 1,
+  version: '0.1.0',
+  summary: 'Sends an API key to the target, in a header of its own.',
+  provides: [Credential],
+  options: z.strictObject({
+    key: secretText().optional().describe('the key; a file is safer'),
+    keyFile: z.string().min(1).optional().describe('file that holds the key; read again when it changes'),
+    header: z.string().toLowerCase().default('x-api-key').describe('the header that carries it'),
+  }),
+
+  setup(gateway, { key: value, keyFile, header }) {
+    const { log, scrubber } = gateway
+    const file = keyFile === undefined ? undefined : gateway.path(keyFile)
+    const key = secretFrom({ value, file }, { log, scrubber })
+    gateway.onStop(() => key?.close())
+    gateway.provide(Credential, {
+      name: 'NAME',
+      present() {
+        // Without one the target is not asked: a request never goes out bare.
+        if (key === undefined) throw new UpstreamError('KEY_MISSING', 'there is no key for the target', { statusCode: 503 })
+        return { header, value: key.reveal() }
+      },
+    })
+  },
+})
+`,
+
+  secrets: `import { readFile } from 'node:fs/promises'
+import { definePlugin, GatewayError, SecretStore } from 'sallyport'
+import { z } from 'zod'
+
+const Values = z.record(z.string(), z.string())
+
+export default definePlugin({
+  name: 'NAME',
+  api: 1,
+  version: '0.1.0',
+  summary: 'Reads secrets from one JSON file, by their names in it.',
+  provides: [SecretStore],
+  options: z.strictObject({ file: z.string().min(1).describe('a JSON object: name to secret') }),
+
+  setup(gateway, options) {
+    const file = gateway.path(options.file)
+    gateway.provide(SecretStore, {
+      name: 'NAME',
+      async get(name) {
+        try {
+          const values = Values.parse(JSON.parse(await readFile(file, 'utf8')))
+          // Own names only: \`constructor\` is no secret.
+          return Object.hasOwn(values, name) ? values[name] : undefined
+        } catch (cause) {
+          // Without what is in it: the error of a parser repeats pieces of the file.
+          const message = cause instanceof Error && 'code' in cause ? String(cause.code) : 'it is no JSON object of texts'
+          throw new GatewayError('SECRET_UNREADABLE', \`cannot read \${file}: \${message}\`)
+        }
+      },
+    })
+  },
+})
+`,
+
   headers: `import { definePlugin, HeaderSource } from 'sallyport'
 import { z } from 'zod'
 

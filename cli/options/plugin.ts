@@ -2,7 +2,15 @@ import { asJson } from './config-file.js'
 import type { OptionGroup } from './option.js'
 import { sharedGroup } from './shared.js'
 
-export const pluginKinds = ['guard', 'authenticator', 'source', 'headers', 'audit'] as const
+export const pluginKinds = [
+  'guard',
+  'authenticator',
+  'credential',
+  'headers',
+  'secrets',
+  'source',
+  'audit',
+] as const
 
 export const newPluginGroups = [
   {

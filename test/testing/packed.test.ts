@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
+import { folder } from '../kit/folder.js'
+
+const root = join(import.meta.dirname, '../..')
+const run = promisify(execFile)
+const tsc = join(root, 'node_modules/typescript/bin/tsc')
+
+/** What a stranger's machine has: nothing of this checkout, and no word that this is a test already. */
+const { PATH = '', HOME = '' } = process.env
+const env = { PATH, HOME }
+
+async function ran(cwd: string, ...argv: readonly string[]): Promise<string> {
+  const ended = await run(process.execPath, [...argv], { cwd, env }).catch((error: unknown) => {
+    const { stdout, stderr } = Object(error)
+    return assert.fail(`${argv.join(' ')}\n${stdout}${stderr}`)
+  })
+  return ended.stdout
+}
+
+/** An empty folder with the tarball in it, unpacked, and beside it only the packages that it names. */
+async function installed(t: TestContext): Promise<string> {
+  const staged = folder(t)
+  for (const name of ['package.json', 'README.md', 'LICENSE', 'examples']) {
+    cpSync(join(root, name), join(staged, name), { recursive: true })
+  }
+  await ran(root, tsc, '--outDir', join(staged, 'dist'))
+  const home = folder(t, { 'package.json': '{"name":"home","private":true}' })
+  const packing = ['pack', '--silent', '--ignore-scripts', '--pack-destination', home]
+  const { stdout } = await run('npm', packing, { cwd: staged, env })
+  const place = join(home, 'node_modules/sallyport')
+  mkdirSync(place, { recursive: true })
+  await run('tar', ['-xzf', join(home, stdout.trim()), '--strip-components=1', '-C', place])
+
+  const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(place, 'package.json'), 'utf8'))
+  const tools = ['tsx', 'typescript', '@types/node']
+  for (const name of [...Object.keys({ ...dependencies, ...optionalDependencies }), ...tools]) {
+    mkdirSync(dirname(join(home, 'node_modules', name)), { recursive: true })
+    symlinkSync(join(root, 'node_modules', name), join(home, 'node_modules', name))
+  }
+  return home
+}
+
+const body = (types: boolean): string => `
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { definePlugin, Guard${types ? ', type Gateway' : ''} } from 'sallyport'
+import { booted, closedRoute, contractSuite, eventually, fakeClock, gateOf, issuing, mcpTarget } from 'sallyport/testing'
+
+const mine = definePlugin({
+  name: 'mine', api: 1, summary: 'Does nothing.', provides: [Guard],
+  setup(gateway${types ? ': Gateway' : ''}) { gateway.provide(Guard, () => {}) },
+})
+
+test('a token of the issuer is let in until it ends', async (t) => {
+  const clock = fakeClock(t)
+  const issuer = await issuing(t)
+  const { knock } = await gateOf(t, [{ use: mine }, { use: 'auth/jwt', with: issuer.provider }])
+  const token = await issuer.jwt()
+  assert.equal((await knock(\`Bearer \${token}\`)).status, 200)
+  await clock.advance(300_000)
+  assert.equal((await knock(\`Bearer \${token}\`)).status, 401)
+})
+
+test('there is a target to stand in front of, and one whose packages are missing says which', async (t) => {
+  const target = await mcpTarget(t)
+  const app = await booted(t, [{ use: 'auth/anonymous' }, { use: closedRoute }, { use: 'forward/http', with: { target: target.url } }])
+  assert.equal((await app.inject('/mcp')).statusCode >= 400, true)
+  await eventually(() => (target.asked.length > 0 ? true : undefined))
+  await assert.rejects(mcpTarget(t, { era: '2026-07-28' }), /npm install --save-dev @modelcontextprotocol\\/server/)
+})
+
+contractSuite('mine', () => ({ list: [{ use: mine }] }))
+`
+
+test('the package, unpacked in an empty folder, tests a plugin in JavaScript and in TypeScript, and makes one', async (t) => {
+  const home = await installed(t)
+  writeFileSync(join(home, 'a.test.mjs'), body(false))
+  writeFileSync(join(home, 'b.test.mts'), body(true))
+  writeFileSync(
+    join(home, 'c.cjs'),
+    "console.log([require('sallyport').definePlugin, require('sallyport/testing').booted].map((each) => typeof each).join())",
+  )
+  const [major = 0] = process.versions.node.split('.').map(Number)
+  const runsTypes = major >= 24 ? [] : ['--import', 'tsx']
+  const compiler = {
+    module: 'nodenext',
+    target: 'es2023',
+    strict: true,
+    noEmit: true,
+    types: ['node'],
+    skipLibCheck: true,
+  }
+  writeFileSync(
+    join(home, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions: compiler, include: ['b.test.mts'] }),
+  )
+
+  assert.match(await ran(home, '--test', 'a.test.mjs'), /pass \d+\n/)
+  assert.match(await ran(home, ...runsTypes, '--test', 'b.test.mts'), /pass \d+\n/)
+  assert.equal(await ran(home, 'c.cjs'), 'function,function\n')
+  await ran(home, tsc, '-p', '.')
+
+  const bin = join(home, 'node_modules/sallyport/dist/cli/bin.js')
+  await ran(home, bin, 'plugin', 'new', 'my-auth', '--kind', 'authenticator')
+  const made = join(home, 'my-auth')
+  assert.match(await ran(made, '--import', 'tsx', '--test', 'index.test.ts'), /fail 0\n/)
+  await ran(made, tsc)
+  assert.match(await ran(made, bin, 'plugin', 'verify', '.'), /it keeps that of authenticator/)
+})
