@@ -10,7 +10,8 @@ export interface Contestant {
   readonly name: string
   readonly port: number
   readonly pid: number
-  stop(): Promise<void>
+  /** Answers the exit code; none when it had to be killed. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
 interface Surroundings {
@@ -85,13 +86,14 @@ export function endAll(): void {
 }
 
 function contestant(name: string, port: number, child: ChildProcess): Contestant {
-  const stop = async (): Promise<void> => {
-    if (child.exitCode !== null || child.signalCode !== null) return
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> => {
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
     const ended = once(child, 'exit')
-    child.kill('SIGTERM')
+    child.kill(signal)
     const late = setTimeout(() => child.kill('SIGKILL'), PATIENCE)
     await ended
     clearTimeout(late)
+    return child.exitCode
   }
   return { name, port, pid: child.pid ?? 0, stop }
 }

@@ -18,7 +18,7 @@ interface Goal {
 
 /** What the run says of every goal that it has numbers for. */
 export function reached(found: Found): Reached[] {
-  return goals.flatMap(({ what, target, unit, value }) => {
+  return [...goals, ...bridgeGoals(found)].flatMap(({ what, target, unit, value }) => {
     const is = value(found)
     return is === undefined ? [] : [{ what, value: is, target, unit, held: is <= target }]
   })
@@ -74,6 +74,13 @@ const startGoals = ['proxy', 'registry'].flatMap((name): Goal[] => [
     value: figure('start', name, 'MB'),
   },
 ])
+
+/** Whatever is measured of the stdio bridges, ours is not to be behind. */
+function bridgeGoals({ figures }: Found): Goal[] {
+  return figures
+    .filter(({ row, unit }) => row === 'stdio' && unit === 'times')
+    .map(({ title, value }) => ({ what: title, target: 1, unit: 'times', value: () => value }))
+}
 
 const goals: readonly Goal[] = [
   {

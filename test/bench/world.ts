@@ -40,6 +40,8 @@ export interface Effort {
   readonly newTokens: number
   /** Starts of a program that are timed. */
   readonly starts: number
+  /** Rounds of the stdio bridges, and calls in each. */
+  readonly bridges: readonly [rounds: number, calls: number]
   /** Event streams of which the first event is timed. */
   readonly firstEvents: number
 }
@@ -51,6 +53,7 @@ export const FULL: Effort = {
   halfLoadOf: callRows.filter(({ newTokens }) => newTokens !== true).map(({ key }) => key),
   newTokens: 2_000,
   starts: 15,
+  bridges: [9, 500],
   firstEvents: 300,
 }
 export const QUICK: Effort = {
@@ -60,6 +63,7 @@ export const QUICK: Effort = {
   halfLoadOf: ['rs256'],
   newTokens: 500,
   starts: 5,
+  bridges: [2, 50],
   firstEvents: 60,
 }
 

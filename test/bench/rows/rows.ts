@@ -5,6 +5,7 @@ import { callRows } from './calls.js'
 import { measureProxies } from './proxied.js'
 import { measureRegistry } from './registry.js'
 import { measureStarts } from './starts.js'
+import { measureBridges } from './stdio.js'
 import { measureFirstEvents, measureOpenStreams } from './streams.js'
 
 /** One thing to measure. */
@@ -36,4 +37,5 @@ export const rows: readonly Row[] = [
     measure: async (world: World) => ({ calls: await measureRegistry(world, question) }),
   })),
   figures('start', measureStarts),
+  figures('stdio', measureBridges),
 ]

@@ -1,0 +1,38 @@
+import { parseArgs } from 'node:util'
+
+export const HELP = `npm run soak -- [OPTIONS]
+
+Runs the built proxy and registry at half of what they carry here, and troubles them: the target is ended and started
+again, the issuer signs with new keys, clients are slow or go away, and the configuration is read again. It ends by
+itself, with 1 when a call failed that should not have, or when memory, handles or timers grew.
+
+  --minutes N    how long (30); at least 2, which is a look
+  --json         print the report as JSON
+  --bin FILE     the program, instead of the one that is built from here
+  --no-build     take what is in dist as it is
+`
+
+export interface Options {
+  readonly help: boolean
+  readonly json: boolean
+  readonly minutes: number
+  readonly bin: string | undefined
+  readonly build: boolean
+}
+
+export function readOptions(argv: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      minutes: { type: 'string', default: '30' },
+      json: { type: 'boolean', default: false },
+      bin: { type: 'string' },
+      'no-build': { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  })
+  const minutes = Number(values.minutes)
+  if (!(minutes >= 2)) throw new Error('--minutes: expected a number of 2 or more')
+  const build = !values['no-build'] && values.bin === undefined
+  return { help: values.help, json: values.json, minutes, bin: values.bin, build }
+}

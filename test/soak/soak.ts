@@ -1,0 +1,105 @@
+import { execFileSync } from 'node:child_process'
+import { setTimeout as pause } from 'node:timers/promises'
+import { endAll } from '../bench/contestant.js'
+import { leaveServedCore } from '../bench/cores.js'
+import { bin, root } from '../bench/place.js'
+import { Calls } from './calls.js'
+import { faults, type Scene } from './faults.js'
+import { HELP, type Options, readOptions } from './options.js'
+import { asText, type Report } from './report.js'
+import { createStage } from './stage.js'
+import { HeldStreams } from './streams.js'
+import { Tally } from './tally.js'
+import { Watch } from './watch.js'
+
+const HELD_STREAMS = 20
+/** Milliseconds between faults. */
+const REST = 5_000
+/** The part of the run in which processes may still grow, and the least of it in milliseconds. */
+const [WARM_UP, LEAST_WARM_UP] = [0.25, 45_000]
+
+const options = readOptions(process.argv.slice(2))
+const print = (text: string): void => void process.stdout.write(`${text}\n`)
+process.once('exit', endAll)
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+
+if (options.help) print(HELP)
+else {
+  const report = await soaked(options)
+  print(options.json ? JSON.stringify(report, null, 2) : asText(report))
+  process.exitCode = report.held ? 0 : 1
+}
+
+async function soaked({ minutes, build, bin: other }: Options): Promise<Report> {
+  if (process.platform !== 'linux')
+    throw new Error('memory and handles are read from /proc, which Linux alone has')
+  if (build) execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: ['ignore', 2, 2] })
+  leaveServedCore()
+  const stage = await createStage(other ?? bin)
+  const tally = new Tally()
+  const calls = new Calls(stage, tally)
+  await calls.renewTokens()
+  const held = new HeldStreams(stage.proxy.port, () => calls.token, tally)
+  const watches = [stage.proxy, stage.registry].map((served) => new Watch(served, tally))
+
+  await calls.capacity(5)
+  const rate = Math.round((await calls.capacity(5)) / 2)
+  tell(`${rate} calls a second are half of what both carry here`)
+  calls.start(rate)
+  held.start(HELD_STREAMS)
+  for (const watch of watches) watch.start()
+  const happened = await troubled({ stage, tally, calls, held }, watches, minutes * 60_000)
+
+  for (const watch of watches) watch.stop()
+  await held.stop()
+  await calls.stop()
+  const leftovers = await stage.close()
+  for (const what of leftovers) tally.failed('stop', Date.now(), what)
+  const warm = Math.max(LEAST_WARM_UP, minutes * 60_000 * WARM_UP)
+  const growth = watches.flatMap((watch) => watch.growthSince(warm))
+  return {
+    minutes,
+    node: process.version,
+    rate,
+    faults: happened,
+    totals: tally.totals,
+    failures: tally.failures,
+    growth,
+    held: tally.sum.failed === 0 && growth.every((one) => one.held),
+  }
+}
+
+/** One fault after the other until the time is over. */
+async function troubled(
+  scene: Scene,
+  watches: readonly Watch[],
+  milliseconds: number,
+): Promise<Record<string, number>> {
+  const happened: Record<string, number> = {}
+  const began = performance.now()
+  const passed = (): number => performance.now() - began
+  for (let round = 0; passed() < milliseconds; round++) {
+    for (const [name, fault] of Object.entries(faults)) {
+      await pause(Math.min(REST, Math.max(0, milliseconds - passed())))
+      if (passed() >= milliseconds) break
+      await scene.calls.renewTokens()
+      await fault(scene, round)
+      happened[name] = (happened[name] ?? 0) + 1
+      const { right, excused, failed } = scene.tally.sum
+      const counts = `${right} right, ${excused} failed as they may, ${failed} failed`
+      tell(
+        `${clock(passed())} of ${clock(milliseconds)}: ${name}; ${counts}; ${watches.map(({ now }) => now).join('; ')}`,
+      )
+    }
+  }
+  return happened
+}
+
+function tell(text: string): void {
+  process.stderr.write(`${text}\n`)
+}
+
+function clock(milliseconds: number): string {
+  const seconds = Math.floor(milliseconds / 1000)
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+}

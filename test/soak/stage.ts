@@ -1,0 +1,134 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { announced, type Contestant, freePort } from '../bench/contestant.js'
+import { LOADING } from '../bench/cores.js'
+import { Issuer } from '../kit/issuer.js'
+
+/** A server under test, with its internal port and that of its inspector. */
+export interface Served extends Contestant {
+  readonly internal: number
+  readonly inspector: number
+}
+
+/** Everything that a soak needs to stand. */
+export interface Stage {
+  readonly issuer: Issuer
+  readonly proxy: Served
+  readonly registry: Served
+  /** Writes the file that the registry serves from. */
+  writeServers(edition: number): void
+  target(): Contestant
+  /** Kills the target, and starts another in its place after so many milliseconds. */
+  restartTarget(away: number): Promise<void>
+  /** Asks everyone to stop, and tells who did not do so properly. */
+  close(): Promise<readonly string[]>
+}
+
+export const SERVERS = 2_000
+const script = join(import.meta.dirname, 'target.ts')
+
+export async function createStage(bin: string): Promise<Stage> {
+  const home = mkdtempSync(join(tmpdir(), 'sallyport-soak-'))
+  const issuer = new Issuer('', 'ES256')
+  const issuing = createServer(issuer.listener).listen(0, '127.0.0.1')
+  await once(issuing, 'listening')
+  issuer.origin = `http://127.0.0.1:${(issuing.address() as AddressInfo).port}`
+  await issuer.rotate('first')
+
+  const writeServers = (edition: number): void => {
+    const servers = Array.from({ length: SERVERS }, (_, index) => documentOf(index, edition))
+    writeFileSync(join(home, 'servers.json'), JSON.stringify(servers))
+  }
+  writeServers(0)
+  let target = await startTarget(0)
+  const proxy = await startProxy(bin, home, issuer, target.port)
+  const registry = await startRegistry(bin, home, issuer)
+  return {
+    issuer,
+    proxy,
+    registry,
+    writeServers,
+    target: () => target,
+    async restartTarget(away) {
+      const { port } = target
+      await target.stop('SIGKILL')
+      await pause(away)
+      target = await startTarget(port)
+    },
+    async close() {
+      const codes = await Promise.all(
+        [proxy, registry].map(async (one) => [one.name, await one.stop()] as const),
+      )
+      await target.stop()
+      issuing.closeAllConnections()
+      issuing.close()
+      rmSync(home, { recursive: true, force: true })
+      return codes
+        .filter(([, code]) => code !== 0)
+        .map(([name, code]) => `the ${name} was asked to stop and ended with ${code ?? 'SIGKILL'}`)
+    },
+  }
+}
+
+const documentOf = (index: number, edition: number): object => ({
+  name: `com.example/server-${index}`,
+  description: `a server of the soak, edition ${edition}`,
+  version: '1.0.0',
+  remotes: [{ type: 'streamable-http', url: `https://mcp-${index}.example.com/mcp` }],
+})
+
+function startTarget(port: number): Promise<Contestant> {
+  return announced('target', ['-C', 'source', '--import', 'tsx', script, String(port)], { core: LOADING })
+}
+
+async function startProxy(bin: string, home: string, issuer: Issuer, target: number): Promise<Served> {
+  const [internal, inspector] = [await freePort(), await freePort()]
+  const bearer = join(home, 'bearer')
+  writeFileSync(bearer, 'soak', { mode: 0o600 })
+  const running = await announced('proxy', [
+    ...[
+      `--inspect=127.0.0.1:${inspector}`,
+      bin,
+      'proxy',
+      'soak',
+      `--target-uri=http://127.0.0.1:${target}/mcp`,
+    ],
+    `--internal-address=127.0.0.1:${internal}`,
+    `--oidc-issuer=${issuer.url}`,
+    `--oidc-audience=${issuer.audience}`,
+    '--oidc-allow-private-ip',
+    `--remote-auth-bearer-token-file=${bearer}`,
+    '--remote-forward-headers=X-A=1',
+  ])
+  return { ...running, internal, inspector }
+}
+
+async function startRegistry(bin: string, home: string, issuer: Issuer): Promise<Served> {
+  const [internal, inspector] = [await freePort(), await freePort()]
+  const file = join(home, 'registry.json')
+  const { name, issuerUrl, audience, allowPrivateIP } = issuer.provider
+  const settings = {
+    address: '127.0.0.1:0',
+    internalAddress: `127.0.0.1:${internal}`,
+    stateDirectory: null,
+    auth: {
+      oauth: {
+        resourceUrl: 'http://127.0.0.1/',
+        providers: [{ name, issuerUrl, audience, allowPrivateIP }],
+      },
+    },
+    sources: [{ name: 'own', file: { path: './servers.json' } }],
+    registries: [{ name: 'default', sources: ['own'] }],
+  }
+  writeFileSync(file, JSON.stringify(settings))
+  const argv = [`--inspect=127.0.0.1:${inspector}`, bin, 'registry', '--config', file]
+  const running = await announced('registry', argv)
+  // Until its first sync it says itself that it is not ready.
+  while ((await fetch(`http://127.0.0.1:${internal}/readiness`)).status !== 200) await pause(50)
+  return { ...running, internal, inspector }
+}
