@@ -18,9 +18,11 @@ test('workers answer on one port as one gateway, and end together', async (t) =>
     assert.match(metrics, new RegExp(`^process_open_fds{worker="${worker}"} \\d+$`, 'm'))
   assert.equal(metrics.match(/^# TYPE process_open_fds /gm)?.length, 1)
 
+  // Nobody asks for the metrics before these lists are gone.
+  await Promise.all(Array.from({ length: 10 }, (_, id) => once(`${gateway.url}/`, `${id}`)))
   gateway.process.kill('SIGHUP')
   await gateway.until(/is in force"/)
-  assert.equal(await gateway.counted('sallyport_http_requests_total'), 40)
+  assert.equal(await gateway.counted('sallyport_http_requests_total'), 50)
   assert.equal(gateway.lines('these need no credentials').length, 2)
 
   const slow = once(`${gateway.url}/?ms=1500`, 'slow')

@@ -91,6 +91,7 @@ export function once(url: string, id: string, agent?: Agent): Promise<Outcome> {
         resolve({ id, code: error.code ?? error.message }),
       )
     })
+    sent.setTimeout(30_000, () => sent.destroy(new Error('nobody answers')))
     sent.on('error', (error: NodeJS.ErrnoException) => resolve({ id, code: error.code ?? error.message }))
     sent.end()
   })
