@@ -1,4 +1,4 @@
-import type { Addresses, List, Problem } from 'sallyport'
+import type { Addresses, List, Problem, Scrubber } from 'sallyport'
 import { ConfigError } from 'sallyport'
 
 /** A list, with what a process needs to boot it: read once, by the primary. It may hold secrets, and goes nowhere else. */
@@ -49,10 +49,11 @@ export type ToPrimary =
   /** The last word of a list on what it counted. */
   | { readonly kind: 'farewell'; readonly answer: OwnAnswer }
 
-export function failureOf(error: unknown): Failure {
+/** The secrets that plugins have opened are known where it failed, and not where it is told. */
+export function failureOf(error: unknown, scrubber: Scrubber): Failure {
   if (error instanceof ConfigError) return { problems: error.problems }
-  if (!(error instanceof Error)) return { message: String(error), stack: undefined }
-  return { message: error.message, stack: error.stack }
+  if (!(error instanceof Error)) return { message: scrubber.text(String(error)), stack: undefined }
+  return { message: scrubber.text(error.message), stack: error.stack && scrubber.text(error.stack) }
 }
 
 /** What failed over there, to be told here. */

@@ -81,7 +81,7 @@ class Worker {
       await this.tell({ kind: 'ready', addresses: this.running.addresses })
     } catch (error) {
       if (this.ending.signal.aborted) return
-      await this.tell({ kind: 'failed', failure: failureOf(error) })
+      await this.tell({ kind: 'failed', failure: failureOf(error, this.scrubber) })
       end(exitCode.failed)
     }
   }
@@ -92,7 +92,7 @@ class Worker {
       await this.running.swap(...this.servingOf(orders, quiet, async () => {}))
       await this.tell({ kind: 'swapped', addresses: this.running.addresses })
     } catch (error) {
-      await this.tell({ kind: 'failed', failure: failureOf(error) })
+      await this.tell({ kind: 'failed', failure: failureOf(error, this.scrubber) })
     }
   }
 
