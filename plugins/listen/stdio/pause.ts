@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 const FIRST = 1_000
 const LONGEST = 30_000
 
-/** Waits before another try: as long as the server wants, else longer each time. `false` when everything ends. */
+/** Waits before another try: as long as the server wants, and longer each time. `false` when everything ends. */
 export async function pause(
   tries: number,
   wanted: number | undefined,
@@ -13,7 +13,8 @@ export async function pause(
   // All clients of a server that comes back would come back with it.
   const jittered = backOff * (0.75 + Math.random() / 2)
   try {
-    await setTimeout(tries === 0 && wanted !== undefined ? wanted : jittered, undefined, { signal })
+    const wait = tries === 0 ? (wanted ?? jittered) : Math.max(wanted ?? 0, jittered)
+    await setTimeout(wait, undefined, { signal })
     return true
   } catch {
     return false

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { eventually } from '../../kit/captured-log.js'
+import { listening } from '../../kit/listening.js'
+import { ask, bridged, initialize, initialized } from './bridged.js'
+
+type Answering = (response: ServerResponse, request: IncomingMessage, count: number) => void
+
+interface Opened {
+  readonly at: number
+  readonly headers: IncomingMessage['headers']
+}
+
+const INITIALIZED = {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  serverInfo: { name: 's', version: '1' },
+}
+
+/** A target with sessions, which can be made to forget them, whose stream of unasked messages is up to the test. */
+async function target(t: TestContext, onStream: Answering) {
+  const streams: Opened[] = []
+  let session = 1
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<unknown> => {
+    const { method, headers } = request
+    if (method === 'GET') {
+      streams.push({ at: performance.now(), headers })
+      return onStream(response, request, streams.length)
+    }
+    const body = await text(request)
+    if (method === 'DELETE') return response.end()
+    const message = JSON.parse(body)
+    const isFirst = message.method === 'initialize'
+    if (!isFirst && headers['mcp-session-id'] !== `s${session}`) return response.writeHead(404).end()
+    if (message.id === undefined) return response.writeHead(202).end()
+    const result = isFirst ? INITIALIZED : {}
+    response.setHeader('mcp-session-id', `s${session}`)
+    return response
+      .setHeader('content-type', 'application/json')
+      .end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result }))
+  }
+  const origin = await listening(t, (request, response) => void answer(request, response))
+  return { url: `${origin}/mcp`, streams, forget: () => session++ }
+}
+
+const stream = (response: ServerResponse): ServerResponse =>
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+
+const notification = (data: string) => JSON.stringify({ jsonrpc: '2.0', method: `notifications/${data}` })
+
+const nth = (streams: readonly Opened[], count: number): Promise<Opened> =>
+  eventually(() => streams[count - 1])
+
+test('the stream for what the target says unasked is opened again where it was, after the time that it wants', async (t) => {
+  const RETRY = 2_000
+  let ended = 0
+  const { url, streams } = await target(t, (response, _request, count) => {
+    if (count > 1) {
+      stream(response).write(`data: ${notification('second')}\n\n`)
+      return
+    }
+    stream(response).end(`retry: ${RETRY}\nid: e1\ndata: ${notification('first')}\n\n`)
+    ended = performance.now()
+  })
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized)
+
+  await bridge.heard('notifications/first')
+  await bridge.heard('notifications/second')
+  const { at, headers } = await nth(streams, 2)
+  assert.equal(headers['last-event-id'], 'e1')
+  assert.equal(headers['mcp-session-id'], 's1')
+  assert.equal(streams[0]?.headers['last-event-id'], undefined)
+  // Left to itself the bridge comes back earlier.
+  assert.ok(at - ended >= RETRY - 10, `${at - ended} ms`)
+})
+
+test('a target that cannot hold the stream is asked again later each time', async (t) => {
+  const { url, streams } = await target(t, (response) => response.writeHead(503).end())
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized)
+
+  const opened = [await nth(streams, 1), await nth(streams, 2), await nth(streams, 3)].map(({ at }) => at)
+  const [first = 0, second = 0, third = 0] = opened
+  assert.ok(second - first >= 740, `${second - first} ms`)
+  assert.ok(third - second >= 1_490, `${third - second} ms`)
+  bridge.say(ask(1, 'ping'))
+  assert.ok((await bridge.heard(1))['result'] !== undefined)
+})
+
+test('a target that has no such stream is asked for it once in a session, and in the next one again', async (t) => {
+  const { url, streams, forget } = await target(t, (response) => response.writeHead(405).end())
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized)
+  await nth(streams, 1)
+
+  forget()
+  bridge.say(ask(1, 'ping'))
+  assert.ok((await bridge.heard(1))['result'] !== undefined)
+  await nth(streams, 2)
+  bridge.say(ask(2, 'ping'))
+  await bridge.heard(2)
+  assert.deepEqual(
+    streams.map(({ headers }) => headers['mcp-session-id']),
+    ['s1', 's2'],
+  )
+})
+
+/** A target of 2024-11-05. Its streams can be cut; requests whose method is `hang` get no answer. */
+async function older(t: TestContext, endpoint: (origin: string) => string = () => '/post?s=1') {
+  const posted: string[] = []
+  const open: ServerResponse[] = []
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<unknown> => {
+    const { method, url } = request
+    if (method === 'GET' && url === '/sse') {
+      open.push(stream(response))
+      return response.write(`event: endpoint\ndata: ${endpoint(origin)}\n\n`)
+    }
+    if (method !== 'POST' || url !== '/post?s=1') return response.writeHead(405).end()
+    const message = JSON.parse(await text(request))
+    posted.push(message.method)
+    response.writeHead(202).end('Accepted')
+    const result = message.method === 'initialize' ? INITIALIZED : {}
+    const data = JSON.stringify({ jsonrpc: '2.0', id: message.id, result })
+    if (message.id === undefined || message.method === 'hang') return undefined
+    return open.at(-1)?.write(`event: message\ndata: ${data}\n\n`)
+  }
+  const origin: string = await listening(t, (request, response) => void answer(request, response))
+  return { url: `${origin}/sse`, posted, cut: () => open.at(-1)?.destroy() }
+}
+
+test('the older transport: a stream that breaks is an error to what waits, and is opened anew for what follows', async (t) => {
+  const { url, posted, cut } = await older(t)
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized, ask(1, 'ping'), ask(2, 'hang'))
+  await bridge.heard(1)
+  await eventually(() => (posted.includes('hang') ? true : undefined))
+
+  cut()
+  assert.ok((await bridge.heard(2))['error'] !== undefined)
+  bridge.say(ask(3, 'ping'))
+  assert.ok((await bridge.heard(3))['result'] !== undefined)
+  assert.deepEqual(posted, [
+    'initialize',
+    'notifications/initialized',
+    'ping',
+    'hang',
+    'initialize',
+    'notifications/initialized',
+    'ping',
+  ])
+  // Four answers, and not a word of what the bridge did by itself.
+  assert.equal(bridge.lines.length, 4)
+})
+
+test('the older transport: an endpoint elsewhere gets nothing', async (t) => {
+  let asked = 0
+  const elsewhere = await listening(t, (_request, response) => {
+    asked++
+    response.end()
+  })
+  const { url } = await older(t, () => `${elsewhere}/post`)
+  const bridge = bridged(t, url, ['--remote-auth-bearer-token', 'secret'])
+  bridge.say(initialize())
+
+  assert.ok((await bridge.heard(0))['error'] !== undefined)
+  assert.equal(asked, 0)
+})
