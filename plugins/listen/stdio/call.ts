@@ -8,6 +8,7 @@ export class Call {
   private readonly open: Set<string>
   private readonly ending = new AbortController()
   private close: () => void = () => {}
+  private isGone = false
 
   constructor(
     readonly message: Message,
@@ -35,6 +36,15 @@ export class Call {
 
   get isStateless(): boolean {
     return versionOf(this.message) !== undefined
+  }
+
+  /** Whether all of it is on its way to the target. */
+  get left(): boolean {
+    return this.isGone
+  }
+
+  hasLeft(): void {
+    this.isGone = true
   }
 
   answered(id: string): void {

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Log } from 'sallyport'
+import { Backlog } from './backlog.js'
 import { Call } from './call.js'
 import { type Carrier, type Desk, unavailable } from './carrier.js'
 import { Memory } from './memory.js'
@@ -9,8 +10,10 @@ import type { Outlet } from './outlet.js'
 import { Streamable } from './streamable.js'
 import type { Wire } from './wire.js'
 
-// Time for the target to take a notification before the next message may overtake it.
+// Time for the target to take a message before the next one may overtake it.
 const ORDER_PATIENCE = 2_000
+// Bytes of requests that a target is too slow to take.
+const BACKLOG = 16 * 1024 * 1024
 const GOODBYE_LIMIT = 1_000
 
 const ENDED = unavailable('the session with the target has ended: start this server again')
@@ -28,6 +31,7 @@ export class Conversation {
   private readonly calls = new Map<string, Call>()
   private readonly work = new Set<Promise<void>>()
   private readonly memory = new Memory()
+  private readonly backlog = new Backlog(BACKLOG)
   private readonly swallowed = new Map<string, (answer: Message | undefined) => void>()
   private readonly ending = new AbortController()
   private readonly desk: Desk
@@ -64,8 +68,10 @@ export class Conversation {
     }
     const delivery = this.carrier.deliver(call)
     this.track(call, delivery.done)
+    void delivery.flushed.then(() => call.hasLeft())
     if (call.method === 'initialize') await delivery.done
-    else if (message.asks.length > 0) await delivery.flushed
+    else if (message.asks.length > 0)
+      await this.backlog.leave(delivery.flushed, message.bytes.length, ORDER_PATIENCE)
     else await Promise.race([delivery.taken, setTimeout(ORDER_PATIENCE, undefined, { ref: false })])
   }
 
@@ -92,15 +98,19 @@ export class Conversation {
     this.work.add(work)
   }
 
-  /** The client no longer waits for a request. Since 2026-07-28 closing its stream is how HTTP says so. */
+  /**
+   * The client no longer waits for a request. Since 2026-07-28 closing its stream is how HTTP says so. One that has
+   * not left as a whole was never asked.
+   */
   private giveUp(message: Message): boolean {
     const id = cancelledBy(message)
     const call = id === undefined ? undefined : this.calls.get(id)
     if (id === undefined || call === undefined) return false
     this.calls.delete(id)
-    if (call.isStateless) call.abandon()
+    const ends = call.isStateless || !call.left
+    if (ends) call.abandon()
     else call.answered(id)
-    return call.isStateless
+    return ends
   }
 
   private async receive(message: Message): Promise<void> {

@@ -1,4 +1,4 @@
-import { type IncomingMessage, request } from 'node:http'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
@@ -17,6 +17,8 @@ export interface Asked {
   readonly answer: Promise<IncomingMessage>
 }
 
+const PIECE = 256 * 1024
+
 /** Sends requests into the list that the plugin stands in: they pass its gate and its credentials like any other. */
 export class Wire {
   constructor(private readonly connect: () => Duplex) {}
@@ -27,7 +29,7 @@ export class Wire {
       createConnection: () => this.connect() as Socket,
       method,
       path,
-      headers: { host: 'stdio', ...headers },
+      headers: { host: 'stdio', ...headers, ...(body !== undefined && { 'content-length': body.length }) },
       signal,
     })
     const answer = new Promise<IncomingMessage>((resolve, reject) => {
@@ -40,9 +42,26 @@ export class Wire {
       asked.on('finish', () => resolve())
       asked.on('close', () => resolve())
     })
-    asked.end(body)
+    if (body === undefined) asked.end()
+    else inPieces(asked, body)
     return { flushed, answer }
   }
+}
+
+/** What stands between copies a piece, and would copy the whole. */
+function inPieces(asked: ClientRequest, body: Buffer): void {
+  let at = 0
+  const go = (): void => {
+    while (at + PIECE < body.length) {
+      at += PIECE
+      if (!asked.write(body.subarray(at - PIECE, at))) {
+        asked.once('drain', go)
+        return
+      }
+    }
+    asked.end(body.subarray(at))
+  }
+  go()
 }
 
 export const isEvents = ({ headers }: IncomingMessage): boolean =>
