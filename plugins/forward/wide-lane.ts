@@ -108,7 +108,7 @@ async function replyFrom(options: FastifyReplyFromOptions): Promise<From> {
   await app.register(plugin, options)
   const found = new Promise<From>((resolve) => {
     app.get('/', (_request, lender) => {
-      resolve((reply, hooks) => lender.from.call(reply, '/', hooks))
+      resolve((reply, hooks) => void lender.from.call(reply, '/', hooks))
       return ''
     })
   })
