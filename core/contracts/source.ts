@@ -20,7 +20,7 @@ export type Fetched =
       /** `whole`: what is not in it is gone. `changes`: it is laid over what is held. */
       readonly kind: 'whole' | 'changes'
       readonly payloads: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
-      /** The memory of the payloads is the reader's from now on, who may move it to another thread. */
+      /** The memory of the payloads is the reader's from now on, who writes to it and moves it to another thread. */
       readonly handedOver?: boolean
       /** The date of documents that bring none of their own. */
       readonly asOf?: Date

@@ -21,10 +21,12 @@ export interface Columns extends NameBytes {
   readonly updatedAt: Float64Array
   /** The three digests of each version, one behind the other. */
   readonly digests: Uint8Array
-  readonly chunk: Uint32Array
-  readonly start: Uint32Array
-  readonly size: Uint32Array
+  /** The two places of each version: chunk, start and size of one, then of the other. */
+  readonly places: Uint32Array
 }
+
+/** How many numbers stand for a place. */
+export const PLACE = 3
 
 export const STATUSES: readonly ServerStatus[] = ['active', 'deprecated', 'deleted']
 
@@ -39,11 +41,10 @@ export interface Version {
   readonly mark: Digest
   /** Stands for the publisher's document. */
   readonly document: Digest
-  /** Stands for the text: all of the answer but whether this is the latest, which changes with its neighbours. */
+  /** Stands for the whole answer, but for whether this is the latest, which changes with its neighbours. */
   readonly text: Digest
-  readonly chunk: number
-  readonly start: number
-  readonly size: number
+  /** Where the document lies, and where what is told of it. */
+  readonly places: readonly number[]
 }
 
 export interface OrderedServer {
@@ -66,9 +67,7 @@ export function columnsOf(servers: readonly OrderedServer[]): Columns {
     publishedAt: sharedDoubles(all.length),
     updatedAt: sharedDoubles(all.length),
     digests: shared(all.length * 3 * DIGEST_SIZE),
-    chunk: sharedNumbers(all.length),
-    start: sharedNumbers(all.length),
-    size: sharedNumbers(all.length),
+    places: sharedNumbers(all.length * 2 * PLACE),
   }
   let row = 0
   for (const [index, { versions, latest }] of servers.entries()) {
@@ -87,9 +86,7 @@ function write(columns: Columns, row: number, version: Version): void {
   columns.status[row] = STATUSES.indexOf(version.status)
   columns.publishedAt[row] = version.publishedAt
   columns.updatedAt[row] = version.updatedAt
-  columns.chunk[row] = version.chunk
-  columns.start[row] = version.start
-  columns.size[row] = version.size
+  columns.places.set(version.places, row * 2 * PLACE)
   const { mark, document, text } = version
   bufferOver(columns.digests).write(mark + document + text, row * 3 * DIGEST_SIZE, 'latin1')
 }

@@ -1,4 +1,3 @@
-import { Arena } from './arena.js'
 import { Before } from './before.js'
 import type { Breath } from './breath.js'
 import { type Columns, columnsOf, type OrderedServer, type Version } from './columns.js'
@@ -6,6 +5,7 @@ import { documentsIn, Intake } from './intake.js'
 import { JsonScan } from './json-scan.js'
 import { eachPayload, type Payloads } from './payloads.js'
 import { type Refusals, type RefusedDocument, refusalsOf, refusedIn, stillRefused } from './refusals.js'
+import { Texts } from './texts.js'
 import { byText, newestFirst, orderKey } from './version-order.js'
 
 /** What is to be made of what a source gave. It is plain data, since another thread may do it. */
@@ -35,8 +35,8 @@ type Servers = Map<string, Map<string, Version>>
 /** Reads everything a source gave and lays it beside what was held before, which stays untouched. */
 export async function gather(job: Job, breath: Breath): Promise<Gathered> {
   const before = new Before(job.before)
-  const arena = new Arena(job.chunks)
-  const { given, refused } = await admitted(job, before, arena, breath)
+  const texts = new Texts(job.payloads.chunks, job.chunks)
+  const { given, refused } = await admitted(job, before, texts, breath)
   if (given.size === 0 && refused.length > 0 && job.kind === 'whole') {
     const [first] = refused
     throw new Error(`none of its ${refused.length} documents can be taken; ${first?.name}: ${first?.reason}`)
@@ -49,13 +49,13 @@ export async function gather(job: Job, breath: Breath): Promise<Gathered> {
   if (isUnchanged(job, before, given)) return { columns: undefined, chunks: [], refusals }
 
   const servers = job.kind === 'changes' ? laidOver(before, given) : given
-  return { columns: columnsOf(ordered(servers)), chunks: arena.chunks, refusals }
+  return { columns: columnsOf(ordered(servers)), chunks: texts.chunks(), refusals }
 }
 
-async function admitted(job: Job, before: Before, arena: Arena, breath: Breath) {
+async function admitted(job: Job, before: Before, texts: Texts, breath: Breath) {
   const intake = new Intake({
     maxDocumentBytes: job.maxDocumentBytes,
-    arena,
+    texts,
     asOf: job.asOf,
     before: (name, version) => before.find(name, version),
     made: (mark) => before.made(mark),
@@ -64,9 +64,9 @@ async function admitted(job: Job, before: Before, arena: Arena, breath: Breath) 
   const refused: RefusedDocument[] = []
   let index = 0
   for (const payload of eachPayload(job.payloads)) {
-    const scan = new JsonScan(payload)
+    const scan = new JsonScan(payload.bytes)
     for (const span of documentsIn(scan)) {
-      const answer = intake.admit(scan, span, index++)
+      const answer = intake.admit(scan, span, { payload, index: index++ })
       if ('refused' in answer) refused.push(answer.refused)
       else if (!put(given, answer.name, answer.held, job.kind === 'changes')) {
         const name = `${answer.name}@${answer.held.version}`
@@ -91,7 +91,7 @@ function isUnchanged({ kind, chunks }: Job, before: Before, given: Servers): boo
   let count = 0
   for (const versions of given.values()) {
     count += versions.size
-    for (const { chunk } of versions.values()) if (chunk >= chunks) return false
+    for (const { places } of versions.values()) if ((places[0] ?? 0) >= chunks) return false
   }
   return kind === 'changes' || count === before.rows.size
 }

@@ -83,10 +83,10 @@ function inThread(job: Job, signal: AbortSignal): Promise<Gathered> {
 }
 
 function beginning(): string {
-  const { url } = import.meta
-  const load = (file: string): string => `import(${JSON.stringify(new URL(file, url).href)})`
-  if (!url.endsWith('.ts')) return load('./gather-thread.js')
+  const { href } = new URL('./gather-thread.js', import.meta.url)
+  if (!import.meta.url.endsWith('.ts')) return `import(${JSON.stringify(href)})`
   // What teaches a process TypeScript does not teach its threads, on older Nodes.
   const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'))
-  return `import(${tsx}).then(({ register }) => { register(); return ${load('./gather-thread.ts')} })`
+  const thread = JSON.stringify(href.replace(/js$/, 'ts'))
+  return `import(${tsx}).then(({ register }) => { register(); return import(${thread}) })`
 }

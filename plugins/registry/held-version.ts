@@ -1,7 +1,7 @@
 import type { ServerStatus, ServerVersion } from 'sallyport'
-import { STATUSES } from './columns.js'
+import { PLACE, STATUSES } from './columns.js'
 import type { Holding } from './holding.js'
-import { endOf } from './version-text.js'
+import { endOf, HEAD } from './version-text.js'
 
 /** A version as it is read out of a holding: made when it is asked for, and gone with the answer. */
 export class HeldVersion implements ServerVersion {
@@ -31,9 +31,12 @@ export class HeldVersion implements ServerVersion {
   }
 }
 
-/** The answer for a version, in two parts. */
-export function piecesOf({ columns, chunks }: Holding, row: number): [Buffer, Buffer] {
-  const start = columns.start[row] ?? 0
-  const text = chunks[columns.chunk[row] ?? 0]?.subarray(start, start + (columns.size[row] ?? 0))
-  return [text ?? Buffer.alloc(0), endOf(columns.isLatest[row] === 1)]
+/** The answer for a version, in parts. */
+export function piecesOf({ columns, chunks }: Holding, row: number): Buffer[] {
+  const piece = (at: number): Buffer => {
+    const [chunk = 0, start = 0, size = 0] = columns.places.subarray(at, at + PLACE)
+    return chunks[chunk]?.subarray(start, start + size) ?? Buffer.alloc(0)
+  }
+  const at = row * 2 * PLACE
+  return [HEAD, piece(at), piece(at + PLACE), endOf(columns.isLatest[row] === 1)]
 }

@@ -1,6 +1,6 @@
 import { Arena, LARGEST_CHUNK } from './arena.js'
 import type { Breath } from './breath.js'
-import { type Columns, columnsOf } from './columns.js'
+import { type Columns, columnsOf, PLACE } from './columns.js'
 import { bufferOver } from './names.js'
 import { Rows } from './rows.js'
 
@@ -39,45 +39,46 @@ export async function holdingOf(
 ): Promise<Holding> {
   const living = await livingBytes(columns, chunks.length, breath)
   const sparse = sparseAmong(chunks, living)
-  const kept = chunks.filter((_, chunk) => living[chunk] !== 0 && !sparse.includes(chunk))
-  const arena = new Arena(kept.length)
-  const moved = new Map(kept.map((chunk, index) => [chunks.indexOf(chunk), index]))
-  const { chunk: chunkOf, start, size } = columns
-  for (let row = 0; row < size.length; row++) {
-    const chunk = chunkOf[row] ?? 0
-    const stays = moved.get(chunk)
-    if (stays !== undefined) chunkOf[row] = stays
+  const staying = [...chunks.keys()].filter((chunk) => living[chunk] !== 0 && !sparse.has(chunk))
+  const renumbered = new Map(staying.map((chunk, index) => [chunk, index]))
+  const arena = new Arena(staying.length)
+  const { places } = columns
+  for (let at = 0; at < places.length; at += PLACE) {
+    const chunk = places[at] ?? 0
+    const number = renumbered.get(chunk)
+    if (number !== undefined) places[at] = number
     else {
-      const from = start[row] ?? 0
-      const text = chunks[chunk]?.subarray(from, from + (size[row] ?? 0)) ?? Buffer.alloc(0)
+      const start = places[at + 1] ?? 0
+      const text = chunks[chunk]?.subarray(start, start + (places[at + 2] ?? 0)) ?? Buffer.alloc(0)
       const place = arena.put(text)
-      chunkOf[row] = place.chunk
-      start[row] = place.start
+      places[at] = place.chunk
+      places[at + 1] = place.start
     }
-    if (row % ROWS_AT_ONCE === 0 && breath.due) await breath.take()
+    if (at % AT_ONCE === 0 && breath.due) await breath.take()
   }
+  const kept = staying.flatMap((chunk) => chunks[chunk] ?? [])
   return new Holding(columns, [...kept, ...arena.chunks.map(bufferOver)])
 }
 
-const ROWS_AT_ONCE = 256
+const AT_ONCE = 256 * PLACE
 
-async function livingBytes({ chunk, size }: Columns, chunks: number, breath: Breath): Promise<Float64Array> {
+async function livingBytes({ places }: Columns, chunks: number, breath: Breath): Promise<Float64Array> {
   const living = new Float64Array(chunks)
-  for (let row = 0; row < size.length; row++) {
-    const at = chunk[row] ?? 0
-    living[at] = (living[at] ?? 0) + (size[row] ?? 0)
-    if (row % ROWS_AT_ONCE === 0 && breath.due) await breath.take()
+  for (let at = 0; at < places.length; at += PLACE) {
+    const chunk = places[at] ?? 0
+    living[chunk] = (living[chunk] ?? 0) + (places[at + 2] ?? 0)
+    if (at % AT_ONCE === 0 && breath.due) await breath.take()
   }
   return living
 }
 
-/** Chunks that are not half as full as a chunk may be. One by itself stays when it is as small as that. */
-function sparseAmong(chunks: readonly Buffer[], living: Float64Array): readonly number[] {
+/** Chunks that are not half as full as they may be. One by itself stays when it is just a small one. */
+function sparseAmong(chunks: readonly Buffer[], living: Float64Array): ReadonlySet<number> {
   const sparse = [...chunks.keys()].filter((chunk) => {
     const bytes = living[chunk] ?? 0
-    return bytes > 0 && bytes < LARGEST_CHUNK / 2
+    return bytes > 0 && bytes * 2 < Math.max(LARGEST_CHUNK, chunks[chunk]?.length ?? 0)
   })
   const [first = 0] = sparse
   const single = sparse.length === 1 && (living[first] ?? 0) * 2 >= (chunks[first]?.length ?? 0)
-  return single ? [] : sparse
+  return new Set(single ? [] : sparse)
 }

@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import type { z } from 'zod'
-import type { Arena } from './arena.js'
 import type { Version } from './columns.js'
 import { type Digest, digestOf } from './digest.js'
 import type { JsonScan, Span } from './json-scan.js'
+import type { Payload } from './payloads.js'
 import type { RefusedDocument } from './refusals.js'
 import { givenMetadata, OFFICIAL, serverDocument } from './server-document.js'
-import { type Metadata, partsOf, textOf } from './version-text.js'
+import type { Texts } from './texts.js'
+import { type Metadata, otherMetadata, toldOf } from './version-text.js'
 
 /** A version that goes in. */
 export interface NamedVersion {
@@ -19,8 +20,7 @@ export type Admitted = NamedVersion | { readonly refused: RefusedDocument }
 export interface IntakeOptions {
   /** The most bytes that one document may have. */
   readonly maxDocumentBytes: number
-  /** Where the texts are put. */
-  readonly arena: Arena
+  readonly texts: Texts
   /** The date of what brings none, in milliseconds since the epoch. */
   readonly asOf: number
   /** The version that is held under this name now. */
@@ -68,11 +68,17 @@ function* listsIn(
   }
 }
 
+interface Place {
+  readonly payload: Payload
+  /** How many documents came before. */
+  readonly index: number
+}
+
 /** Judges documents one by one and makes what is to be served out of them. */
 export class Intake {
   constructor(private readonly options: IntakeOptions) {}
 
-  admit(scan: JsonScan, span: Span, index: number): Admitted {
+  admit(scan: JsonScan, span: Span, { payload, index }: Place): Admitted {
     const number = `document ${index + 1}`
     const size = span.end - span.start
     if (size > this.options.maxDocumentBytes) {
@@ -89,14 +95,14 @@ export class Intake {
     } catch {
       return refused(number, 'not JSON')
     }
-    return this.judge(scan, span, value, { number, mark })
+    return this.judge(scan, span, value, { number, mark, payload })
   }
 
   private judge(
     scan: JsonScan,
     span: Span,
     value: unknown,
-    { number, mark }: { readonly number: string; readonly mark: string },
+    { number, mark, payload }: { readonly number: string; readonly mark: Digest; readonly payload: Payload },
   ): Admitted {
     const wrapped = isObject(value) && isObject(value['server'])
     const inner = wrapped ? value['server'] : value
@@ -108,12 +114,15 @@ export class Intake {
     const given = givenMetadata.safeParse(outer ?? {})
     if (!given.success) return refused(`${name}@${version}`, `${OFFICIAL}: ${complaint(given.error)}`)
 
-    const parts = partsOf(scan, span, wrapped)
-    const document = digestOf(parts.document)
+    const others = wrapped ? otherMetadata(scan, scan.member(span.start, '_meta')) : []
+    const own = (wrapped ? scan.member(span.start, 'server') : span) ?? span
+    // From here on the bytes of this document are others.
+    const moved = this.options.texts.move(scan, own, payload)
+    const document = digestOf(moved.bytes)
     const before = this.options.before(name, version)
     const metadata = this.dated(given.data, before, document)
-    const bytes = textOf(parts, metadata)
-    const text = digestOf(bytes)
+    const told = toldOf(others, metadata)
+    const text = digestOf(Buffer.concat([Buffer.from(document, 'latin1'), told]))
     // A source that writes the same differently has changed nothing.
     if (before?.text === text) return { name, held: before }
 
@@ -122,8 +131,8 @@ export class Intake {
       publishedAt: Date.parse(metadata.publishedAt),
       updatedAt: Date.parse(metadata.updatedAt),
     }
-    const place = this.options.arena.put(bytes)
-    return { name, held: { version, status, ...dates, mark, document, text, ...place } }
+    const places = this.options.texts.keep(moved.place, told)
+    return { name, held: { version, status, ...dates, mark, document, text, places } }
   }
 
   /** A date that the source gives holds; without one a document is as old as what we know of it. */

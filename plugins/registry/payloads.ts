@@ -11,10 +11,18 @@ export interface Payloads {
   readonly size: number
 }
 
-export function* eachPayload({ chunks, places }: Payloads): Generator<Uint8Array> {
+/** One payload, and where it lies. */
+export interface Payload {
+  readonly bytes: Uint8Array
+  readonly chunk: number
+  readonly start: number
+}
+
+export function* eachPayload({ chunks, places }: Payloads): Generator<Payload> {
   for (let at = 0; at < places.length; at += 3) {
     const [chunk = 0, start = 0, size = 0] = places.slice(at, at + 3)
-    yield chunks[chunk]?.subarray(start, start + size) ?? new Uint8Array()
+    const bytes = chunks[chunk]?.subarray(start, start + size) ?? new Uint8Array()
+    yield { bytes, chunk, start }
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Columns, STATUSES, type Version } from './columns.js'
+import { type Columns, PLACE, STATUSES, type Version } from './columns.js'
 import { DIGEST_SIZE } from './digest.js'
 import { bufferOver, NameList } from './names.js'
 
@@ -73,9 +73,7 @@ export class Rows {
       mark: this.digest(row, 0),
       document: this.digest(row, 1),
       text: this.digest(row, 2),
-      chunk: columns.chunk[row] ?? 0,
-      start: columns.start[row] ?? 0,
-      size: columns.size[row] ?? 0,
+      places: [...columns.places.subarray(row * 2 * PLACE, (row + 1) * 2 * PLACE)],
     }
   }
 

@@ -11,36 +11,20 @@ export interface Metadata {
   readonly updatedAt: string
 }
 
-/** What the source decides, without the white space between its tokens. */
-export interface Parts {
-  readonly document: Uint8Array
-  /** What others say of the server beside us, each with its key and a comma behind it. */
-  readonly others: readonly Uint8Array[]
-}
-
-export function partsOf(scan: JsonScan, span: Span, wrapped: boolean): Parts {
-  if (!wrapped) return { document: compact(scan, span), others: [] }
-  const document = compact(scan, scan.member(span.start, 'server') ?? span)
-  return { document, others: otherMetadata(scan, scan.member(span.start, '_meta')) }
-}
-
-const HEAD = Buffer.from('{"server":')
+/** An answer is this, the publisher's document, what is told of it, and whether it is the latest version. */
+export const HEAD = Buffer.from('{"server":')
 const META = Buffer.from(',"_meta":{')
 const LATEST = Buffer.from('true}}}')
 const NOT_LATEST = Buffer.from('false}}}')
 
-/**
- * The answer for a version, up to the place where it says whether it is the latest: that changes with its neighbours
- * while everything before stays.
- */
-export function textOf({ document, others }: Parts, metadata: Metadata): Uint8Array {
+/** What is told of a document, up to the place where it says whether it is the latest version. */
+export function toldOf(others: readonly Uint8Array[], metadata: Metadata): Uint8Array {
   const { status, statusMessage, statusChangedAt, publishedAt, updatedAt } = metadata
   const told = { status, statusMessage, statusChangedAt, publishedAt, updatedAt }
   const own = `${JSON.stringify(OFFICIAL)}:${JSON.stringify(told).slice(0, -1)},"isLatest":`
-  return Buffer.concat([HEAD, document, META, ...others, Buffer.from(own)])
+  return Buffer.concat([META, ...others, Buffer.from(own)])
 }
 
-/** The rest of the answer. */
 export const endOf = (isLatest: boolean): Buffer => (isLatest ? LATEST : NOT_LATEST)
 
 function compact(scan: JsonScan, span: Span): Uint8Array {
@@ -48,7 +32,8 @@ function compact(scan: JsonScan, span: Span): Uint8Array {
   return out.subarray(0, scan.copyCompact(span, out, 0))
 }
 
-function otherMetadata(scan: JsonScan, metadata: Span | undefined): Uint8Array[] {
+/** What others say of the server beside us, each with its key and a comma behind it. */
+export function otherMetadata(scan: JsonScan, metadata: Span | undefined): Uint8Array[] {
   if (metadata === undefined || !scan.isObject(metadata.start)) return []
   return [...scan.members(metadata.start)]
     .filter(([key]) => key !== OFFICIAL)

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { eventually } from '../../kit/captured-log.js'
 import { folder } from '../../kit/folder.js'
 import { booted } from '../../kit/index.js'
 import { BASE, fileRegistry, inside, registryOf, server, wrapped } from './registry.js'
@@ -65,6 +66,7 @@ test('a thousand generated documents are served as they came, byte for byte in t
   )
   const app = await booted(t, fileRegistry(t, `[${wrapping.join(',\r\n')}]`).list)
 
+  await eventually(async () => ((await app.inject(BASE)).statusCode === 200 ? true : undefined))
   const served: string[] = []
   for (let cursor = ''; served.length < texts.length; ) {
     const { body } = await app.inject(`${BASE}?limit=100&cursor=${cursor}`)
