@@ -47,7 +47,7 @@ async function readyAt(child: ChildProcess): Promise<string> {
   })
   return eventually(() => {
     assert.equal(child.exitCode, null, output.stderr)
-    return /listening on (http:\S+)/.exec(output.stdout)?.[1]
+    return /(?:listening on|reachable at) (http:\S+)/.exec(output.stdout)?.[1]
   })
 }
 
@@ -97,3 +97,19 @@ for (const [name, expected] of [
     assert.equal(authorizationIn(await reaching(url, `Bearer ${await issuer.token()}`)), expected)
   })
 }
+
+test('5: callers come in by a tunnel client, with a token', async (t) => {
+  const issuer = await realIssuer(t)
+  const client = join(root, 'test/plugins/tunnel/client.mjs')
+  const environment = {
+    TARGET: await echo(t),
+    ISSUER: issuer.url,
+    AUDIENCE: issuer.audience,
+    TUNNEL: `"${process.execPath}" "${client}" {port}`,
+  }
+  const flags = ['--oidc-allow-private-ip', '--tunnel-command-pattern=url=(\\S+)']
+  const url = await example(t, '5-tunnel.sh', environment, flags)
+
+  assert.equal(await reaching(url), 401)
+  assert.equal(authorizationIn(await reaching(url, `Bearer ${await issuer.token()}`)), undefined)
+})

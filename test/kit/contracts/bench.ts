@@ -8,6 +8,7 @@ import { clientRegistrarContract } from './registrar.js'
 import { oddRequests } from './requests.js'
 import { sourceContract } from './source.js'
 import { secretStoreContract, stateStoreContract } from './stores.js'
+import { tunnelContract } from './tunnel.js'
 
 /** Every contract that there is a suite for. */
 export const contracts: readonly Contract<unknown>[] = [
@@ -19,6 +20,7 @@ export const contracts: readonly Contract<unknown>[] = [
   stateStoreContract,
   sourceContract,
   clientRegistrarContract,
+  tunnelContract,
   auditSinkContract,
   telemetryContract,
   healthContract,

@@ -3,6 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
+import { TunnelSettings, tunnel } from 'sallyport/presets/tunnel'
+import { recordedLog, serving } from '../../kit/booted.js'
 import { eventually } from '../../kit/captured-log.js'
 import { folder } from '../../kit/folder.js'
 import { issuing } from '../../kit/issuer.js'
@@ -241,6 +243,28 @@ test('what a pattern finds is judged too, and a pattern that takes long ends the
   const began = Date.now()
   assert.equal(await readOff(t, [`${'a'.repeat(60)}!`], '^(a+)+$'), 'TUNNEL_PATTERN')
   assert.ok(Date.now() - began < 10_000)
+})
+
+test('T10: what a client says is at debug level, its secrets are in no line', async (t) => {
+  const { log, lines } = recordedLog()
+  const said =
+    'at https://a.example authtoken: x, Authorization: Bearer canary-1 and https://u:canary-2@b.example'
+  const file = join(folder(t, { said: `${said}\n` }), 'said')
+  const list = tunnel(
+    TunnelSettings.parse({
+      targetUri: 'http://127.0.0.1:1',
+      allowUnauthenticated: true,
+      tunnelProvider: 'command',
+      tunnelCommand: `tail -n +1 -f ${file} {url}`,
+    }),
+  )
+  await serving(t, list, { log })
+  const shown = lines.filter(({ line }) => String(line).includes('https://a.example'))
+  assert.deepEqual(
+    shown.map(({ level }) => level),
+    ['debug'],
+  )
+  assert.doesNotMatch(JSON.stringify(lines), /canary/)
 })
 
 test('a line without an end takes no more memory than its beginning', async (t) => {

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { definePlugin, type Entry, type Plugin, serve, Tunnel } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import { contractSuite } from 'sallyport/testing'
+import { recordedLog, serving } from '../../kit/booted.js'
+import { folder } from '../../kit/folder.js'
+import { program } from '../../kit/program.js'
+import { started, statusOf } from './tunnelled.js'
+
+const door = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+const welcome = definePlugin({
+  name: 'welcome',
+  api: 1,
+  setup: ({ http }) => void http.get('/', { config: { public: true } }, () => 'welcome'),
+})
+
+/** A tunnel that leads nowhere, under the URL that it is told to have. */
+function leading(url: string, notes: string[] = [], key = 'one'): Plugin {
+  return definePlugin({
+    name: 'leading',
+    api: 1,
+    provides: [Tunnel],
+    setup(gateway) {
+      gateway.provide(Tunnel, {
+        name: 'leading',
+        key,
+        async open() {
+          notes.push('open')
+          let close: (reason: string) => void = () => {}
+          const lost = new Promise<string>((resolve) => {
+            close = resolve
+          })
+          return {
+            url,
+            lost,
+            async close() {
+              notes.push('close')
+              close('closed')
+            },
+          }
+        },
+      })
+    },
+  })
+}
+
+const listOf = (tunnel: Plugin): Entry[] => [
+  door,
+  { use: tunnel },
+  { use: 'tunnel/keeper' },
+  { use: 'guard/host', with: { public: true } },
+  { use: welcome },
+]
+
+contractSuite('tunnel/command', () => ({
+  list: [
+    {
+      use: 'tunnel/command',
+      with: {
+        command: [process.execPath, join(import.meta.dirname, 'client.mjs'), '{port}'],
+        pattern: 'url=(\\S+)',
+      },
+    },
+  ],
+}))
+
+const part = fc.oneof(
+  fc.constantFrom(
+    'https://',
+    'http://',
+    'HTTPS://',
+    'a.example',
+    'LOCALHOST',
+    '127.0.0.1',
+    '[::1]',
+    ':8443',
+    '/',
+  ),
+  fc.constantFrom(
+    'user@',
+    'user:password@',
+    '/path',
+    '?query',
+    '#fragment',
+    '\\',
+    ' ',
+    '\t',
+    '%2e',
+    'ü.example',
+    ':',
+  ),
+  fc.string({ maxLength: 3 }),
+)
+const told = fc.oneof(
+  fc.array(part, { maxLength: 5 }).map((parts) => parts.join('')),
+  fc.webUrl(),
+  fc.string(),
+)
+
+test('whatever a tunnel says of its URL, only an https origin, or one of loopback, is answered for', async (t) => {
+  let good = 0
+  await fc.assert(
+    fc.asyncProperty(told, async (url) => {
+      const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
+      let origin: string | undefined
+      try {
+        const running = await serve(listOf(leading(url)), context)
+        origin = running.addresses.public
+        await running.stop(0)
+      } catch (error) {
+        assert.match(String(error), /the tunnel told a public URL that cannot be used/)
+        return
+      }
+      good++
+      const { protocol, hostname, username, password, pathname, search, hash } = new URL(url)
+      assert.equal(origin, new URL(url).origin)
+      assert.ok(protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(hostname), url)
+      assert.deepEqual([username, password, pathname, search, hash], ['', '', '/', '', ''])
+    }),
+    { numRuns: 150, examples: [['https://a.example'], ['http://127.0.0.1:1/'], ['https://a.example:8443']] },
+  )
+  assert.ok(good >= 3)
+  t.diagnostic(`${good} of the URLs were taken`)
+})
+
+test('the keeper opens once over reloads by the same key, and another tunnel before it closes the old', async (t) => {
+  const notes: string[] = []
+  const running = await serving(t, listOf(leading('https://a.example', notes)))
+  const { main = '' } = running.addresses
+  assert.equal(running.addresses.public, 'https://a.example')
+
+  await running.swap(listOf(leading('https://a.example', notes)))
+  assert.deepEqual(notes, ['open'])
+  assert.equal(await statusOf(main, { host: 'a.example' }), 200)
+
+  await running.swap(listOf(leading('https://b.example', notes, 'two')))
+  assert.deepEqual(notes, ['open', 'open', 'close'])
+  assert.equal(running.addresses.public, 'https://b.example')
+  assert.equal(await statusOf(main, { host: 'b.example' }), 200)
+  assert.equal(await statusOf(main, { host: 'a.example' }), 403)
+
+  await running.stop(0)
+  assert.deepEqual(notes, ['open', 'open', 'close', 'close'])
+})
+
+test('a reload whose tunnel does not open changes nothing', async (t) => {
+  const notes: string[] = []
+  const running = await serving(t, listOf(leading('https://a.example', notes)))
+  await assert.rejects(running.swap(listOf(leading('nonsense', [], 'two'))), /cannot be used/)
+  assert.deepEqual(notes, ['open'])
+  assert.equal(await statusOf(running.addresses.main ?? '', { host: 'a.example' }), 200)
+})
+
+// A file in a folder of its own finds no packages beside it.
+const MINE = `
+import { definePlugin, Tunnel } from 'sallyport'
+import { z } from '${import.meta.resolve('zod')}'
+
+export default definePlugin({
+  name: 'mine',
+  api: 1,
+  provides: [Tunnel],
+  options: z.strictObject({ host: z.string() }),
+  setup(gateway, { host }) {
+    const open = async () => ({ url: 'https://' + host, lost: new Promise(() => {}), close: async () => {} })
+    gateway.provide(Tunnel, { name: 'mine', key: host, open })
+  },
+})
+`
+
+test('a provider of your own is named by a flag', async (t) => {
+  const mine = join(folder(t, { 'mine.mjs': MINE }), 'mine.mjs')
+  const { url } = await started(t, [`--tunnel-provider=${mine}`, '--tunnel-option', 'host=mine.example'])
+  assert.equal(url, 'https://mine.example')
+})
+
+test('in a file for run it stands in the list, and the ready line has the public URL', async (t) => {
+  const home = folder(t, {
+    'mine.mjs': MINE,
+    'gateway.yaml': `
+plugins:
+  - use: listen/http
+    with: { address: 127.0.0.1:0 }
+  - use: ./mine.mjs
+    with: { host: mine.example }
+  - use: tunnel/keeper
+  - use: guard/host
+    with: { loopback: true, public: true }
+  - use: auth/anonymous
+`,
+  })
+  const running = program(t, ['run', '--config', 'gateway.yaml'], { cwd: home })
+  const main = (await running.ready()).replace(/,$/, '')
+  assert.match(
+    running.output.stdout,
+    /^sallyport run listening on http:\S+, reachable at https:\/\/mine\.example$/m,
+  )
+  assert.equal(await statusOf(main, { host: 'mine.example' }), 404)
+  assert.equal(await statusOf(main, { host: 'other.example' }), 403)
+})
