@@ -2,6 +2,8 @@ import { parseDestination } from './destination.js'
 import type { SshOptions } from './options.js'
 
 const FIXED = [
+  // One configuration serves many versions of ssh: what this one does not know is passed over, ours below too.
+  'IgnoreUnknown=*',
   // Nobody is there to be asked.
   'BatchMode=yes',
   'StrictHostKeyChecking=yes',
@@ -15,10 +17,10 @@ const FIXED = [
   // A shared connection would go on behind our back when this one ends, and so would one in the background.
   'ControlMaster=no',
   'ControlPath=none',
-  'IgnoreUnknown=ForkAfterAuthentication',
   'ForkAfterAuthentication=no',
   // What the configuration may turn on for people at a terminal.
   'PermitLocalCommand=no',
+  'RemoteCommand=none',
   'ForwardAgent=no',
   'ForwardX11=no',
   'Tunnel=no',

@@ -1,11 +1,12 @@
 import { GatewayError } from 'sallyport'
 
 /** What ssh says when it fails, in the order in which it is asked. The line itself goes into the message. */
-export function reasonIn(line: string): GatewayError | undefined {
+export function reasonIn(printed: string): GatewayError | undefined {
+  const line = printed.replace(/\.$/, '')
   if (/^No \S+ host key is known for |^No host key is known/i.test(line)) {
     return new GatewayError(
       'TUNNEL_HOST_KEY',
-      `${line.replace(/ and you have requested strict checking\.$/, '')}: add the key to known_hosts after you have compared it with the server's own, or give --tunnel-ssh-known-hosts`,
+      `${line.replace(/ and you have requested strict checking$/, '')}: add the key to known_hosts after you have compared it with the server's own, or give --tunnel-ssh-known-hosts`,
     )
   }
   if (

@@ -46,7 +46,8 @@ export class Session {
       return
     }
     this.lastWords = line.slice(0, 200)
-    const level = this.told.has(line) ? 'debug' : reasonIn(line) === undefined ? 'info' : 'warn'
+    // The reason of a failure is told by the failure.
+    const level = this.told.has(line) || reasonIn(line) !== undefined ? 'debug' : 'info'
     this.told.add(line)
     this.log[level]({ line }, 'ssh')
   }

@@ -9,7 +9,7 @@ import { eventually } from '../../kit/captured-log.js'
 import { folder } from '../../kit/folder.js'
 import { issuing } from '../../kit/issuer.js'
 import { asked } from './asked.js'
-import { gone, running } from './processes.js'
+import { endAll, gone, running } from './processes.js'
 import { freePort } from './sshd.js'
 import { started, statusOf, tunnelled } from './tunnelled.js'
 
@@ -23,9 +23,13 @@ const client = (more = '') => ({
   tunnelCommandPattern: PATTERN,
 })
 
-const word = (): string => `word${Math.random().toString(36).slice(2)}`
+/** What tells the processes of a test apart. None of them outlives it, whatever becomes of the test. */
+function word(t: TestContext): string {
+  const mark = `word${Math.random().toString(36).slice(2)}`
+  t.after(() => endAll(mark))
+  return mark
+}
 
-/** The processes of a client are told apart by the word that it was given. */
 async function killClient(mark: string): Promise<void> {
   const own = running(mark).filter(({ command }) => !command.includes('sallyport-leash'))
   for (const { pid } of own) process.kill(pid, 'SIGKILL')
@@ -33,7 +37,7 @@ async function killClient(mark: string): Promise<void> {
 }
 
 test('callers come in by a tunnel client, by the URL that it printed first, and no other host', async (t) => {
-  const mark = word()
+  const mark = word(t)
   const way = await tunnelled(t, client(`0 ${mark}`))
   const url = way.url()
 
@@ -47,7 +51,7 @@ test('callers come in by a tunnel client, by the URL that it printed first, and 
 })
 
 test('a client that dies is started again, with all its processes, and its new URL takes the place of the old', async (t) => {
-  const mark = word()
+  const mark = word(t)
   const issuer = await issuing(t)
   const way = await tunnelled(t, {
     ...client(`0 ${mark}`),
@@ -82,7 +86,7 @@ test('a client that dies is started again, with all its processes, and its new U
 })
 
 test('a resource URL that was given stays when the public URL changes', async (t) => {
-  const mark = word()
+  const mark = word(t)
   const issuer = await issuing(t)
   const way = await tunnelled(t, {
     ...client(`0 ${mark}`),
@@ -102,7 +106,7 @@ test('a resource URL that was given stays when the public URL changes', async (t
 })
 
 test('a client with a fixed port comes back under the same URL', async (t) => {
-  const mark = word()
+  const mark = word(t)
   const way = await tunnelled(t, client(`${await freePort()} ${mark}`))
   const before = way.url()
   await killClient(mark)
@@ -122,7 +126,7 @@ test('with a public URL the pattern only says when the tunnel is open', async (t
 })
 
 test('kill -9 of the proxy leaves no client, and no process that it has started', async (t) => {
-  const mark = word()
+  const mark = word(t)
   const { tunnelProvider, tunnelCommand, tunnelCommandPattern } = client(`0 ${mark}`)
   const { proxy, url } = await started(t, [
     `--tunnel-provider=${tunnelProvider}`,
@@ -138,7 +142,7 @@ test('kill -9 of the proxy leaves no client, and no process that it has started'
 })
 
 test('a leash that is killed itself takes the client with it', async (t) => {
-  const mark = word()
+  const mark = word(t)
   const way = await tunnelled(t, client(`0 ${mark}`))
   const before = running(mark).map(({ pid }) => pid)
   const leash = running(mark).filter(({ command }) => command.includes('sallyport-leash'))
@@ -162,9 +166,9 @@ test('the secrets of the gateway are not in the environment of the client', asyn
     with: { command: [process.execPath, CLIENT, '{port}'], pattern: PATTERN },
   })
   const open = await tunnel.open(local, new AbortController().signal)
+  t.after(() => open.close())
   const last = await eventually(() => printed().find((line) => line.includes('127.0.0.1:1')))
   assert.equal(last, 'url=http://127.0.0.1:1')
-  await open.close()
 })
 
 /** The URL that is read off these lines, or why there is none. */
@@ -277,7 +281,7 @@ test('a line without an end takes no more memory than its beginning', async (t) 
 })
 
 test('a client that tells nothing in time, or is not there, ends the start', async (t) => {
-  const mark = word()
+  const mark = word(t)
   const silent = { ...client(`0 ${mark}`), tunnelCommandPattern: 'never (x)', tunnelTimeout: 1_500 }
   await assert.rejects(tunnelled(t, silent), /no tunnel within 1\.5 s: --debug shows/)
   assert.deepEqual(running(mark), [])

@@ -26,6 +26,17 @@ export function descendants(parent: number): number[] {
   return children.flatMap((pid) => [pid, ...descendants(pid)])
 }
 
+/** Ends whatever a failed test may have left. */
+export function endAll(mark: string): void {
+  for (const { pid } of running(mark)) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It ended by itself meanwhile.
+    }
+  }
+}
+
 /** Resolves when no such process is left. */
 export const gone = (mark: string): Promise<true> =>
   eventually(() => (running(mark).length === 0 ? true : undefined))

@@ -10,7 +10,7 @@ import { everything } from '../../kit/everything.js'
 import { folder } from '../../kit/folder.js'
 import { realIssuer } from '../../kit/oidc-provider.js'
 import { program } from '../../kit/program.js'
-import { gone, running } from './processes.js'
+import { endAll, gone, running } from './processes.js'
 import { flagsFor, freePort, noSshd, type Sshd, settingsFor, sshd } from './sshd.js'
 import { started, statusOf, tunnelled } from './tunnelled.js'
 
@@ -136,6 +136,7 @@ test('a reload leaves the way open, and SIGINT takes it down', real, async (t) =
 for (const signals of [['SIGKILL'], ['SIGTERM', 'SIGTERM']] as const) {
   test(`no ssh is left after ${signals.join(' and ')}`, real, async (t) => {
     const server = await sshd(t)
+    t.after(() => endAll(markOf(server)))
     const { proxy, url } = await started(t, flagsFor(server))
     assert.equal(await statusOf(url), 200)
     assert.ok(running(markOf(server)).length > 0)

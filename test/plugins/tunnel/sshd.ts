@@ -61,7 +61,11 @@ export async function sshd(t: TestContext, more: readonly string[] = []): Promis
       .join(' ')
   const port = await freePort()
   writeFileSync(join(home, 'authorized'), keyOf('identity'))
-  writeFileSync(join(home, 'known'), `[127.0.0.1]:${port} ${keyOf('host')}\n`)
+  // A folder whose name has to be quoted.
+  const own = join(home, 'my own')
+  mkdirSync(own)
+  writeFileSync(join(own, 'identity'), readFileSync(join(home, 'identity')), { mode: 0o600 })
+  writeFileSync(join(own, 'known'), `[127.0.0.1]:${port} ${keyOf('host')}\n`)
   writeFileSync(join(home, 'otherKnown'), `[127.0.0.1]:${port} ${keyOf('other')}\n`)
   writeFileSync(
     join(home, 'config'),
@@ -96,8 +100,8 @@ export async function sshd(t: TestContext, more: readonly string[] = []): Promis
   await start()
   return {
     port,
-    identity: join(home, 'identity'),
-    knownHosts: join(home, 'known'),
+    identity: join(own, 'identity'),
+    knownHosts: join(own, 'known'),
     otherIdentity: join(home, 'other'),
     otherKnownHosts: join(home, 'otherKnown'),
     user: userInfo().username,
