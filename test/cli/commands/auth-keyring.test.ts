@@ -24,7 +24,7 @@ test('a login is encrypted with a key in the keyring; without it that is said, a
   const login = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-callback-port=0']
   const argv = ['proxy', 'mine', `--target-uri=${server.target}`]
 
-  const signed = program(t, [...argv, ...login], { environment: there })
+  const signed = program(t, [...argv, ...login], { environment: there, patience: 30 })
   const url = await signed.ready()
   await fetch(await signed.until(/(?<=^Open this URL to sign in: )\S+$/m))
   assert.equal((await fetch(url, { method: 'POST', body: '{}' })).status, 200)

@@ -29,6 +29,7 @@ test('the client secret is the flag’s, else the file’s, else that of the env
       ]
       const proxy = program(t, ['proxy', 'mine', `--target-uri=${server.target}`, ...client, ...secret], {
         environment: { XDG_STATE_HOME: folder(t), ...environment },
+        patience: 30,
       })
       const { status } = await fetch(await proxy.ready(), { method: 'POST', body: '{}' })
       assert.equal(status, 200, proxy.output.stderr)

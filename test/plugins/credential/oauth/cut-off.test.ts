@@ -34,7 +34,10 @@ async function cutOff(t: TestContext, target: string, sign: (page: string) => Pr
     KILL_AT: '1',
   }
   const flags = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-callback-port=0']
-  const proxy = program(t, ['proxy', 'mine', `--target-uri=${target}`, ...flags], { environment })
+  const proxy = program(t, ['proxy', 'mine', `--target-uri=${target}`, ...flags], {
+    environment,
+    patience: 30,
+  })
   const ended = once(proxy.process, 'exit')
   const main = await proxy.ready()
   await sign(await proxy.until(/(?<=^Open this URL to sign in: )\S+$/m))

@@ -34,7 +34,9 @@ function onTerminal(t: TestContext, { target }: AuthorizationServer) {
   return {
     type: (keys: string) => child.stdin.write(keys),
     until: (pattern: RegExp) =>
-      eventually(() => pattern.exec(shown)?.[0]).catch(() => assert.fail(`${pattern} is not in ${shown}`)),
+      eventually(() => pattern.exec(shown)?.[0], 25).catch(() =>
+        assert.fail(`${pattern} is not in ${shown}`),
+      ),
     ended: async () => (await ended)[0],
   }
 }
