@@ -10,6 +10,7 @@ export default definePlugin({
   api: 1,
   summary:
     'Keeps the tunnel of the list open: it opens when the main port is, and again with longer and longer pauses when it is lost.',
+  oneProcess: 'each process would open a tunnel of its own',
   provides: [PublicAddress, Health],
   requires: [Tunnel],
   options: z.strictObject({
