@@ -75,19 +75,26 @@ export const stateStoreContract: Contract<StateStore> = {
       code: 'STATE_LOST',
       asks: 'gives back what was written last, under any key',
       advice: 'encode keys before they become names of files or columns; a value is any text',
-      look: (store) =>
-        firstFault([...ODD_NAMES, fresh()], async (odd) => {
-          const key = `${fresh()}/${odd}`
-          if ((await store.get(key)) !== undefined) return 'it has a value that nobody wrote'
-          for (const value of ODD_VALUES) {
-            await store.set(key, value)
-            if ((await store.get(key)) !== value)
-              return `under ${JSON.stringify(odd)} a value comes back changed`
-          }
-          await store.delete(key)
-          await store.delete(key)
-          return (await store.get(key)) === undefined ? undefined : 'what was deleted is still there'
-        }),
+      // Each write may go to the disk, and wait for it.
+      answers: 10,
+      async look(store) {
+        const kept = async (key: string, value: string): Promise<boolean> => {
+          await store.set(key, value)
+          return (await store.get(key)) === value
+        }
+        const key = fresh()
+        if ((await store.get(key)) !== undefined) return 'it has a value that nobody wrote'
+        for (const value of ODD_VALUES) if (!(await kept(key, value))) return 'a value comes back changed'
+        await store.delete(key)
+        await store.delete(key)
+        if ((await store.get(key)) !== undefined) return 'what was deleted is still there'
+        return firstFault(ODD_NAMES, async (odd) => {
+          const long = `${key}/${odd}`
+          const there = await kept(long, 'x')
+          await store.delete(long)
+          return there ? undefined : `a value is lost under a key that ends in ${JSON.stringify(odd)}`
+        })
+      },
     },
     {
       code: 'STATE_KEYS',
