@@ -129,6 +129,23 @@ test('the error of another issuer is judged by its issuer first, and its words a
   assert.doesNotMatch(JSON.stringify(lines), /EVIL/)
 })
 
+test('the page at the end of a login says so and what comes next, with nothing in it but its text', async (t) => {
+  const { answer, page } = await waiting(t)
+  const response = await fetch(page)
+  const body = await response.text()
+  assert.equal((await answer).status, 200)
+
+  assert.match(body, /<h1>You are signed in<\/h1>\s*<p>You can close this window/)
+  assert.doesNotMatch(body, /<script|src=|href=|https?:/)
+  // The address holds the code: it must not be kept, nor told to where somebody goes from here.
+  const { headers } = response
+  assert.deepEqual(
+    ['content-type', 'cache-control', 'referrer-policy'].map((name) => headers.get(name)),
+    ['text/html; charset=utf-8', 'no-store', 'no-referrer'],
+  )
+  assert.match(headers.get('content-security-policy') ?? '', /default-src 'none'/)
+})
+
 test('an error ends the login at once, and its text is escaped on the page (CL-34)', async (t) => {
   const { server, answer, page } = await waiting(t, { timeout: '60s' })
   server.callback = {
