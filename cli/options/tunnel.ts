@@ -1,5 +1,6 @@
 import type { Option, OptionGroup } from './option.js'
 import { proxyGroups } from './proxy.js'
+import { workers } from './workers.js'
 
 const provider = {
   title: 'The tunnel',
@@ -90,9 +91,10 @@ const allowUnauthenticated: Option = {
 const ofProxy = proxyGroups.map(
   ({ title, options }): OptionGroup => ({
     title,
-    options: options.map((option) =>
-      option.name === allowUnauthenticated.name ? allowUnauthenticated : option,
-    ),
+    options: options
+      // One tunnel leads to one process.
+      .filter(({ name }) => name !== workers.name)
+      .map((option) => (option.name === allowUnauthenticated.name ? allowUnauthenticated : option)),
   }),
 )
 

@@ -177,10 +177,7 @@ test('a provider of your own is named by a flag', async (t) => {
   assert.equal(url, 'https://mine.example')
 })
 
-test('in a file for run it stands in the list, and the ready line has the public URL', async (t) => {
-  const home = folder(t, {
-    'mine.mjs': MINE,
-    'gateway.yaml': `
+const GATEWAY = `
 plugins:
   - use: listen/http
     with: { address: 127.0.0.1:0 }
@@ -190,8 +187,10 @@ plugins:
   - use: guard/host
     with: { loopback: true, public: true }
   - use: auth/anonymous
-`,
-  })
+`
+
+test('in a file for run it stands in the list, and the ready line has the public URL', async (t) => {
+  const home = folder(t, { 'mine.mjs': MINE, 'gateway.yaml': GATEWAY })
   const running = program(t, ['run', '--config', 'gateway.yaml'], { cwd: home })
   const main = (await running.ready()).replace(/,$/, '')
   assert.match(
@@ -200,4 +199,11 @@ plugins:
   )
   assert.equal(await statusOf(main, { host: 'mine.example' }), 404)
   assert.equal(await statusOf(main, { host: 'other.example' }), 403)
+})
+
+test('several processes would open several tunnels, and are refused', async (t) => {
+  const home = folder(t, { 'mine.mjs': MINE, 'gateway.yaml': GATEWAY })
+  const running = program(t, ['run', '--config', 'gateway.yaml', '--workers=2'], { cwd: home })
+  assert.equal(await running.ended(), 2)
+  assert.match(running.output.stderr, /each process would open a tunnel of its own/)
 })
