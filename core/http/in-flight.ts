@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { Crowd } from '../crowd.js'
 
 const LISTENED = Symbol('listened')
 
@@ -17,7 +18,7 @@ const LOOK_EVERY = 100
 
 /** The requests that a list is answering right now. */
 export class InFlight {
-  private readonly responses = new Set<ServerResponse>()
+  private readonly responses = new Crowd<ServerResponse>()
   private readonly others = new Set<Promise<unknown>>()
   private readonly ahead = new Map<Socket, Set<ServerResponse>>()
   private closing = false
@@ -28,13 +29,13 @@ export class InFlight {
   constructor() {
     const flight = this
     this.leave = function (this: ServerResponse): void {
-      flight.responses.delete(this)
+      flight.responses.leave(this)
       flight.ahead.get(this.req.socket)?.delete(this)
     }
   }
 
   enter(response: ServerResponse): void {
-    this.responses.add(response)
+    this.responses.enter(response)
     response.on('close', this.leave)
     if (response.socket === null) this.queue(response)
     if (this.closing) response.shouldKeepAlive = false
@@ -61,16 +62,16 @@ export class InFlight {
    */
   async drain(limit: number, closing: boolean): Promise<void> {
     this.closing = closing
-    for (const response of this.responses) {
+    for (const response of this.responses.now()) {
       if (closing && !response.headersSent) response.shouldKeepAlive = false
     }
     const end = Date.now() + limit
     while (Date.now() < end && this.awaited()) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY))
-    for (const response of this.responses) response.destroy()
+    for (const response of this.responses.now()) response.destroy()
   }
 
   private awaited(): boolean {
-    return this.others.size > 0 || [...this.responses].some((response) => !isListening(response))
+    return this.others.size > 0 || this.responses.now().some((response) => !isListening(response))
   }
 
   /**

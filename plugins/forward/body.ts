@@ -29,6 +29,7 @@ export interface BodyLimits {
 /** A caller's body: read whole, or as it comes, and in both cases no more of it than allowed and no slower. */
 export class Body implements Arriving {
   moved = true
+  stood = false
   private size = 0
   private early: Buffer[] = []
   private take: (chunk: Buffer) => void = () => {}

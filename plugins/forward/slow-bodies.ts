@@ -1,13 +1,17 @@
+import { Crowd } from 'sallyport'
+
 /** A body on its way in. */
 export interface Arriving {
   /** Set whenever something of it came, or when it is us who do not read. */
   moved: boolean
+  /** Whether it stood still at the last look. */
+  stood: boolean
   tooSlow(): void
 }
 
 /** Finds bodies that stand still. One sweep for all of them: a timer each would cost more than most bodies do. */
 export class SlowBodies {
-  private readonly arriving = new Map<Arriving, boolean>()
+  private readonly arriving = new Crowd<Arriving>()
   private readonly timer: NodeJS.Timeout
 
   /** A body may stand still for `limit` milliseconds, and for half as long again at most. */
@@ -16,11 +20,12 @@ export class SlowBodies {
   }
 
   add(body: Arriving): void {
-    this.arriving.set(body, false)
+    body.stood = false
+    this.arriving.enter(body)
   }
 
   delete(body: Arriving): void {
-    this.arriving.delete(body)
+    this.arriving.leave(body)
   }
 
   close(): void {
@@ -28,16 +33,13 @@ export class SlowBodies {
   }
 
   private sweep(): void {
-    for (const [body, warned] of this.arriving) {
-      if (body.moved) {
-        body.moved = false
-        this.arriving.set(body, false)
-      } else if (warned) {
-        this.arriving.delete(body)
-        body.tooSlow()
-      } else {
-        this.arriving.set(body, true)
-      }
+    for (const body of this.arriving.now()) {
+      const { moved, stood } = body
+      body.moved = false
+      body.stood = !moved
+      if (moved || !stood) continue
+      this.arriving.leave(body)
+      body.tooSlow()
     }
   }
 }
