@@ -8,6 +8,7 @@ import Fastify, {
 import fastifyPlugin from 'fastify-plugin'
 import type { Logger } from 'pino'
 import type { Refusal } from '../errors.js'
+import { logOfRequest } from '../log/request-log.js'
 import { Answers } from './answers.js'
 import { admission, Gate } from './gate.js'
 import { routedTarget } from './request-target.js'
@@ -89,6 +90,7 @@ function createApp(log: Logger, answers: Answers, admit: ReturnType<typeof admis
   const app = Fastify({
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
+    childLoggerFactory: logOfRequest,
     requestIdHeader: false,
     genReqId: requestIds(),
     // The kernel's own deadlines name the plugin that is late; avvio's would not.
