@@ -25,7 +25,6 @@ export class AnswerWriter {
   /** `hidden` is a header of the target's that the caller is not told. */
   begin(head: Head, trip: Trip, hidden: string | undefined): void {
     const { request } = this.reply
-    this.response.on('drain', () => trip.resume())
     const whole = Number(firstValue(head.headers, 'content-length') ?? Number.NaN) <= HELD_BACK
     const passed = {
       ...head,
@@ -35,6 +34,7 @@ export class AnswerWriter {
       this.held = passed
       return
     }
+    this.response.on('drain', () => trip.resume())
     if (isEventStream(request.raw, head)) lastsWhileListened(this.response)
     // Head and first data often come in one piece: they leave in one, and a head alone leaves at once.
     const { socket } = this.response

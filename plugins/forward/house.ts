@@ -53,6 +53,8 @@ export class House {
   private added(request: FastifyRequest): OutgoingHeaders {
     const { sources, options } = this
     if (sources.length === 0 && !options.forwardedHeaders) return NOTHING
+    if (sources.length === 1 && sources[0] !== undefined && !options.forwardedHeaders)
+      return sources[0].headers(request)
     const added = sources.flatMap((source) => source.headers(request))
     return options.forwardedHeaders ? [...added, ...forwarded(request)] : added
   }
