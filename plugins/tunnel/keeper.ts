@@ -13,7 +13,6 @@ export default definePlugin({
   oneProcess: 'each process would open a tunnel of its own',
   provides: [PublicAddress, Health],
   requires: [Tunnel],
-  oneProcess: 'each process would open a tunnel of its own',
   options: z.strictObject({
     timeout: duration(LONGEST).default(20_000).describe('how long it may take until the public URL is known'),
   }),
