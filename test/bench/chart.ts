@@ -4,7 +4,7 @@ import { median } from './statistics.js'
 const SHOWN = ['open', 'rs256', 'rs256-new', 'introspection']
 const [WIDTH, LEFT, RIGHT, BAR, GAP] = [760, 130, 80, 16, 6]
 // Tones between light and dark: the background is the page's own, and a picture in a page cannot know which it is.
-const [TEXT, OTHERS, OURS] = ['#7d8590', '#8b949e', '#2f81f7']
+const [TEXT, OTHERS, OURS] = ['#6e7781', '#8b949e', '#2f81f7']
 
 /** Processor time of a call as bars: the shorter, the better. */
 export function chartOf({ calls }: Pick<Results, 'calls'>): string {
@@ -12,7 +12,7 @@ export function chartOf({ calls }: Pick<Results, 'calls'>): string {
   const most = Math.max(...groups.flat().map(({ cpu }) => median(cpu)))
   const parts: string[] = []
   let y = 24
-  parts.push(words(0, y, 'Processor time of a call, in microseconds', 'font-weight="600"'))
+  parts.push(words(0, y, 'Processor time of a call in microseconds: shorter is better', 'font-weight="600"'))
   for (const group of groups) {
     y += 34
     parts.push(words(0, y, titleOf(group, calls)))
@@ -24,7 +24,7 @@ export function chartOf({ calls }: Pick<Results, 'calls'>): string {
   }
   const height = y + 8
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" font-family="system-ui, sans-serif" font-size="13" fill="${TEXT}">
-<title>Processor time of a call, in microseconds</title>
+<title>Processor time of a call in microseconds</title>
 ${parts.join('\n')}
 </svg>
 `

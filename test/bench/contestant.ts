@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { onCore, SERVED } from './cores.js'
 import { root } from './place.js'
+import { treeOf } from './process-tree.js'
 
 /** A server under measurement, in a process of its own. */
 export interface Contestant {
@@ -55,7 +56,7 @@ export async function listening(name: string, port: number, argv: readonly strin
   const end = performance.now() + PATIENCE
   while (!(await accepts(port))) {
     if (child.exitCode !== null || performance.now() > end) {
-      child.kill('SIGKILL')
+      killTree(child)
       throw new Error(`${name} did not come up\n${complaints}`)
     }
     await pause(20)
@@ -82,7 +83,19 @@ const living = new Set<ChildProcess>()
 
 /** For a run that is broken off. */
 export function endAll(): void {
-  for (const child of living) child.kill('SIGKILL')
+  for (const child of living) killTree(child)
+}
+
+/** With its children: a server's workers outlive a server that is killed. */
+function killTree({ pid }: ChildProcess): void {
+  for (const id of pid === undefined ? [] : treeOf(pid)) {
+    try {
+      process.kill(id, 'SIGKILL')
+    } catch (error) {
+      // It has ended since it was listed.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
 }
 
 function contestant(name: string, port: number, child: ChildProcess): Contestant {
@@ -90,7 +103,7 @@ function contestant(name: string, port: number, child: ChildProcess): Contestant
     if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
     const ended = once(child, 'exit')
     child.kill(signal)
-    const late = setTimeout(() => child.kill('SIGKILL'), PATIENCE)
+    const late = setTimeout(() => killTree(child), PATIENCE)
     await ended
     clearTimeout(late)
     return child.exitCode

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
 /** A process and all that it has started, by their ids. */
-function treeOf(pid: number): number[] {
+export function treeOf(pid: number): number[] {
   const text = readOf(`/proc/${pid}/task/${pid}/children`)
   const children = text.split(' ').filter((id) => id.trim() !== '')
   return [pid, ...children.flatMap((id) => treeOf(Number(id)))]

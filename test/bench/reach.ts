@@ -52,7 +52,7 @@ const registryGoals = ['list', 'search', 'get'].flatMap((question) =>
   ['', '-gzip', '-304'].map((form): Goal => {
     const row = `registry-${question}${form}`
     return {
-      what: `CPU of \`${row}\`, of a bare Fastify route with the same bytes`,
+      what: `CPU of a call (\`${row}\`) against a bare Fastify route`,
       target: 2,
       unit: 'times',
       value: cpu(row, 'registry', bareFastify),
@@ -62,7 +62,7 @@ const registryGoals = ['list', 'search', 'get'].flatMap((question) =>
 
 const startGoals = ['proxy', 'registry'].flatMap((name): Goal[] => [
   {
-    what: `start of the ${name} until ready, of \`node -e 0\``,
+    what: `start of the ${name} until ready against \`node -e 0\``,
     target: 9,
     unit: 'times',
     value: figure('start', name, 'times'),
@@ -84,31 +84,31 @@ function bridgeGoals({ figures }: Found): Goal[] {
 
 const goals: readonly Goal[] = [
   {
-    what: 'CPU of a call with RS256 in, a bearer and two headers out, of HAProxy',
+    what: 'CPU of a call (`rs256`) against HAProxy',
     target: 1.5,
     unit: 'times',
     value: cpu('rs256', sallyport.name, haproxy.name),
   },
   {
-    what: 'the same, of the runtime floor',
+    what: 'CPU of a call (`rs256`) against the runtime floor',
     target: 1.4,
     unit: 'times',
     value: cpu('rs256', sallyport.name, floor.name),
   },
   {
-    what: 'the same, of Apache with its keys',
+    what: 'CPU of a call (`rs256`) against Apache',
     target: 1,
     unit: 'times',
     value: cpu('rs256', sallyport.name, apache.name),
   },
   {
-    what: 'CPU of a call with remembered introspection, of Apache',
+    what: 'CPU of a call (`introspection`) against Apache',
     target: 1,
     unit: 'times',
     value: cpu('introspection', sallyport.name, apache.name),
   },
   {
-    what: 'p99 with RS256 at half load, of HAProxy',
+    what: 'p99 at half load (`rs256`) against HAProxy',
     target: 2,
     unit: 'times',
     value: halfLoadTail('rs256', sallyport.name, haproxy.name),

@@ -57,13 +57,13 @@ function callLine(one: CallResult, row: readonly CallResult[]): string[] {
   ]
 }
 
-function figureTable(figures: readonly Figure[]): string[] {
+export function figureTable(figures: readonly Figure[]): string[] {
   if (figures.length === 0) return []
   const lines = figures.map(({ title, name, value, unit }) => [title, name, shown(value, unit)])
   return [aligned([['', '', 'value'], ...lines])]
 }
 
-function reachTable(reach: readonly Reached[]): string[] {
+export function reachTable(reach: readonly Reached[]): string[] {
   if (reach.length === 0) return []
   const lines = reach.map(({ what, value, target, unit, held }) => [
     what,
@@ -78,7 +78,7 @@ const shown = (value: number, unit: Figure['unit']): string =>
   unit === 'times' ? `${value.toFixed(2)} times` : `${value.toFixed(unit === 'ms' ? 2 : 1)} ${unit}`
 
 /** A Markdown table whose columns are as wide as they need to be: the first to the left, the others to the right. */
-function aligned([head = [], ...lines]: readonly (readonly string[])[]): string {
+export function aligned([head = [], ...lines]: readonly (readonly string[])[]): string {
   const widths = head.map((_, column) =>
     Math.max(3, ...[head, ...lines].map((line) => line[column]?.length ?? 0)),
   )

@@ -58,24 +58,24 @@ export const FULL: Effort = {
 }
 export const QUICK: Effort = {
   rounds: 3,
-  seconds: 0.25,
-  warmUp: 3_000,
+  seconds: 0.2,
+  warmUp: 2_000,
   halfLoadOf: ['rs256'],
   newTokens: 500,
-  starts: 5,
-  bridges: [2, 50],
-  firstEvents: 60,
+  starts: 3,
+  bridges: [1, 30],
+  firstEvents: 40,
 }
 
 export async function createWorld(effort: Effort): Promise<World> {
   const home = mkdtempSync(join(tmpdir(), 'sallyport-bench-'))
+  process.once('exit', () => rmSync(home, { recursive: true, force: true }))
   const [rsa, ec] = [await issuing('RS256', home), await issuing('ES256', home)]
   const load = await Load.start()
   const close = (): void => {
     load.stop()
     rsa.close()
     ec.close()
-    rmSync(home, { recursive: true, force: true })
   }
   return { home, load, effort, issuers: { RS256: rsa, ES256: ec }, close }
 }

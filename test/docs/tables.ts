@@ -2,6 +2,7 @@ import { type JsonSchema, jsonSchemaOf } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { commands } from '#cli/options/commands.js'
 import type { Command, Option } from '#cli/options/option.js'
+import { benchmark } from '../bench/readme.js'
 import { allowedDifferences } from '../plugins/forward/allowed-differences.js'
 import { errorCodes } from './error-codes.js'
 import { instrumentsInSource } from './source.js'
@@ -14,6 +15,7 @@ export const tables: Readonly<Record<string, () => string | Promise<string>>> = 
   differences,
   metrics,
   errors,
+  benchmark,
 }
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')

@@ -34,6 +34,7 @@ const script = join(import.meta.dirname, 'target.ts')
 
 export async function createStage(bin: string): Promise<Stage> {
   const home = mkdtempSync(join(tmpdir(), 'sallyport-soak-'))
+  process.once('exit', () => rmSync(home, { recursive: true, force: true }))
   const issuer = new Issuer('', 'ES256')
   const issuing = createServer(issuer.listener).listen(0, '127.0.0.1')
   await once(issuing, 'listening')
@@ -67,7 +68,6 @@ export async function createStage(bin: string): Promise<Stage> {
       await target.stop()
       issuing.closeAllConnections()
       issuing.close()
-      rmSync(home, { recursive: true, force: true })
       return codes
         .filter(([, code]) => code !== 0)
         .map(([name, code]) => `the ${name} was asked to stop and ended with ${code ?? 'SIGKILL'}`)

@@ -4,9 +4,18 @@ import { join } from 'node:path'
 import { root } from '../place.js'
 import type { Order, Outcome } from './order.js'
 
+interface Answer {
+  readonly outcome?: Outcome
+  readonly error?: string
+}
+
 /** The load, in a process of its own, so that what it costs troubles nobody who is measured. */
 export class Load {
-  private constructor(private readonly child: ChildProcess) {}
+  private readonly ended: Promise<Answer[]>
+
+  private constructor(private readonly child: ChildProcess) {
+    this.ended = once(child, 'exit').then(() => [{ error: 'the load ended' }])
+  }
 
   static async start(): Promise<Load> {
     const client = join(import.meta.dirname, 'client.ts')
@@ -19,11 +28,11 @@ export class Load {
   }
 
   async run(order: Order): Promise<Outcome> {
-    const answered = once(this.child, 'message')
+    const answered: Promise<Answer[]> = once(this.child, 'message')
     this.child.send(order)
-    const [message]: { outcome?: Outcome; error?: string }[] = await answered
-    if (message?.outcome === undefined) throw new Error(message?.error ?? 'the load ended')
-    return message.outcome
+    const [answer] = await Promise.race([answered, this.ended])
+    if (answer?.outcome === undefined) throw new Error(answer?.error)
+    return answer.outcome
   }
 
   stop(): void {

@@ -48,7 +48,7 @@ export async function measureStarts(world: World): Promise<readonly Figure[]> {
       startFigure(name, `start of the ${name} until ready`, median(times.get(name) ?? []), 'ms'),
       startFigure(
         name,
-        `start of the ${name}, of \`node -e 0\``,
+        `start of the ${name} against \`node -e 0\``,
         ratio(times.get(name) ?? [], bare),
         'times',
       ),

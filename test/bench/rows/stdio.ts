@@ -10,7 +10,7 @@ export async function measureBridges({ effort }: World): Promise<readonly Figure
     return [
       { row: 'stdio', title, name: 'Sallyport', value: ours, unit },
       { row: 'stdio', title, name: 'mcp-remote', value: theirs, unit },
-      { row: 'stdio', title: `${title}, of mcp-remote`, name: 'Sallyport', value: ratio, unit: 'times' },
+      { row: 'stdio', title: `${title} against mcp-remote`, name: 'Sallyport', value: ratio, unit: 'times' },
     ]
   })
 }

@@ -1,0 +1,46 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import { committed, root } from './place.js'
+import type { CallResult, Results } from './results.js'
+import { median } from './statistics.js'
+import { aligned, figureTable, reachTable } from './table.js'
+
+/** What the README shows of the run that is kept; until there is one, how to make one. */
+export function benchmark(): string {
+  if (!existsSync(committed.results))
+    return 'No run is kept here yet: `npm run bench` makes one on your machine.'
+  const results: Results = JSON.parse(readFileSync(committed.results, 'utf8'))
+  const { command, node, cores, cpu, pinned } = results
+  const where = `\`${command}\` on Node ${node.replace('v', '')}, ${cores} cores of ${cpu}`
+  const parts = [
+    `<img src="${relative(root, committed.chart)}" width="760" alt="Bars of the processor time of a call, for Sallyport, the runtime and other proxies; the table below has the numbers">`,
+    `Made by ${where}${pinned ? '; who is measured has one core for itself' : ''}. Microseconds of processor time for a call, medians:`,
+    ...tablesOf(results.calls),
+    'What Sallyport sets itself:',
+    ...reachTable(results.reach),
+    `<details><summary>Streams, bodies, starts and the stdio bridge</summary>\n\n${figureTable(results.figures).join('\n\n')}\n\n</details>`,
+  ]
+  return parts.join('\n\n')
+}
+
+/** One table for proxies and one for the registry: they are measured against others. */
+function tablesOf(calls: readonly CallResult[]): string[] {
+  const [registry, proxies] = [true, false].map((wanted) =>
+    calls.filter(({ row }) => row.startsWith('registry') === wanted),
+  )
+  return [proxies ?? [], registry ?? []].filter((some) => some.length > 0).map(processorTime)
+}
+
+function processorTime(calls: readonly CallResult[]): string {
+  const names = [...new Set(calls.map(({ name }) => name))]
+  const rows = [...new Set(calls.map(({ row }) => row))]
+  const lines = rows.map((row) => {
+    const some = calls.filter((one) => one.row === row)
+    const cells = names.map((name) => {
+      const found = some.find((one) => one.name === name)
+      return found === undefined ? '' : median(found.cpu).toFixed(0)
+    })
+    return [`${some[0]?.title} (\`${row}\`)`, ...cells]
+  })
+  return aligned([['', ...names], ...lines])
+}
