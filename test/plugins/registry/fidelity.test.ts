@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { eventually } from '../../kit/captured-log.js'
 import { folder } from '../../kit/folder.js'
 import { booted } from '../../kit/index.js'
 import { BASE, fileRegistry, inside, registryOf, server, wrapped } from './registry.js'
@@ -64,9 +63,9 @@ test('a thousand generated documents are served as they came, byte for byte in t
   const wrapping = texts.map((text, index) =>
     index % 2 === 0 ? text : `{"x":1, "server" :${text},"_meta":{"com.example/w": [1.0 ,2 ] }}`,
   )
-  const app = await booted(t, fileRegistry(t, `[${wrapping.join(',\r\n')}]`).list)
-
-  await eventually(async () => ((await app.inject(BASE)).statusCode === 200 ? true : undefined))
+  const { list } = fileRegistry(t, `[${wrapping.join(',\r\n')}]`)
+  const app = await booted(t, [...list, { use: inside }])
+  await app.inject({ method: 'POST', url: '/internal/sync/main' })
   const served: string[] = []
   for (let cursor = ''; served.length < texts.length; ) {
     const { body } = await app.inject(`${BASE}?limit=100&cursor=${cursor}`)
