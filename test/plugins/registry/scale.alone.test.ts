@@ -5,6 +5,7 @@ import { closeSync, openSync, renameSync, writeSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { folder } from '../../kit/folder.js'
 import { BASE, server } from './registry.js'
 
@@ -87,7 +88,8 @@ async function started(t: TestContext, path: string) {
 
 const ROUNDS = 3
 const LIMIT_MS = 5
-// On a machine that has nothing else to do the same load without a sync takes half of this.
+// With nothing else on the machine, 99 of 100 answers without a sync take less. Where they do not, the machine is
+// noisy: there 90 of 100 during a sync have to be within the limit, and the others no worse than without one.
 const QUIET_MS = 2.5
 
 test('100,000 versions: ready within 10 s, under 600 MB, and callers do not notice a sync', async (t) => {
@@ -103,16 +105,16 @@ test('100,000 versions: ready within 10 s, under 600 MB, and callers do not noti
   const rounds: boolean[] = []
   for (let round = 1; round <= ROUNDS && !rounds.includes(true); round++) {
     write(path, round)
-    const pause = new Promise((resolve) => setTimeout(resolve, 2_000))
-    const quiet = await loaded(agent, main, pause)
+    await loaded(agent, main, setTimeout(1_000))
+    const quiet = await loaded(agent, main, setTimeout(2_000))
     const sync = answered(`${internal}/sync/main`, 'POST')
     const during = await loaded(agent, main, sync)
     assert.equal(await sync, 200)
     t.diagnostic(`without a sync: ${told(quiet)}`)
     t.diagnostic(`while everything changes: ${told(during)}`)
-    const most = Math.max(...Object.values(during).map((times) => part(times, 0.99)))
-    const usual = Math.max(...Object.values(quiet).map((times) => part(times, 0.99)))
-    rounds.push(most < (usual < QUIET_MS ? LIMIT_MS : 2 * usual))
+    const [usual, most] = [worst(quiet, 0.99), worst(during, 0.99)]
+    const bearable = usual >= QUIET_MS && most < 2 * usual && worst(during, 0.9) < LIMIT_MS
+    rounds.push(most < LIMIT_MS || bearable)
   }
   const megabytes = await mostMemory()
   t.diagnostic(`${Math.round(megabytes)} MB at most, after ${rounds.length} rounds`)
@@ -146,11 +148,14 @@ async function loaded(agent: Agent, main: string, until: Promise<unknown>) {
 const part = (times: readonly number[], share: number): number =>
   times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? 0
 
+const worst = (load: Awaited<ReturnType<typeof loaded>>, share: number): number =>
+  Math.max(...Object.values(load).map((times) => part(times, share)))
+
 const told = (load: Awaited<ReturnType<typeof loaded>>): string =>
   Object.entries(load)
     .map(([kind, times]) => {
-      const [half, p99, most] = [0.5, 0.99, 0.999].map((share) => part(times, share).toFixed(2))
-      return `${kind} ${times.length} times, p50 ${half} ms, p99 ${p99} ms, p99.9 ${most} ms`
+      const [half, p90, p99] = [0.5, 0.9, 0.99].map((share) => part(times, share).toFixed(2))
+      return `${kind} ${times.length} times, p50 ${half} ms, p90 ${p90} ms, p99 ${p99} ms`
     })
     .join('; ')
 
