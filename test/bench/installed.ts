@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import type { ProxyKind } from './task.js'
 
 /** Whether a proxy can be started here. */
 export function installed({ needs }: ProxyKind): boolean {
-  return needs === undefined || spawnSync('which', [needs.command]).status === 0
+  if (needs === undefined) return true
+  const { command, file } = needs
+  return spawnSync('which', [command]).status === 0 && (file === undefined || existsSync(file))
 }

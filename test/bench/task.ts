@@ -19,7 +19,7 @@ export type Incoming =
 export interface ProxyKind {
   readonly name: string
   /** What has to be installed, and the Debian packages that have it; nothing for what comes with this package. */
-  readonly needs?: { readonly command: string; readonly packages: string }
+  readonly needs?: { readonly command: string; readonly file?: string; readonly packages: string }
   can(task: Task): boolean
   /** Starts one with its files in this folder. */
   start(task: Task, home: string): Promise<Contestant>

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort, listening } from '../contestant.js'
 import type { Incoming, ProxyKind, Task } from '../task.js'
@@ -7,9 +7,12 @@ const MODULES = '/usr/lib/apache2/modules'
 
 export const apache: ProxyKind = {
   name: 'Apache',
-  needs: { command: 'apache2', packages: 'apache2 libapache2-mod-oauth2' },
-  can: ({ incoming, exchange }) =>
-    exchange !== true && (incoming === undefined || existsSync(`${MODULES}/mod_oauth2.so`)),
+  needs: {
+    command: 'apache2',
+    file: `${MODULES}/mod_oauth2.so`,
+    packages: 'apache2 libapache2-mod-oauth2',
+  },
+  can: ({ exchange }) => exchange !== true,
   async start(task, home) {
     const port = await freePort()
     const prefix = join(home, `apache-${port}`)

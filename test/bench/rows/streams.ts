@@ -10,7 +10,8 @@ import type { World } from '../world.js'
 import type { Asker } from './asker.js'
 import { type Asked, measureLong } from './long.js'
 
-const [FIRST, STREAMS] = [50, 1_000]
+// What a process has in reserve from its start is used up by the first ones.
+const [FIRST, STREAMS] = [500, 1_000]
 
 /** How much later than from the target itself the first event of a stream comes. */
 export function measureFirstEvents(world: World): Promise<readonly Figure[]> {
