@@ -18,6 +18,8 @@ export interface BootContext {
   readonly limits?: Partial<StepLimits>
   /** Milliseconds that a guard or an authenticator may take for one request. */
   readonly gateDeadline?: number
+  /** Milliseconds for a body that a route of the list reads itself. */
+  readonly bodyDeadline?: number
   /** What the list before may have left to this one. */
   readonly keepsakes?: Keepsakes
   /** Ends a boot that is under way. */

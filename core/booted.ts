@@ -59,7 +59,11 @@ export class Booted {
       log,
       this.whenComplete(() => this.container.many(AuditSink)),
     )
-    const { app, gate, answers, publicRoutes, takesUpgrades } = createMain(log, this.observation.refused)
+    const { app, gate, answers, publicRoutes, takesUpgrades } = createMain(
+      log,
+      this.observation.refused,
+      context.bodyDeadline,
+    )
     this.app = app
     this.gate = gate
     this.answers = answers

@@ -11,6 +11,7 @@ import type { Refusal } from '../errors.js'
 import { logOfRequest } from '../log/request-log.js'
 import { Answers } from './answers.js'
 import { admission, Gate } from './gate.js'
+import { guardHooks } from './guarded-hooks.js'
 import { routedTarget } from './request-target.js'
 import { schemaCompilers } from './schema-compilers.js'
 import './fastify-types.js'
@@ -37,12 +38,13 @@ interface Main {
 export function createMain(
   log: Logger,
   onRefusal: (refusal: Refusal, request: FastifyRequest) => void,
+  bodyDeadline?: number,
 ): Main {
   const gate = new Gate()
   const gateOf = (request: FastifyRequest): Gate => request.routeOptions.config[GATE] ?? gate
   const answers = new Answers(gateOf, onRefusal)
   const routes: RouteOptions[] = []
-  const admit = admission(gateOf, answers.error)
+  const admit = admission(gateOf, answers.error, bodyDeadline)
   const app = createApp(log, answers, admit)
 
   app.decorateRequest('identity', undefined)
@@ -105,6 +107,7 @@ function createApp(log: Logger, answers: Answers, admit: ReturnType<typeof admis
     allowErrorHandlerOverride: false,
   })
   app.setErrorHandler(answers.error)
+  guardHooks(app, log)
   return app
 }
 

@@ -5,6 +5,7 @@ import type { Guard } from '../contracts/guard.js'
 import type { Identity } from '../contracts/identity.js'
 import { isPromise, within } from '../deadline.js'
 import { GatewayError, Refusal, type RefusalReason } from '../errors.js'
+import { BODY_DEADLINE, limitBody } from './body-limit.js'
 import { credentialsOf } from './credentials.js'
 import type { PublicPaths } from './public-paths.js'
 
@@ -151,13 +152,18 @@ export type TurnAway = (refusal: GatewayError, request: FastifyRequest, reply: F
  * The hook that stands first on every route. A callback and not a promise: most requests never wait. Who is
  * turned away is answered here, since an error handler of the route could make something else of it.
  */
-export function admission(gateOf: (request: FastifyRequest) => Gate, turnAway: TurnAway) {
+export function admission(
+  gateOf: (request: FastifyRequest) => Gate,
+  turnAway: TurnAway,
+  bodyDeadline = BODY_DEADLINE,
+) {
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const { config } = request.routeOptions
     const enter = (): void => {
       if (config.forwardsExpect !== true) {
         reply.header('x-request-id', request.id)
         letSend(request, reply)
+        limitBody(request, reply, bodyDeadline, (refusal) => turnAway(refusal, request, reply))
       }
       done()
     }

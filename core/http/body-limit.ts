@@ -1,0 +1,26 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../errors.js'
+
+/** Milliseconds for a body that the gateway itself reads: Fastify takes 1 MiB at most. */
+export const BODY_DEADLINE = 30_000
+
+/** A body that never ends would keep its route, and a stop, waiting. Whoever forwards has a limit of its own. */
+export function limitBody(
+  { raw, headers }: FastifyRequest,
+  reply: FastifyReply,
+  deadline: number,
+  refuse: (refusal: Refusal) => void,
+): void {
+  if (
+    raw.complete ||
+    (headers['transfer-encoding'] === undefined && !(Number(headers['content-length']) > 0))
+  )
+    return
+  const timer = setTimeout(() => {
+    if (reply.sent) return
+    reply.header('connection', 'close')
+    refuse(new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not come in time'))
+  }, deadline)
+  const stop = (): void => clearTimeout(timer)
+  raw.once('end', stop).once('close', stop)
+}
