@@ -22,7 +22,7 @@ export async function explain({ given }: Invocation): Promise<number> {
   const { token } = read
   return withGates(outcome, async (gates) => {
     let accepted = false
-    for (const gate of gates) accepted = (await explainGate(gate, token)) || accepted
+    for (const gate of gates) accepted = (await explainGate(gate, token, gates.length > 1)) || accepted
     return accepted ? exitCode.asked : exitCode.failed
   })
 }
@@ -41,8 +41,12 @@ async function readToken(
   }
 }
 
-async function explainGate({ scope, authenticators }: Gate, token: string): Promise<boolean> {
-  if (scope !== '') print(`${scope}:`)
+async function explainGate(
+  { scope, authenticators }: Gate,
+  token: string,
+  isOneOfMany: boolean,
+): Promise<boolean> {
+  if (isOneOfMany) print(`${scope === '' ? '/' : scope}:`)
   const { kind } = credentialsOf({ headers: { authorization: `Bearer ${token}` }, rawHeaders: [] })
   if (kind !== 'bearer') {
     print(
@@ -56,6 +60,7 @@ async function explainGate({ scope, authenticators }: Gate, token: string): Prom
     if (acceptedBy !== undefined) print(`${heading}: not asked`)
     else if (await explainOne(heading, authenticator, token)) acceptedBy = authenticator.provider
   }
+  if (authenticators.length === 0) print('nobody who could accept a token stands here')
   print(acceptedBy === undefined ? 'the token is refused' : `the token is accepted by ${acceptedBy}`)
   return acceptedBy !== undefined
 }

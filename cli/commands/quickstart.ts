@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { basicAuthorization, type Entry, GatewayError, isScope, type List, type Scope } from 'sallyport'
-import { QuickstartSettings, quickstart as quickstartList } from 'sallyport/presets/quickstart'
+import { PLACES, QuickstartSettings, quickstart as quickstartList } from 'sallyport/presets/quickstart'
 import { stringify } from 'yaml'
 import { type Paint, painter } from '../colour.js'
 import { isMapping, pathText } from '../config/path.js'
@@ -55,8 +55,8 @@ async function settingsFor({ given }: Invocation): Promise<QuickstartSettings> {
 
 async function tourText(settings: QuickstartSettings): Promise<string> {
   const { address, internalAddress } = settings
-  const resources = [`http://${address}`, `http://${address}/sample/mcp`, 'https://elsewhere.example']
-  const [registry = '', sample = '', foreign = ''] = await Promise.all(
+  const resources = [`http://${address}${PLACES.registry}`, `http://${address}${PLACES.sample}/mcp`]
+  const [registry = '', sample = ''] = await Promise.all(
     resources.map((resource) => tokenFor(resource, settings)),
   )
   const stops = tour({
@@ -64,7 +64,7 @@ async function tourText(settings: QuickstartSettings): Promise<string> {
     internalAddress,
     program: ownName(process.argv[1] ?? '', process.env),
     list: writtenList(quickstartList(settings)),
-    tokens: { registry, sample, foreign },
+    tokens: { registry, sample },
   })
   const paint = painter(process.stdout, process.env)
   return [
@@ -106,6 +106,6 @@ function writtenList(list: List): string {
 const plain = (list: List): object[] =>
   list.map((item: Entry | Scope) => {
     if (isScope(item)) return { scope: item.scope, plugins: plain(item.plugins) }
-    const { origin: _, ...entry } = item
+    const { origin: _, named: __, ...entry } = item
     return entry
   })

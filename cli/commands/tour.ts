@@ -1,4 +1,4 @@
-import type { QuickstartSettings } from 'sallyport/presets/quickstart'
+import { PLACES, type QuickstartSettings } from 'sallyport/presets/quickstart'
 import { quoted } from './own-name.js'
 
 /** What the tour speaks of. */
@@ -7,7 +7,7 @@ export interface Sights extends Pick<QuickstartSettings, 'address' | 'internalAd
   readonly program: string
   /** The file with the list that is running. */
   readonly list: string
-  readonly tokens: { readonly registry: string; readonly sample: string; readonly foreign: string }
+  readonly tokens: { readonly registry: string; readonly sample: string }
 }
 
 /** A stop of the tour: what is to be seen, and the command that shows it. */
@@ -18,8 +18,9 @@ export interface Stop {
 
 /** What can be tried, in the order in which it explains itself. */
 export function tour({ address, internalAddress, program, list, tokens }: Sights): readonly Stop[] {
-  const main = `http://${address}`
-  const servers = `${main}/registry/default/v0.1/servers?limit=1`
+  const registry = `http://${address}${PLACES.registry}`
+  const sample = `http://${address}${PLACES.sample}/mcp`
+  const servers = `${registry}/registry/default/v0.1/servers?limit=1`
   return [
     {
       title: 'Without a token: 401, and the way to one in WWW-Authenticate.',
@@ -27,29 +28,30 @@ export function tour({ address, internalAddress, program, list, tokens }: Sights
     },
     {
       title: 'Where that way leads: whose tokens are good here.',
-      command: curl([`${main}/.well-known/oauth-protected-resource`]),
+      command: curl([`http://${address}/.well-known/oauth-protected-resource${PLACES.registry}`]),
     },
     {
       title: 'With a token of the local identity provider: the list of servers.',
       command: curl([servers, '-H', bearer(tokens.registry)]),
     },
     {
-      title: 'A token that was made for somebody else: 401, and not a word about why.',
-      command: curl(['-i', servers, '-H', bearer(tokens.foreign)]),
+      title:
+        'A token that was made for another resource, the proxy beside it: 401, and not a word about why.',
+      command: curl(['-i', servers, '-H', bearer(tokens.sample)]),
     },
     {
-      title: 'You run the gateway, so you may know why.',
-      command: `printf %s ${quoted(tokens.foreign)} | ${program} explain --config ${quoted(list)}`,
+      title: 'You run the gateway, so you may know why: what each of the two says of it.',
+      command: `printf %s ${quoted(tokens.sample)} | ${program} explain --config ${quoted(list)}`,
     },
     {
       title:
         'A tool call through the proxy. The server learns who you are, and sees a credential of the gateway in place of yours.',
-      command: toolCall(`${main}/sample/mcp`, tokens.sample),
+      command: toolCall(sample, tokens.sample),
     },
     {
-      title: `An MCP client of yours: point it at ${main}/sample/mcp. It will want you to sign in: any name will do.`,
+      title: `An MCP client of yours: point it at ${sample}. It will want you to sign in: any name will do.`,
     },
-    { title: `For people: open ${main}/ in a browser.` },
+    { title: `For people: open ${registry}/ in a browser.` },
     {
       title: 'What was counted so far.',
       command: `${curl([`http://${internalAddress}/metrics`])} | grep ^sallyport_http_requests_total`,

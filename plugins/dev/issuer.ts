@@ -22,9 +22,13 @@ export default definePlugin({
   async setup(gateway, settings) {
     const load = () => optional('oidc-provider', () => import('oidc-provider'))
     const { default: Provider } = await listenedTo(gateway, load)
-    serveOnLoopback(gateway, settings.address, async (url) => {
-      const given = await configuration(settings)
-      return listenedTo(gateway, async () => new Provider(url, given).callback())
+    serveOnLoopback(gateway, {
+      address: settings.address,
+      options: settings,
+      answers: async (url) => {
+        const given = await configuration(settings)
+        return listenedTo(gateway, async () => new Provider(url, given).callback())
+      },
     })
   },
 })

@@ -10,26 +10,33 @@ export const loopbackAddress = (): z.ZodString =>
     'expected an address of loopback, such as 127.0.0.1:9000: this is for trying things on one machine',
   )
 
-/** A server of its own for what only a try needs. `answers` is asked once its URL is known; it ends with the gateway. */
-export function serveOnLoopback(
-  gateway: Gateway,
-  address: string,
-  answers: (url: string) => RequestListener | Promise<RequestListener>,
-): void {
-  const server = createServer()
+/** A server of its own for what only a try needs. */
+export interface LoopbackServer {
+  readonly address: string
+  /** All that makes it what it is: a list with the same goes on with the server of the list before. */
+  readonly options: unknown
+  /** Asked once the server's URL is known. */
+  readonly answers: (url: string) => RequestListener | Promise<RequestListener>
+}
+
+/** Opens one when the gateway starts. It ends with the last list that has it, so that its keys and logins outlive a reload. */
+export function serveOnLoopback(gateway: Gateway, { address, options, answers }: LoopbackServer): void {
+  const server = gateway.keep(JSON.stringify(options), createServer, close)
   gateway.onStart(async () => {
+    if (server.listening) return
     await listen(server, address)
     const { port } = server.address() as AddressInfo
     const url = `http://${address.replace(/\d+$/, String(port))}`
     server.on('request', await answers(url))
     gateway.log.info({ url }, 'for development only: this is open to every program of this machine')
   })
-  gateway.onStop(async () => {
-    if (!server.listening) return
-    const closed = new Promise((resolve) => server.close(resolve))
-    server.closeAllConnections()
-    await closed
-  })
+}
+
+async function close(server: Server): Promise<void> {
+  if (!server.listening) return
+  const closed = new Promise((resolve) => server.close(resolve))
+  server.closeAllConnections()
+  await closed
 }
 
 function listen(server: Server, address: string): Promise<void> {

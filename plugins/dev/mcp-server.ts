@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { definePlugin, secretText } from 'sallyport'
 import { z } from 'zod'
 import { loopbackAddress, optional, serveOnLoopback } from './loopback.js'
@@ -19,7 +19,8 @@ export default definePlugin({
       .describe('the header in which a gateway tells it who the caller is'),
   }),
 
-  async setup(gateway, { address, token, callerHeader }) {
+  async setup(gateway, options) {
+    const { address, token, callerHeader } = options
     const { McpServer, StreamableHTTPServerTransport } = await optional(
       '@modelcontextprotocol/sdk',
       async () => ({
@@ -38,7 +39,7 @@ export default definePlugin({
       await server.connect(transport as never)
       await transport.handleRequest(request, response)
     }
-    serveOnLoopback(gateway, address, () => (request, response) => {
+    const answers = (): RequestListener => (request, response) => {
       const isLet = token === undefined || request.headers.authorization === `Bearer ${token}`
       if (!isLet || request.url !== '/mcp') {
         response.writeHead(isLet ? 404 : 401).end()
@@ -48,6 +49,7 @@ export default definePlugin({
         gateway.log.error({ err: error }, 'the sample server failed')
         response.destroy()
       })
-    })
+    }
+    serveOnLoopback(gateway, { address, options, answers })
   },
 })

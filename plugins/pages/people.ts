@@ -164,7 +164,11 @@ class Pages {
 
   private isPublic(registry: string): boolean {
     return this.#open().some((path) => {
-      const [first, second, ...rest] = path.split('/').filter((segment) => segment !== '')
+      if (!path.startsWith(`${this.base}/`)) return false
+      const [first, second, ...rest] = path
+        .slice(this.base.length)
+        .split('/')
+        .filter((segment) => segment !== '')
       return first === 'registry' && (second === undefined || second === registry) && rest.length === 0
     })
   }

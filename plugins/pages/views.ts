@@ -23,7 +23,7 @@ const signInHint = (base: string, some: boolean): Html => html`<section class="h
 <h2>${some ? 'There may be more' : 'Sign in to read'}</h2>
 <p>${some ? 'Further registries are' : 'This registry is'} shown to callers with an access token.
 Your MCP client finds out by itself where to get one, from the
-<a href="${base}/.well-known/oauth-protected-resource">metadata of this resource</a>.</p>
+<a href="/.well-known/oauth-protected-resource${base}">metadata of this resource</a>.</p>
 <p>By hand, send the token in a header:</p>
 <pre><code>curl -H 'Authorization: Bearer TOKEN' ${'https://THIS-HOST'}${base}/registry/NAME/v0.1/servers</code></pre>
 </section>`

@@ -1,4 +1,4 @@
-import type { List } from 'sallyport'
+import type { Entry, List } from 'sallyport'
 import { z } from 'zod'
 import { RegistrySettings, registry } from './registry.js'
 
@@ -7,7 +7,7 @@ const secret = z.string().min(1).meta({ writeOnly: true })
 
 /** Where the parts of quickstart are. Every port is known before: the parts speak of each other. */
 export const QuickstartSettings = z.strictObject({
-  address: address.describe('where the registry is, and below /sample the proxy'),
+  address: address.describe('where the registry is, below /catalogue, and the proxy, below /sample'),
   internalAddress: address.describe('where health and metrics are'),
   issuerAddress: address.describe('where the identity provider is'),
   serverAddress: address.describe('where the sample MCP server is'),
@@ -22,32 +22,39 @@ export type QuickstartSettings = z.output<typeof QuickstartSettings>
 // The one scope of `dev/issuer`: a client that asks for none is given nothing when somebody signs in.
 const SCOPES = ['mcp']
 
-/** A registry at the root, a proxy in a scope, and what both need: an identity provider and a server, for one machine. */
+/** Where the registry is, and where the proxy: beside each other, since whoever a scope lets in is let in below it too. */
+export const PLACES = { registry: '/catalogue', sample: '/sample' } as const
+
+/** A registry and a proxy, each with tokens of its own, and what both need: an identity provider and a server, for one machine. */
 export function quickstart(settings: QuickstartSettings): List {
   const { issuerAddress, serverAddress, clientId, clientSecret, serverToken } = settings
+  const entries = registry(registrySettings(settings))
+  const isDoor = ({ use }: Entry): boolean => /^(?:listen|internal|guard|http)\//.test(String(use))
   return [
     // First, so that its keys are there when the gate asks for them.
     { use: 'dev/issuer', with: { address: issuerAddress, clientId, clientSecret } },
     { use: 'dev/mcp-server', with: { address: serverAddress, token: serverToken } },
-    ...registry(registrySettings(settings)),
-    { scope: '/sample', plugins: sampleProxy(settings) },
+    ...entries.filter(isDoor),
+    { scope: PLACES.registry, plugins: entries.filter((entry) => !isDoor(entry)) },
+    { scope: PLACES.sample, plugins: sampleProxy(settings) },
   ]
 }
 
 function registrySettings({ address, internalAddress, issuerAddress, servers }: QuickstartSettings) {
+  const resource = `http://${address}${PLACES.registry}`
   return RegistrySettings.parse({
     address,
     internalAddress,
     auth: {
       oauth: {
-        resourceUrl: `http://${address}`,
+        resourceUrl: resource,
         publicPaths: ['/registry/public'],
         scopes: SCOPES,
         providers: [
           {
             name: 'local',
             issuerUrl: `http://${issuerAddress}`,
-            audience: `http://${address}`,
+            audience: resource,
             allowPrivateIP: true,
           },
         ],
@@ -62,11 +69,11 @@ function registrySettings({ address, internalAddress, issuerAddress, servers }: 
   })
 }
 
-/** The gate of a scope has the providers around it too; this one adds tokens that are for the proxy alone. */
 function sampleProxy({ address, issuerAddress, serverAddress, serverToken }: QuickstartSettings): List {
-  const resource = `http://${address}/sample/mcp`
+  const resource = `http://${address}${PLACES.sample}/mcp`
   const issuerUrl = `http://${issuerAddress}`
   return [
+    { use: 'discovery/issuer' },
     {
       use: 'auth/oidc',
       with: { name: 'local, for the proxy', issuerUrl, audience: resource, allowPrivateIP: true },

@@ -1,4 +1,4 @@
-import type { Entry, List, SettingPath } from 'sallyport'
+import type { Entry, SettingPath } from 'sallyport'
 import { z } from 'zod'
 import { authSection, incomingEntries } from './incoming.js'
 
@@ -90,7 +90,7 @@ export type RegistrySettings = z.output<typeof RegistrySettings>
 type Context = z.core.$RefinementCtx
 
 /** The registry server: the API, its description and its pages behind the gate, over a catalogue of sources. */
-export function registry(settings: RegistrySettings): List {
+export function registry(settings: RegistrySettings): readonly Entry[] {
   return placed(ownEntries(settings), settings.plugins)
 }
 

@@ -52,12 +52,16 @@ test('every command of the tour can be pasted and shows what it says, and Ctrl-C
 
   const [main = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(started.output.stdout) ?? []
   assert.match(pasted(challenged), /^HTTP\/1\.1 401 /)
-  assert.ok(pasted(challenged).includes(`resource_metadata="${main}/.well-known/oauth-protected-resource"`))
-  assert.equal(JSON.parse(pasted(metadata)).resource, main)
+  assert.ok(
+    pasted(challenged).includes(`resource_metadata="${main}/.well-known/oauth-protected-resource/catalogue"`),
+  )
+  assert.equal(JSON.parse(pasted(metadata)).resource, `${main}/catalogue`)
   assert.equal(JSON.parse(pasted(listing)).servers.length, 1)
   assert.match(pasted(refused), /^HTTP\/1\.1 401 [\s\S]*error="invalid_token"/)
-  assert.equal(explained?.code, 1)
-  assert.match(explained?.stdout ?? '', /refuses it \(claim:aud\)[\s\S]*the token is refused/)
+  assert.match(
+    pasted(explained),
+    /\/catalogue:\n.*refuses it \(claim:aud\)[\s\S]*the token is refused\n\/sample:\n.*accepts it/,
+  )
   const [{ text }] = JSON.parse(pasted(called)).result.content
   assert.match(text, /^You are newcomer\. .* Bearer of-the-gateway-/)
   assert.match(pasted(metrics), /sallyport_http_requests_total\{.*status="401".*\} \d/)
@@ -65,7 +69,7 @@ test('every command of the tour can be pasted and shows what it says, and Ctrl-C
   const [, page] = /open (http\S+)/.exec(stops[7]?.[0] ?? '') ?? []
   const answer = await fetch(page ?? '')
   assert.equal(answer.status, 200)
-  assert.match(await answer.text(), /href="\/registry\/public"/)
+  assert.match(await answer.text(), /href="\/catalogue\/registry\/public"/)
 
   const [, target = ''] = /point it at (http\S+)\. /.exec(stops[6]?.[0] ?? '') ?? []
   const challenge = (await fetch(target, { method: 'POST' })).headers.get('www-authenticate') ?? ''
@@ -80,6 +84,35 @@ test('every command of the tour can be pasted and shows what it says, and Ctrl-C
     [],
   )
   await assert.rejects(fetch(main))
+})
+
+test('a token is good for its own resource and refused at the other, and SIGHUP changes nothing of that', async (t) => {
+  const { started, stops } = await toured(t)
+  const commandOf = (index: number): string => stops[index]?.[1] ?? ''
+  const [, main = ''] = /listening on (\S+)/.exec(started.output.stdout) ?? []
+  const [forRegistry, forSample] = [commandOf(2), commandOf(5)].map(
+    (line) => /Bearer \S+(?=')/.exec(line)?.[0] ?? '',
+  )
+  const statusOf = async (path: string, authorization = ''): Promise<number> =>
+    (await fetch(main + path, { method: 'GET', headers: { authorization } })).status
+  const [registry, sample] = ['/catalogue/registry/default/v0.1/servers', '/sample/mcp']
+  const seen = async (): Promise<void> => {
+    assert.equal(await statusOf(registry, forRegistry), 200)
+    assert.equal(await statusOf(sample, forRegistry), 401)
+    assert.equal(await statusOf(registry, forSample), 401)
+    // The server speaks no GET; the answer is its own.
+    assert.equal(await statusOf(sample, forSample), 406)
+    assert.match((await paste(commandOf(5), folder(t))).stdout, /You are newcomer/)
+  }
+  await seen()
+
+  started.process.kill('SIGHUP')
+  const told = await started.until(/was read again and is.* in force/)
+  assert.match(told, /and is in force/)
+  await seen()
+  assert.equal((await fetch(`${main}/catalogue/`)).status, 200)
+  started.process.kill('SIGTERM')
+  assert.equal(await started.ended(), 0)
 })
 
 test('the list that the tour shows is one that `run` takes', async (t) => {

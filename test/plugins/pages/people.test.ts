@@ -142,4 +142,14 @@ test('links stay inside a scope', async (t) => {
     assert.match(href, /^\/team\//)
     assert.notEqual((await app.inject(href)).statusCode, 404, href)
   }
+
+  const closed = people(fileRegistry(t, documents).list, {})
+  const open = { use: 'auth/public-paths', with: { paths: ['/registry/default'] } }
+  const inScope = await booted(t, [{ scope: '/team', plugins: [...closed, open] }])
+  const home = (await inScope.inject('/team/')).body
+  assert.match(home, /href="\/team\/registry\/default"/)
+  const closedInScope = await booted(t, [{ scope: '/team', plugins: closed }])
+  const [, metadata = ''] =
+    /href="([^"]*oauth-protected-resource[^"]*)"/.exec((await closedInScope.inject('/team/')).body) ?? []
+  assert.equal(metadata, '/.well-known/oauth-protected-resource/team')
 })
