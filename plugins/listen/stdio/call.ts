@@ -12,8 +12,8 @@ export class Call {
 
   constructor(
     readonly message: Message,
-    /** Sent by the bridge itself, to bring a new session to where the old one was. */
-    readonly isReplay = false,
+    /** Sent by the bridge itself, as to bring a new session to where the old one was. The client hears nothing of it. */
+    readonly isOurs = false,
   ) {
     this.open = new Set(message.asks)
     this.closed = new Promise((resolve) => {

@@ -30,6 +30,8 @@ export interface Desk {
   receive(message: Message): Promise<void>
   /** Answers what of a call is open with an error. A call that asks nothing is only logged. */
   fail(call: Call, error: { readonly code: number; readonly message: string }): Promise<void>
+  /** Brings a request to the target of which the client hears nothing, and its answer back. */
+  ask(request: Message): Promise<Message | undefined>
   /** Brings a new session to where that one was; `false` when that is not safe. */
   renew(lost: object): Promise<boolean>
   /** The target does not take `initialize` as it was sent; `true` when an older way was found. */

@@ -48,6 +48,7 @@ export class Conversation {
       ending: this.ending.signal,
       receive: (message) => this.receive(message),
       fail: (call, error) => this.fail(call, error),
+      ask: (request) => this.ask(request),
       renew: (lost) => this.renew(lost),
       fallBack: (call) => this.fallBack(call),
     }
@@ -129,7 +130,7 @@ export class Conversation {
   private async fail(call: Call, error: { readonly code: number; readonly message: string }): Promise<void> {
     const { unanswered } = call
     for (const id of unanswered) call.answered(id)
-    if (call.isReplay) for (const id of call.message.asks) this.swallowed.get(id)?.(undefined)
+    if (call.isOurs) for (const id of call.message.asks) this.swallowed.get(id)?.(undefined)
     else if (this.ending.signal.aborted) return
     else if (unanswered.length === 0) {
       this.around.log.warn(
@@ -174,7 +175,7 @@ export class Conversation {
     return true
   }
 
-  /** Sends a message of the client's again, and keeps the answer from it. */
+  /** Sends a message that the client did not, or not now, and keeps the answer from it. */
   private async ask(message: Message): Promise<Message | undefined> {
     const call = new Call(message, true)
     const [id] = message.asks

@@ -87,22 +87,25 @@ export function versionOf({ single: { params } }: Message): string | undefined {
 /** What the headers of 2026-07-28 repeat of a message, so that what stands between can route by it. */
 export function routingHeaders({ single: { method, params } }: Message): Record<string, string> {
   if (typeof method !== 'string') return {}
-  const { name, uri } = fieldsOf(params)
-  const named = NAMED.get(method) === 'uri' ? uri : NAMED.has(method) ? name : undefined
+  const field = NAMED.get(method)
+  const named = field === undefined ? undefined : fieldsOf(params)[field]
   return {
     'mcp-method': headerText(method),
     ...(typeof named === 'string' && { 'mcp-name': headerText(named) }),
   }
 }
 
-const NAMED: ReadonlyMap<string, 'name' | 'uri'> = new Map([
+const NAMED: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
 ])
 
 const isPlain = (text: string): boolean => /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text)
 
 /** What a header cannot hold, or would seem to be encoded already, goes in base64. */
-const headerText = (text: string): string =>
+export const headerText = (text: string): string =>
   isPlain(text) && !text.startsWith('=?base64?') ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`

@@ -47,10 +47,10 @@ export class Older implements Carrier {
 
   private async bring(call: Call): Promise<void> {
     try {
-      if (call.method === 'initialize' && call.isReplay) this.line = this.open()
+      if (call.method === 'initialize' && call.isOurs) this.line = this.open()
       let line = await this.line
       if (line === undefined || line.lost) {
-        const again = !call.isReplay && (await this.desk.renew(this.session))
+        const again = !call.isOurs && (await this.desk.renew(this.session))
         line = again ? await this.line : undefined
       }
       if (line === undefined)

@@ -3,6 +3,7 @@ import type { Call } from './call.js'
 import { type Carrier, type Delivery, type Desk, unavailable } from './carrier.js'
 import { Events } from './events.js'
 import { fieldsOf, type Message, routingHeaders, versionOf } from './messages.js'
+import { Parameters } from './parameters.js'
 import { pause } from './pause.js'
 import { readEvents, takeMessage } from './reader.js'
 import { errorIn, refusedSentence } from './refusal.js'
@@ -12,6 +13,7 @@ const ACCEPT = 'application/json, text/event-stream'
 // Tries to take up an answer that broke off, without anything new in between.
 const MOST_TRIES = 5
 const WANTS_OLDER: ReadonlySet<number> = new Set([400, 404, 405])
+const HEADER_MISMATCH = -32_020
 
 /** What the target and the client have agreed on. Until 2026-07-28 it had an id. */
 interface Session {
@@ -23,12 +25,15 @@ interface Session {
 /** The Streamable HTTP transport, with sessions and without. */
 export class Streamable implements Carrier {
   session: Session = {}
+  private readonly parameters: Parameters
 
   constructor(
     private readonly wire: Wire,
     private readonly path: string,
     private readonly desk: Desk,
-  ) {}
+  ) {
+    this.parameters = new Parameters((request) => desk.ask(request))
+  }
 
   deliver(call: Call): Delivery {
     if (call.method === 'initialize') this.session = {}
@@ -54,10 +59,14 @@ export class Streamable implements Carrier {
       ...this.headers(session),
       accept: ACCEPT,
       'content-type': 'application/json',
-      ...(own !== undefined && { 'mcp-protocol-version': own, ...routingHeaders(message) }),
+      ...(own !== undefined && { 'mcp-protocol-version': own, ...this.routing(message) }),
     }
     const signal = AbortSignal.any([this.desk.ending, call.signal])
     return this.wire.send({ method: 'POST', path: this.path, headers, body: message.bytes, signal })
+  }
+
+  private routing(message: Message): Record<string, string> {
+    return { ...routingHeaders(message), ...this.parameters.headersFor(message) }
   }
 
   private headers({ id, version }: Session): Record<string, string> {
@@ -72,9 +81,9 @@ export class Streamable implements Carrier {
       const head = await answer
       const { statusCode: status = 0 } = head
       if (status >= 200 && status < 300) await this.read(call, head, session)
-      else if (status === 404 && session.id !== undefined && !call.isReplay)
+      else if (status === 404 && session.id !== undefined && !call.isOurs)
         await this.sendAgain(call, head, session)
-      else await this.refused(call, head)
+      else await this.refused(call, head, session)
     } catch (error) {
       if (!call.signal.aborted) await this.broken(call, error)
     }
@@ -89,19 +98,29 @@ export class Streamable implements Carrier {
       )
       return
     }
-    const now = this.session
-    const second = await this.post(call, now).answer
-    const { statusCode: status = 0 } = second
-    if (status >= 200 && status < 300) await this.read(call, second, now)
-    else await this.refused(call, second)
+    await this.tryAgain(call, this.session)
   }
 
-  private async refused(call: Call, head: IncomingMessage): Promise<void> {
+  private async tryAgain(call: Call, session: Session): Promise<void> {
+    const head = await this.post(call, session).answer
+    const { statusCode: status = 0 } = head
+    if (status >= 200 && status < 300) await this.read(call, head, session)
+    else await this.fail(call, status, errorIn(await bodyOf(head, this.desk.most)))
+  }
+
+  private async refused(call: Call, head: IncomingMessage, session: Session): Promise<void> {
     const { statusCode: status = 0 } = head
     const body = await bodyOf(head, this.desk.most)
-    const mayBeOlder = call.method === 'initialize' && !call.isReplay && WANTS_OLDER.has(status)
+    const mayBeOlder = call.method === 'initialize' && !call.isOurs && WANTS_OLDER.has(status)
     if (mayBeOlder && (await this.desk.fallBack(call))) return
-    await this.desk.fail(call, errorIn(body) ?? unavailable(refusedSentence(status)))
+    const error = errorIn(body)
+    const mayLack = error?.code === HEADER_MISMATCH && call.isStateless && call.method === 'tools/call'
+    if (mayLack && (await this.parameters.refresh(call.message))) await this.tryAgain(call, session)
+    else await this.fail(call, status, error)
+  }
+
+  private fail(call: Call, status: number, error: ReturnType<typeof errorIn>): Promise<void> {
+    return this.desk.fail(call, error ?? unavailable(refusedSentence(status)))
   }
 
   private async read(call: Call, head: IncomingMessage, session: Session): Promise<void> {
@@ -123,9 +142,12 @@ export class Streamable implements Carrier {
   }
 
   private take(call: Call, message: Message, session: Session): Promise<void> {
-    const { protocolVersion } = fieldsOf(message.single['result'])
-    const mine = call.method === 'initialize' && message.answers.some((id) => call.unanswered.includes(id))
-    if (mine && typeof protocolVersion === 'string') session.version = protocolVersion
+    const mine = message.answers.some((id) => call.unanswered.includes(id))
+    if (mine && call.method === 'initialize') {
+      const version = agreedVersion(message)
+      if (version !== undefined) session.version = version
+    }
+    if (mine && call.isStateless && call.method === 'tools/list') this.parameters.learn(message)
     return this.desk.receive(message)
   }
 
@@ -195,6 +217,11 @@ export class Streamable implements Carrier {
     this.desk.log.debug({ err: error }, 'a request into the list failed')
     await this.desk.fail(call, unavailable('the connection to the target broke off'))
   }
+}
+
+const agreedVersion = ({ single }: Message): string | undefined => {
+  const { protocolVersion } = fieldsOf(single['result'])
+  return typeof protocolVersion === 'string' ? protocolVersion : undefined
 }
 
 // A stream that held this long did not fail.
