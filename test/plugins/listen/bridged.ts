@@ -28,10 +28,15 @@ export interface Bridged {
 }
 
 /** The bridge as a client starts it, spoken to line by line. Killed when the test ends. */
-export function bridged(t: TestContext, target: string, flags: readonly string[] = []): Bridged {
+export function bridged(
+  t: TestContext,
+  target: string,
+  flags: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+): Bridged {
   const { command, args } = bridgeCommand(target, flags)
   const child = spawn(command, args, {
-    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' },
+    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...environment },
   })
   const exit = once(child, 'close').then(([code]: (number | null)[]) => code ?? null)
   const lines: string[] = []

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { listening } from '../../../kit/listening.js'
@@ -32,9 +32,13 @@ interface Provider {
 
 /**
  * A target and `oidc-provider` with registration, rotation and short tokens, and a person who agrees to everything.
- * Seconds of `life` are those of each token that is given from then on.
+ * Seconds of `life` are those of each token that is given from then on. `behind` answers whoever has a good one.
  */
-export async function realLogin(t: TestContext, tokens: { life: number }) {
+export async function realLogin(
+  t: TestContext,
+  tokens: { life: number },
+  behind: RequestListener = (_request, response) => tell(response, 200, {}),
+) {
   for (const method of ['info', 'warn'] as const) t.mock.method(console, method, () => {})
   const server = createServer((request, response) => void answer(request, response))
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
@@ -72,18 +76,20 @@ export async function realLogin(t: TestContext, tokens: { life: number }) {
   const [seen, refused] = [new Set<string>(), new Set<string>()]
   const origin = await listening(t, (request, response) => void serve(request, response))
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const tell = (status: number, body: object) =>
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     if (request.url === '/.well-known/oauth-protected-resource/mcp') {
-      tell(200, { resource: `${origin}/mcp`, authorization_servers: [issuer], scopes_supported: ['read'] })
-      return
+      const document = {
+        resource: `${origin}/mcp`,
+        authorization_servers: [issuer],
+        scopes_supported: ['read'],
+      }
+      return tell(response, 200, document)
     }
     const token = request.headers.authorization?.replace('Bearer ', '') ?? ''
-    if (refused.has(token)) return void tell(401, {})
+    if (refused.has(token)) return tell(response, 401, {})
     seen.add(token)
     const found = await provider.AccessToken.find(token)
-    if (found !== undefined && !found.isExpired) tell(200, {})
-    else tell(401, {})
+    if (found !== undefined && !found.isExpired) behind(request, response)
+    else tell(response, 401, {})
   }
   const onGrant = (listener: () => void): void => {
     granted = listener
@@ -93,6 +99,10 @@ export async function realLogin(t: TestContext, tokens: { life: number }) {
     for (const token of seen) refused.add(token)
   }
   return { target: `${origin}/mcp`, counts, onGrant, refuseTokens }
+}
+
+function tell(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
 const configuration = (tokens: { readonly life: number }): object => ({
