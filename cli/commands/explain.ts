@@ -22,7 +22,10 @@ export async function explain({ given }: Invocation): Promise<number> {
   const { token } = read
   return withGates(outcome, async (gates) => {
     let accepted = false
-    for (const gate of gates) accepted = (await explainGate(gate, token, gates.length > 1)) || accepted
+    // A list whose scopes do the asking has a gate round them at which nobody stands.
+    const kept = gates.filter(({ authenticators }) => authenticators.length > 0)
+    for (const gate of kept) accepted = (await explainGate(gate, token, kept.length > 1)) || accepted
+    if (kept.length === 0) print('no provider is here who could accept a token')
     return accepted ? exitCode.asked : exitCode.failed
   })
 }
@@ -46,7 +49,7 @@ async function explainGate(
   token: string,
   isOneOfMany: boolean,
 ): Promise<boolean> {
-  if (isOneOfMany) print(`${scope === '' ? '/' : scope}:`)
+  if (isOneOfMany || scope !== '') print(`${scope === '' ? '/' : scope}:`)
   const { kind } = credentialsOf({ headers: { authorization: `Bearer ${token}` }, rawHeaders: [] })
   if (kind !== 'bearer') {
     print(
@@ -60,7 +63,6 @@ async function explainGate(
     if (acceptedBy !== undefined) print(`${heading}: not asked`)
     else if (await explainOne(heading, authenticator, token)) acceptedBy = authenticator.provider
   }
-  if (authenticators.length === 0) print('nobody who could accept a token stands here')
   print(acceptedBy === undefined ? 'the token is refused' : `the token is accepted by ${acceptedBy}`)
   return acceptedBy !== undefined
 }

@@ -29,7 +29,8 @@ export const PLACES = { registry: '/catalogue', sample: '/sample' } as const
 export function quickstart(settings: QuickstartSettings): List {
   const { issuerAddress, serverAddress, clientId, clientSecret, serverToken } = settings
   const entries = registry(registrySettings(settings))
-  const isDoor = ({ use }: Entry): boolean => /^(?:listen|internal|guard|http)\//.test(String(use))
+  const isDoor = ({ use }: Entry): boolean =>
+    typeof use === 'string' && /^(?:listen|internal|guard|http)\//.test(use)
   return [
     // First, so that its keys are there when the gate asks for them.
     { use: 'dev/issuer', with: { address: issuerAddress, clientId, clientSecret } },
