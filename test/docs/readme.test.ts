@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '../kit/folder.js'
@@ -53,6 +53,20 @@ test('both commands of the first screen are scripts of the package', () => {
   assert.match(first, /^npm ci && npm start/m)
   assert.match(first, /^npm ci && npm test/m)
   assert.ok(scripts.start !== undefined && scripts.test !== undefined)
+})
+
+test('every picture of the README is there, and small, and says what is in it', () => {
+  const pictures = [
+    ...readFileSync(readmePath, 'utf8').matchAll(/<img src="([^"]+)"[^>]* alt="([^"]{20,})"/g),
+  ]
+  assert.equal(pictures.length, 3)
+  for (const [, file = ''] of pictures) {
+    const { size } = statSync(join(readmePath, '..', file))
+    assert.ok(
+      size > 1000 && size < 60_000,
+      `${file} has ${size} bytes: make it again by \`npm run pictures\``,
+    )
+  }
 })
 
 test('every error code of the source has its advice, and no advice is for a code that is gone', () => {

@@ -1,36 +1,17 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { promisify } from 'node:util'
 import { eventually } from '../../kit/captured-log.js'
 import { folder } from '../../kit/folder.js'
 import { type Program, program } from '../../kit/program.js'
-
-const run = promisify(execFile)
-
-interface Pasted {
-  readonly code: number
-  readonly stdout: string
-}
-
-/** What a shell makes of a line, somewhere else than where the program was started. */
-const paste = async (line: string, cwd: string): Promise<Pasted> =>
-  run('sh', ['-c', line], { cwd }).then(
-    ({ stdout }) => ({ code: 0, stdout }),
-    ({ code, stdout }: Pasted) => ({ code, stdout }),
-  )
+import { type Pasted, paste, stopsOf, WHOLE_TOUR } from '../../kit/tour.js'
 
 async function toured(t: TestContext, argv: readonly string[] = ['--port', '0']) {
   const temporary = folder(t)
   const started = program(t, ['quickstart', ...argv], { environment: { TMPDIR: temporary } })
-  await eventually(() => (/^10\. .*\n.+\n/m.test(started.output.stdout) ? true : ended(started)))
-  const stops = started.output.stdout
-    .split(/^\d+\. /m)
-    .slice(1)
-    .map((text) => text.trim().split('\n'))
-  return { started, temporary, stops }
+  await eventually(() => (WHOLE_TOUR.test(started.output.stdout) ? true : ended(started)))
+  return { started, temporary, stops: stopsOf(started.output.stdout) }
 }
 
 function ended({ process, output }: Program): undefined {

@@ -1,0 +1,27 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** What a shell made of a line. */
+export interface Pasted {
+  readonly code: number
+  readonly stdout: string
+}
+
+/** Gives a line to a shell, somewhere else than where the program was started. */
+export const paste = async (line: string, cwd: string): Promise<Pasted> =>
+  run('sh', ['-c', line], { cwd }).then(
+    ({ stdout }) => ({ code: 0, stdout }),
+    ({ code, stdout }: Pasted) => ({ code, stdout }),
+  )
+
+/** The stops of the tour that `quickstart` printed, each with its title and, if it has one, its command. */
+export const stopsOf = (stdout: string): string[][] =>
+  stdout
+    .split(/^\d+\. /m)
+    .slice(1)
+    .map((text) => text.trim().split('\n'))
+
+/** Matches once the whole tour is there. */
+export const WHOLE_TOUR = /^10\. .*\n.+\n/m
