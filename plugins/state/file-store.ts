@@ -60,7 +60,7 @@ export class FileStore implements StateStore {
   ) {}
 
   async get(key: string): Promise<string | undefined> {
-    return this.read(this.file(key))
+    return this.read(this.file(key), key)
   }
 
   async set(key: string, value: string): Promise<void> {
@@ -110,16 +110,18 @@ export class FileStore implements StateStore {
     await replaceFile(this.file(key), `${JSON.stringify({ format: 1, key, ...fields })}\n`)
   }
 
-  private async read(path: string): Promise<string | undefined> {
+  private async read(path: string, key: string): Promise<string | undefined> {
     const text = await textIn(path)
     if (text === undefined) return undefined
     const { success, data } = record.safeParse(jsonIn(text))
     if (!success) return this.unreadable(path, 'it has another form than this version writes')
+    // A whole file that was put in the place of another still says whose it is.
+    if (data.key !== key) return this.unreadable(path, 'it is the value of another key')
     if (data['sealed'] !== true) return data.value
     const value = SealedValue.safeParse(jsonIn(data.value))
     if (!value.success)
       return this.unreadable(path, 'it is encrypted in a way that this version does not know')
-    return this.surroundings.seal.open(value.data, data.key)
+    return this.surroundings.seal.open(value.data, key)
   }
 
   /** The file stays until a new value takes its place: the version that wrote it may come back. */

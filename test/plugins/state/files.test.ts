@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -188,3 +188,24 @@ test('with a passphrase nothing of a value is in the files, and without it they 
   const swapped = await inFiles(t, directory, { passphrase: 'open sesame' })
   await assert.rejects(swapped.store.get(moved.key), { code: 'STATE_SEALED' })
 })
+
+for (const options of [{}, { passphrase: 'open sesame' }]) {
+  const how = 'passphrase' in options ? 'encrypted' : 'plain'
+  test(`a file that is put in the place of another is not the value of that key: ${how}`, async (t) => {
+    const directory = folder(t)
+    const { store } = await inFiles(t, directory, options)
+    const files = () => readdirSync(directory).filter((name) => name.endsWith('.json'))
+    await store.set('theirs', 'canary-theirs')
+    const [theirs = ''] = files()
+    await store.set('mine', 'mine')
+    const [mine = ''] = files().filter((name) => name !== theirs)
+    copyFileSync(join(directory, theirs), join(directory, mine))
+
+    const { store: later, lines } = await inFiles(t, directory, options)
+    assert.equal(await later.get('mine'), undefined)
+    assert.equal(await later.get('theirs'), 'canary-theirs')
+    assert.equal(lines.filter(({ level }) => level === 'warn').length, 1)
+    await later.set('mine', 'new')
+    assert.equal(await later.get('mine'), 'new')
+  })
+}
