@@ -11,4 +11,4 @@ export interface PublicAddress {
   watch(tell: (origin: string) => void): void
 }
 
-export const PublicAddress = many<PublicAddress>('public address')
+export const PublicAddress = many<PublicAddress>('public address', { shared: true })
