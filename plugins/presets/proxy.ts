@@ -77,7 +77,7 @@ export function proxy(settings: ProxySettings, outside: readonly Entry[] = []): 
     ...doors(settings),
     ...outside,
     ...guards(settings, outside.length > 0 ? { public: true } : {}),
-    ...incoming(settings),
+    ...incoming(settings, outside.length > 0),
     ...outgoing(settings),
     forwarder(settings),
   ]
@@ -116,9 +116,13 @@ function guards(
   ]
 }
 
-function incoming(settings: ProxySettings): Entry[] {
+function incoming(settings: ProxySettings, reachable: boolean): Entry[] {
   const { name, oidcIssuer, oidcScopes, resourceUrl, targetUri } = settings
-  if (oidcIssuer === undefined) return [{ use: 'auth/anonymous' }]
+  if (oidcIssuer === undefined) {
+    // Only who said so opens this to the internet.
+    const known = reachable && settings.allowUnauthenticated
+    return [{ use: 'auth/anonymous', ...(known && { with: { public: true } }) }]
+  }
   const oauth = {
     realm: name,
     resourceUrl,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { definePlugin, type Entry, type Plugin, serve, Tunnel } from 'sallyport'
+import { ConfigError, definePlugin, type Entry, type List, type Plugin, serve, Tunnel } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { contractSuite } from 'sallyport/testing'
 import { recordedLog, serving } from '../../kit/booted.js'
@@ -187,6 +187,7 @@ plugins:
   - use: guard/host
     with: { loopback: true, public: true }
   - use: auth/anonymous
+    with: { public: true }
 `
 
 test('in a file for run it stands in the list, and the ready line has the public URL', async (t) => {
@@ -199,6 +200,44 @@ test('in a file for run it stands in the list, and the ready line has the public
   )
   assert.equal(await statusOf(main, { host: 'mine.example' }), 404)
   assert.equal(await statusOf(main, { host: 'other.example' }), 403)
+})
+
+const anonymous = { use: 'auth/anonymous' }
+const below = (...plugins: Entry[]) => ({ scope: '/below', plugins })
+const tunnelTo = (notes: string[]): Entry[] => [
+  { use: leading('https://a.example', notes) },
+  { use: 'tunnel/keeper' },
+]
+const openLists: Readonly<Record<string, (notes: string[]) => List>> = {
+  'beside the tunnel': (notes) => [door, ...tunnelTo(notes), anonymous],
+  'before the tunnel': (notes) => [door, anonymous, ...tunnelTo(notes)],
+  'in a scope': (notes) => [door, ...tunnelTo(notes), below(anonymous)],
+  'with the tunnel in a scope': (notes) => [door, below(...tunnelTo(notes)), anonymous],
+}
+for (const [where, listWith] of Object.entries(openLists)) {
+  test(`who lets everybody in ${where} has to say that this is the whole internet`, async (t) => {
+    const notes: string[] = []
+    await assert.rejects(serving(t, listWith(notes)), (error: unknown) => {
+      assert.ok(error instanceof ConfigError)
+      assert.match(error.problems.map(({ place }) => place).join(), /^plugin "[^"]*auth\/anonymous": public$/)
+      return true
+    })
+    assert.deepEqual(notes, [])
+
+    const running = await serving(t, [door, ...tunnelTo(notes), { use: welcome }])
+    await assert.rejects(running.swap(listWith([])), /auth\/anonymous/)
+    assert.equal(await statusOf(running.addresses.main ?? '', { host: 'a.example' }), 200)
+  })
+}
+
+test('without anybody who accepts callers, a tunnel lets nobody in', async (t) => {
+  const closed = definePlugin({
+    name: 'closed',
+    api: 1,
+    setup: ({ http }) => void http.get('/', () => 'closed'),
+  })
+  const running = await serving(t, [door, ...tunnelTo([]), { use: closed }])
+  assert.equal(await statusOf(running.addresses.main ?? '', { host: 'a.example' }), 401)
 })
 
 test('several processes would open several tunnels, and are refused', async (t) => {
