@@ -16,7 +16,7 @@ import { Gatherer } from './gatherer.js'
 import { Layers } from './layers.js'
 import { Schedule } from './schedule.js'
 import { Snapshot } from './snapshot.js'
-import { SourceSync } from './source-sync.js'
+import { type LastRead, SourceSync } from './source-sync.js'
 import { StateFile } from './state-file.js'
 import { type SyncMeter, syncMeter } from './sync-meter.js'
 import { syncTrigger } from './sync-trigger.js'
@@ -137,7 +137,14 @@ class MemoryCatalogue implements ServerCatalogue {
   private syncFor(source: Source): SourceSync {
     const directory = this.stateDirectory()
     const state = directory === undefined ? undefined : new StateFile(directory, source.name, source.place)
-    const own = { log: this.gateway.log, meter: this.#meter, gatherer: this.#gatherer }
+    const { maxDocumentBytes } = this.options
+    const key = JSON.stringify([source.name, source.place, maxDocumentBytes])
+    const last = this.gateway.keep(
+      key,
+      (): LastRead => ({}),
+      () => {},
+    )
+    const own = { log: this.gateway.log, meter: this.#meter, gatherer: this.#gatherer, last }
     const parts = { ...own, state, timeout: this.options.syncTimeout, publish: () => this.publish() }
     return new SourceSync(source, parts, this.#ending.signal)
   }

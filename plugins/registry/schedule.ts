@@ -19,11 +19,12 @@ export class Schedule {
 
   /** Brings back what was kept, then syncs for the first time. It settles when there is something to serve, or a failure. */
   async start(): Promise<void> {
-    await this.sync.restore()
+    const inherited = await this.sync.inherit()
+    if (!inherited) await this.sync.restore()
     this.#unwatch = this.sync.source.watch?.(() => void this.run())
     const first = this.run()
-    // With something to serve at hand nobody has to wait for the network.
-    if (!this.sync.loaded) await first
+    // With something to serve at hand nobody has to wait for the network; but whoever asked for a reload expects news.
+    if (inherited || !this.sync.loaded) await first
   }
 
   async run(): Promise<void> {

@@ -11,12 +11,19 @@ export type SyncResult =
   | { readonly outcome: 'changed' | 'unchanged'; readonly versions: number; readonly refused: number }
   | { readonly outcome: 'failed'; readonly reason: string; readonly retryAfter?: number }
 
+/** What a source had when it was last read. It passes from a list to the one that takes its place. */
+export interface LastRead {
+  /** Both or neither: a bookmark stands for just what is held. */
+  found?: { readonly holding: Holding; readonly bookmark: string | undefined }
+}
+
 export interface SyncOptions {
   readonly log: Log
   readonly meter: SyncMeter
   readonly state: StateFile | undefined
   readonly timeout: number
   readonly gatherer: Gatherer
+  readonly last: LastRead
   /** Puts a new holding where it is served from. */
   readonly publish: () => Promise<void>
 }
@@ -37,6 +44,15 @@ export class SourceSync {
     private readonly options: SyncOptions,
     private readonly signal: AbortSignal,
   ) {}
+
+  /** Goes on with what the list before had in memory, if there was one. */
+  async inherit(): Promise<boolean> {
+    const { found } = this.options.last
+    if (found === undefined) return false
+    this.#bookmark = found.bookmark
+    await this.accept(found.holding)
+    return true
+  }
 
   /** Brings back the last good state. A state that cannot be used is told and left alone. */
   async restore(): Promise<void> {
@@ -136,6 +152,7 @@ export class SourceSync {
     if (changed || !this.loaded) await this.accept(holding ?? this.holding)
     if (changed || bookmark !== this.#bookmark) await this.keep(bookmark)
     this.#bookmark = bookmark
+    this.options.last.found = { holding: this.holding, bookmark: this.resumable(bookmark) }
     return {
       outcome: changed ? 'changed' : 'unchanged',
       versions: this.holding.size,
@@ -156,13 +173,16 @@ export class SourceSync {
   private async keep(bookmark: string | undefined): Promise<void> {
     const { log, state } = this.options
     try {
-      // What was refused is not kept, so after a restart the whole source has to be read to know it again.
-      const resumable = this.#refused.count === 0 ? bookmark : undefined
-      await state?.write(this.holding, resumable, new Breath(this.signal))
+      await state?.write(this.holding, this.resumable(bookmark), new Breath(this.signal))
     } catch (error) {
       if (this.signal.aborted) return
       log.warn({ path: state?.path, reason: reasonOf(error) }, 'the last good state cannot be kept')
     }
+  }
+
+  /** What was refused is not kept, so whoever comes after has to read the whole source to know it again. */
+  private resumable(bookmark: string | undefined): string | undefined {
+    return this.#refused.count === 0 ? bookmark : undefined
   }
 
   private tell(refusals: Refusals): void {
