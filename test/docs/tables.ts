@@ -1,7 +1,8 @@
 import { type JsonSchema, jsonSchemaOf } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { commands } from '#cli/options/commands.js'
-import type { Command, Option } from '#cli/options/option.js'
+import { accumulates, type Command, type Option, type Positional } from '#cli/options/option.js'
+import { sharedGroup } from '#cli/options/shared.js'
 import { benchmark } from '../bench/readme.js'
 import { allowedDifferences } from '../plugins/forward/allowed-differences.js'
 import { errorCodes } from './error-codes.js'
@@ -18,7 +19,13 @@ export const tables: Readonly<Record<string, () => string | Promise<string>>> = 
   benchmark,
 }
 
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+const cell = (text: string): string => plain(text).replaceAll('|', '\\|').replaceAll('\n', ' ')
+/** Between backticks a `<` is one; elsewhere it would open an element. */
+const plain = (text: string): string =>
+  text
+    .split('`')
+    .map((part, index) => (index % 2 === 0 ? part.replaceAll('<', '&lt;') : part))
+    .join('`')
 const row = (...cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows.map((cells) => row(...cells))].join('\n')
@@ -52,35 +59,46 @@ async function options(): Promise<string> {
   return parts.join('\n\n')
 }
 
-/** One foldable table for each command; one that takes what the proxy takes names that and what it adds. */
+/** The flags of every command, then a foldable part for each; one that takes what the proxy takes names that and what it adds. */
 function flags(): string {
   const ofProxy = commands.filter(({ name }) => name === 'proxy').flatMap(optionsOf)
-  return commands
-    .map((command) => {
-      const all = optionsOf(command)
-      const added = all.filter(
-        ({ name, help }) => !ofProxy.some((option) => option.name === name && option.help === help),
-      )
-      const extendsProxy = command.name !== 'proxy' && all.length - added.length > 5
-      const rows = (extendsProxy ? added : all).map((option) => [
-        `\`--${option.name}\`${option.required === true ? ' (required)' : ''}`,
-        option.default === undefined ? '' : `\`${option.default}\``,
-        option.help,
-      ])
-      const parts = [
-        ...(extendsProxy ? ['The flags of `sallyport proxy`.'] : []),
-        ...(rows.length === 0 ? [] : [table(['flag', 'default', 'meaning'], rows)]),
-      ]
-      if (parts.length === 0) return ''
-      const text = parts.join('\n\n')
-      return `<details><summary><code>sallyport ${command.name}</code></summary>\n\n${text}\n\n</details>`
-    })
-    .filter((text) => text !== '')
-    .join('\n\n')
+  const everywhere = sharedGroup.options.map((option) => `\`--${option.name}\``).join(', ')
+  const parts = commands.map((command) => {
+    const all = optionsOf(command)
+    const added = all.filter(
+      ({ name, help }) => !ofProxy.some((option) => option.name === name && option.help === help),
+    )
+    const extendsProxy = command.name !== 'proxy' && all.length - added.length > 5
+    const rows = [
+      ...command.positionals.map(argumentRow),
+      ...(extendsProxy ? added : all).map((option) => flagRow(option)),
+    ]
+    const text = [
+      `${command.summary}.${extendsProxy ? ' The flags of `sallyport proxy`, and:' : ''}`,
+      ...(rows.length === 0 ? [] : [table(['flag or argument', 'default', 'meaning'], rows)]),
+    ].join('\n\n')
+    return `<details><summary><code>sallyport ${command.name}</code></summary>\n\n${text}\n\n</details>`
+  })
+  return [`Everywhere: ${everywhere}.`, ...parts].join('\n\n')
 }
 
+const argumentRow = ({ name, help, required, choices }: Positional): string[] => [
+  `\`${name}\`${required === true ? ' (required)' : ''}`,
+  '',
+  help + oneOf(choices),
+]
+
+const flagRow = (option: Option): string[] => [
+  `\`--${option.name}\`${option.required === true ? ' (required)' : ''}`,
+  option.default === undefined ? '' : `\`${option.default}\``,
+  `${option.help}${oneOf(option.choices)}${accumulates(option) ? '; may be repeated' : ''}`,
+]
+
+const oneOf = (choices: readonly string[] | undefined): string =>
+  choices === undefined ? '' : ` (one of ${choices.map((choice) => `\`${choice}\``).join(', ')})`
+
 const optionsOf = ({ groups }: Command): readonly Option[] =>
-  groups.filter(({ title }) => title !== 'Everywhere').flatMap(({ options: own }) => own)
+  groups.filter(({ title }) => title !== sharedGroup.title).flatMap(({ options: own }) => own)
 
 function differences(): string {
   const rows = allowedDifferences.map(({ side, headers, what, why }) => [
