@@ -35,6 +35,7 @@ export class FileStore implements StateStore {
     read: () => this.get(NEWEST_KEY),
     write: (name) => this.write(NEWEST_KEY, { value: name }),
     alone: (work) => this.locked(NEWEST_KEY, work),
+    inUse: () => this.holdsKeptSeals(),
   }
 
   static async open(directory: string, surroundings: Surroundings): Promise<FileStore> {
@@ -76,8 +77,7 @@ export class FileStore implements StateStore {
   }
 
   async keys(prefix: string): Promise<readonly string[]> {
-    const names = (await readdir(this.directory)).filter((name) => name.endsWith(SUFFIX))
-    const found = await Promise.all(names.map((name) => this.keyIn(join(this.directory, name))))
+    const found = (await this.texts()).map((text) => named.safeParse(jsonIn(text)).data?.key)
     return found
       .filter((key) => key?.startsWith(prefix))
       .filter((key) => key !== undefined)
@@ -98,9 +98,17 @@ export class FileStore implements StateStore {
     }
   }
 
-  private async keyIn(path: string): Promise<string | undefined> {
-    const text = await textIn(path)
-    return named.safeParse(jsonIn(text ?? '')).data?.key
+  private async holdsKeptSeals(): Promise<boolean> {
+    return (await this.texts()).some((text) => {
+      const { data } = record.safeParse(jsonIn(text))
+      const value = data?.['sealed'] === true ? SealedValue.safeParse(jsonIn(data.value)).data : undefined
+      return value !== undefined && 'kept' in value
+    })
+  }
+
+  private async texts(): Promise<string[]> {
+    const names = (await readdir(this.directory)).filter((name) => name.endsWith(SUFFIX))
+    return Promise.all(names.map(async (name) => (await textIn(join(this.directory, name))) ?? ''))
   }
 
   private async write(

@@ -9,6 +9,8 @@ export interface Note {
   read(): Promise<string | undefined>
   write(name: string): Promise<void>
   alone<T>(work: () => Promise<T>): Promise<T>
+  /** Whether anything is kept that such a key closed. */
+  inUse(): Promise<boolean>
 }
 
 interface Keeper {
@@ -41,6 +43,8 @@ export class KeptKeys {
       })
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
+      // Beside what is encrypted, nobody expects anything that is not.
+      if (await note.inUse()) throw sealed(error.message, `make the ${keeper.name} available`)
       // Asked once: a keyring that wants its password would ask a person again with every token.
       this.without = true
       this.log.info(

@@ -116,6 +116,13 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
         assert.equal(textsIn(directory), kept)
       }
       const { store, lines } = await withKeyring(t, directory)
+      if (what.includes('locked')) {
+        await assert.rejects(store.set('another', 'canary-value'), {
+          code: 'STATE_SEALED',
+          message: /auth logout all/,
+        })
+        assert.equal(textsIn(directory), kept)
+      }
       await store.delete('key')
       await store.set('key', 'new')
       await store.set('key', 'newer')
