@@ -1,5 +1,6 @@
 import { type JsonSchema, jsonSchemaOf } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
+import { RegistrySettings } from 'sallyport/presets/registry'
 import { commands } from '#cli/options/commands.js'
 import { accumulates, type Command, type Option, type Positional } from '#cli/options/option.js'
 import { sharedGroup } from '#cli/options/shared.js'
@@ -12,6 +13,7 @@ import { instrumentsInSource } from './source.js'
 export const tables: Readonly<Record<string, () => string | Promise<string>>> = {
   plugins,
   options,
+  settings,
   flags,
   differences,
   metrics,
@@ -57,6 +59,36 @@ async function options(): Promise<string> {
     ]
   })
   return parts.join('\n\n')
+}
+
+/** Every key of the registry's file, with those below it. */
+function settings(): string {
+  const rows = keysOf(jsonSchemaOf(RegistrySettings) ?? {}, '')
+  const text = table(['key', 'default', 'meaning'], rows)
+  return `<details><summary>Every key of the file</summary>\n\nWhat else stands in a provider, or in a source, are the [options](#a-list-of-your-own) of its plugin.\n\n${text}\n\n</details>`
+}
+
+function keysOf(schema: JsonSchema, above: string): string[][] {
+  const { properties = {}, required = [] } = schema as {
+    properties?: Readonly<Record<string, JsonSchema>>
+    required?: readonly string[]
+  }
+  return Object.entries(properties).flatMap(([key, about]) => {
+    const path = `${above}${key}`
+    const {
+      items,
+      description = '',
+      default: usual,
+    } = about as Record<string, unknown> & { items?: JsonSchema }
+    const hasMore = 'properties' in about || (items !== undefined && 'properties' in items)
+    const own = [
+      `\`${path}\`${required.includes(key) ? ' (required)' : ''}`,
+      usual === undefined || hasMore ? '' : `\`${JSON.stringify(usual)}\``,
+      String(description),
+    ]
+    const below = items === undefined ? keysOf(about, `${path}.`) : keysOf(items, `${path}[].`)
+    return [own, ...below]
+  })
 }
 
 /** The flags of every command, then a foldable part for each; one that takes what the proxy takes names that and what it adds. */
