@@ -28,7 +28,8 @@ export function terminal(exchanges: readonly Exchange[]): string {
     ([style, text], index) =>
       `<text class="${style}" x="${MARGIN}" y="${MARGIN + (index + 0.75) * HEIGHT}">${escaped(text)}</text>`,
   )
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${Math.ceil(width)} ${height}" font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13">
+<title>Commands in a terminal, and what they print</title>
 <style>text{white-space:pre}.title{fill:#8b949e}.command{fill:#7ee787}.output{fill:#e6edf3}</style>
 <rect width="100%" height="100%" rx="8" fill="#0d1117"/>
 ${rows.join('\n')}
