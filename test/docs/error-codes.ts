@@ -130,7 +130,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   TUNNEL_ENDED: log('read what the program says: `--debug` shows it'),
   TUNNEL_TIMEOUT: log('find out with `--debug` why it takes so long, or raise `--tunnel-timeout`'),
   TUNNEL_URL: log('give a pattern that finds an https URL of nothing but a host, or `--tunnel-public-url`'),
-  TUNNEL_PATTERN: log('write the pattern without repetitions inside repetitions'),
+  TUNNEL_PATTERN: log(
+    'write the pattern for a line that comes early, without repetitions inside repetitions',
+  ),
 
   // Secrets
   SECRET_EMPTY: start('put the value in: what is there is empty'),

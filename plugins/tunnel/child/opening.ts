@@ -23,6 +23,8 @@ export async function opened({ argv, env, signal, read, failed }: Opening): Prom
           const found = read(line)
           if (found !== undefined) resolve(found)
         } catch (error) {
+          // What is printed until the program has ended is nobody's any more.
+          take = () => {}
           reject(error)
         }
       }

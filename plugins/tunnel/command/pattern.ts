@@ -4,6 +4,8 @@ import { publicOrigin } from '../public-url.js'
 
 // Far more than any sensible pattern takes for one line.
 const LIMIT = 50
+// Bounding the time of one line has a price of its own, and this process has callers while a tunnel is opened again.
+const MOST_LINES = 2_000
 
 /** Finds the public URL in a line, or that the line says nothing of it. */
 export type Finder = (line: string) => string | undefined
@@ -23,7 +25,9 @@ export function finderBy(pattern: string, known: string | undefined): Finder {
   const expression = new RegExp(pattern)
   const look: { line: string; expression: RegExp } = { line: '', expression }
   const context = createContext(look)
+  let lines = 0
   return (line) => {
+    if (++lines > MOST_LINES) throw endless()
     look.line = line
     const found = bounded(() => runInContext('expression.exec(line)', context, { timeout: LIMIT }))
     if (found === null) return undefined
@@ -45,6 +49,12 @@ function bounded(look: () => RegExpExecArray | null): RegExpExecArray | null {
     )
   }
 }
+
+const endless = (): GatewayError =>
+  new GatewayError(
+    'TUNNEL_PATTERN',
+    `the pattern is in none of the first ${MOST_LINES} lines: correct it, or have the program say less`,
+  )
 
 /** How many groups a pattern has, or nothing when it is no regular expression. */
 export function groupsOf(pattern: string): number | undefined {

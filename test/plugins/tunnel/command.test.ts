@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { TunnelSettings, tunnel } from 'sallyport/presets/tunnel'
@@ -294,3 +295,23 @@ test('a client that tells nothing in time, or is not there, ends the start', asy
     /false ended with 1 before it told/,
   )
 })
+
+const FLOODS: Readonly<Record<string, { readonly script: string; readonly pattern: string }>> = {
+  'more lines than anybody reads': { script: "'y\\n'.repeat(60_000)", pattern: 'url=(\\S+)' },
+  'many lines that each take the pattern its time': {
+    script: "('a'.repeat(40) + '!\\n').repeat(400)",
+    pattern: '^(?:a+)+$|url=(\\S+)',
+  },
+}
+for (const [what, { script, pattern }] of Object.entries(FLOODS)) {
+  test(`a program that prints ${what} fails, and does not hold up this process`, async (t) => {
+    const command = [process.execPath, '-e', `process.stdout.write(${script}); setInterval(() => {}, 1000)`]
+    const { tunnel } = await asked(t, { use: 'tunnel/command', with: { command, pattern } })
+    const delay = monitorEventLoopDelay()
+    delay.enable()
+    const opening = tunnel.open(local, AbortSignal.timeout(30_000))
+    await assert.rejects(opening, { code: 'TUNNEL_PATTERN' })
+    delay.disable()
+    assert.ok(delay.max / 1e6 < 4_000, `${delay.max / 1e6} ms`)
+  })
+}
