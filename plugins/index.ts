@@ -22,6 +22,7 @@ export const catalogue: Catalogue = {
   'headers/static': () => import('./headers/static.js'),
   'headers/stored': () => import('./headers/stored.js'),
   'http/cors': () => import('./http/cors.js'),
+  'http/redirect': () => import('./http/redirect.js'),
   'internal/metrics': () => import('./internal/metrics.js'),
   'internal/server': () => import('./internal/server.js'),
   'listen/http': () => import('./listen/http.js'),

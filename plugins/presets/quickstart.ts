@@ -36,6 +36,8 @@ export function quickstart(settings: QuickstartSettings): List {
     { use: 'dev/issuer', with: { address: issuerAddress, clientId, clientSecret } },
     { use: 'dev/mcp-server', with: { address: serverAddress, token: serverToken } },
     ...entries.filter(isDoor),
+    // What the ready line says is what a person opens.
+    { use: 'http/redirect', with: { to: `${PLACES.registry}/` } },
     { scope: PLACES.registry, plugins: entries.filter((entry) => !isDoor(entry)) },
     { scope: PLACES.sample, plugins: sampleProxy(settings) },
   ]

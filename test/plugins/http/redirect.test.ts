@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConfigError } from 'sallyport'
+import { booted } from '../../kit/booted.js'
+
+test('one path leads to another, and every other is as it was', async (t) => {
+  const app = await booted(t, [{ use: 'http/redirect', with: { to: '/catalogue/' } }])
+  for (const method of ['GET', 'HEAD'] as const) {
+    const answer = await app.inject({ method, url: '/' })
+    assert.deepEqual([answer.statusCode, answer.headers.location], [302, '/catalogue/'])
+  }
+  assert.equal((await app.inject({ method: 'POST', url: '/' })).statusCode, 401)
+  assert.equal((await app.inject('/other')).statusCode, 401)
+})
+
+for (const to of [
+  '//elsewhere.example',
+  'https://elsewhere.example/',
+  '/\\elsewhere.example',
+  'catalogue',
+  '/a?b',
+]) {
+  test(`it leads nowhere else: ${to} is refused`, async (t) => {
+    await assert.rejects(booted(t, [{ use: 'http/redirect', with: { to } }]), ConfigError)
+  })
+}
