@@ -20,7 +20,7 @@ export interface Preset<Settings> {
    * What stdout says when the doors are open: one line that says where to go. A preset without it keeps stdout
    * for a protocol.
    */
-  readyLine?(settings: Settings, addresses: Addresses): string | Promise<string>
+  readyLine?(settings: Settings, addresses: Addresses): string | undefined | Promise<string>
 }
 
 /** Boots what was asked for, keeps it over reloads, and answers the exit code. */

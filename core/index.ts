@@ -8,6 +8,7 @@ export { boot, pathText, planList } from './boot.js'
 export type { BootContext } from './boot-context.js'
 export { Booted } from './booted.js'
 export { type Capability, type Many, many, type One, one } from './capability.js'
+export { childEnvironment } from './child-environment.js'
 export { type AuditEvent, AuditSink } from './contracts/audit-sink.js'
 export {
   Authenticator,

@@ -17,7 +17,7 @@ const preset: Preset<ProxySettings> = {
 }
 
 // Flags of the command that say how it is run, and not what it does.
-const ABOUT_THE_RUN = ['debug', 'printPlugins', 'workers', 'help', 'version']
+const ABOUT_THE_RUN = ['debug', 'printPlugins', 'printClientConfig', 'workers', 'help', 'version']
 
 /** What `sallyport proxy` was told, by flags and environment. */
 export function readProxySettings(invocation: Invocation): Outcome<ProxySettings>

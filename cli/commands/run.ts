@@ -13,7 +13,9 @@ export const run = (invocation: Invocation): Promise<number> => runGateway(prese
 const preset: Preset<RunSettings> = {
   read: readRunSettings,
   list: ({ plugins }) => plugins,
-  readyLine: (_settings, { main, public: outside }) => {
+  readyLine: ({ plugins }, { main, public: outside }) => {
+    // Somebody reads nothing but JSON-RPC there.
+    if (plugins.some((entry) => 'use' in entry && entry.use === 'listen/stdio')) return undefined
     if (main === undefined) return 'sallyport run is up; no plugin of the list opens the main port'
     return `sallyport run listening on ${main}${outside === undefined ? '' : `, reachable at ${outside}`}`
   },

@@ -71,6 +71,11 @@ export class Scrubber {
     }
   }
 
+  /** Whether this is, as a whole, a secret that was added. */
+  knows(value: string): boolean {
+    return this.#known.has(value)
+  }
+
   /** A text without its secrets. */
   text(text: string): string {
     const unknown = this.#pattern === undefined ? text : text.replace(this.#pattern, '***')

@@ -6,6 +6,7 @@ export interface GitOptions {
   readonly signal: AbortSignal
   /** Where it runs. */
   readonly folder: string
+  readonly environment: NodeJS.ProcessEnv
   /** A header for the server, such as `Authorization: Basic ...`. It travels in the environment: arguments can be read by every user of the machine. */
   readonly header?: string | undefined
   readonly input?: string
@@ -13,11 +14,11 @@ export interface GitOptions {
 
 /** Runs the system's git, without a shell, a prompt, or a way for the other side to choose what runs here. */
 export async function git(args: readonly string[], options: GitOptions): Promise<Buffer> {
-  const { signal, folder, header, input } = options
+  const { signal, folder, environment, header, input } = options
   signal.throwIfAborted()
   const child = spawn('git', [...SETTINGS, ...args], {
     cwd: folder,
-    env: environmentWith(header),
+    env: environmentWith(environment, header),
     stdio: ['pipe', 'pipe', 'pipe'],
     // Its helpers, such as the one that speaks https, are in its group, and are ended with it.
     detached: process.platform !== 'win32',
@@ -61,9 +62,9 @@ const SETTINGS = [
 // No `ext::` and no other transport that runs a command.
 const PROTOCOLS = 'https:http:ssh:file'
 
-function environmentWith(header: string | undefined): NodeJS.ProcessEnv {
-  // What steers a git that somebody else runs, and the secrets of this process, are none of its business.
-  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:GIT|SALLYPORT|SERVICE)_/.test(name))
+function environmentWith(environment: NodeJS.ProcessEnv, header: string | undefined): NodeJS.ProcessEnv {
+  // What steers a git that somebody else runs is none of its business.
+  const inherited = Object.entries(environment).filter(([name]) => !name.startsWith('GIT_'))
   return {
     ...Object.fromEntries(inherited),
     LC_ALL: 'C',

@@ -12,6 +12,7 @@ export interface GitPlace {
   readonly path: string
   readonly timeout: number
   readonly maxBytes: number
+  readonly environment: () => NodeJS.ProcessEnv
   readonly header: () => string | undefined
 }
 
@@ -29,7 +30,8 @@ export class GitRepository {
     const folder = await mkdtemp(join(tmpdir(), 'sallyport-git-'))
     const limit = AbortSignal.any([signal, AbortSignal.timeout(this.place.timeout)])
     try {
-      const options = { signal: limit, folder, header: this.place.header() }
+      const { place } = this
+      const options = { signal: limit, folder, environment: place.environment(), header: place.header() }
       const { ref, commit } = await this.resolve(options)
       if (commit === bookmark) return { kind: 'unchanged' }
       await git(['init', '--quiet', '--bare', '.'], options)

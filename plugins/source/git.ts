@@ -1,4 +1,13 @@
-import { definePlugin, duration, type Gateway, isInsecure, type Secret, Source, secretFrom } from 'sallyport'
+import {
+  childEnvironment,
+  definePlugin,
+  duration,
+  type Gateway,
+  isInsecure,
+  type Secret,
+  Source,
+  secretFrom,
+} from 'sallyport'
 import { z } from 'zod'
 import { GitRepository } from './git-repository.js'
 import { interval } from './interval.js'
@@ -68,7 +77,8 @@ export default definePlugin({
     gateway.onStop(() => token?.close())
     const header = (): string | undefined =>
       token === undefined ? undefined : basic(given.username, token.reveal())
-    const place = { url, ref, path: path.replace(/\/+$/, ''), header }
+    const environment = (): NodeJS.ProcessEnv => childEnvironment(gateway.scrubber)
+    const place = { url, ref, path: path.replace(/\/+$/, ''), environment, header }
     const repo = new GitRepository({ ...place, timeout: given.timeout, maxBytes: given.maxBytes })
     gateway.provide(Source, {
       name,

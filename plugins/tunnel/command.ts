@@ -1,5 +1,4 @@
-import { definePlugin, GatewayError, Tunnel } from 'sallyport'
-import { environmentOfChild } from './child/environment.js'
+import { childEnvironment, definePlugin, GatewayError, Tunnel } from 'sallyport'
 import { executable } from './child/executable.js'
 import { opened } from './child/opening.js'
 import { options } from './command/options.js'
@@ -28,7 +27,7 @@ export default definePlugin({
         let found = false
         return opened({
           argv: [program, ...rest.map((word) => filledIn(word, local))],
-          env: environmentOfChild(),
+          env: childEnvironment(gateway.scrubber),
           signal,
           read(line) {
             gateway.log.debug({ line }, name)

@@ -1,6 +1,5 @@
 import { accessSync, constants } from 'node:fs'
-import { ConfigError, definePlugin, GatewayError, type OpenTunnel, Tunnel } from 'sallyport'
-import { environmentOfChild } from './child/environment.js'
+import { ConfigError, childEnvironment, definePlugin, GatewayError, type OpenTunnel, Tunnel } from 'sallyport'
 import { executable } from './child/executable.js'
 import { opened } from './child/opening.js'
 import { bracketed, sshArguments } from './ssh/arguments.js'
@@ -37,7 +36,9 @@ export default definePlugin({
       async open(local, signal) {
         const session = new Session(local, remotePort, gateway.log, told)
         try {
-          const open = await forwarded(ssh, { ...settings, remotePort }, { local, signal, session })
+          const environment = childEnvironment(gateway.scrubber)
+          const attempt = { local, signal, session, environment }
+          const open = await forwarded(ssh, { ...settings, remotePort }, attempt)
           remotePort = session.port ?? remotePort
           told.clear()
           return open
@@ -54,15 +55,16 @@ interface Attempt {
   readonly local: URL
   readonly signal: AbortSignal
   readonly session: Session
+  readonly environment: NodeJS.ProcessEnv
 }
 
 function forwarded(ssh: string, settings: SshOptions, attempt: Attempt): Promise<OpenTunnel> {
-  const { local, signal, session } = attempt
+  const { local, signal, session, environment } = attempt
   const { remoteHost, remotePort, publicUrl } = settings
   return opened({
     argv: [ssh, ...sshArguments(settings, local, remotePort)],
     // In its own language, as its words are read here.
-    env: { ...environmentOfChild(), LC_ALL: 'C', SSH_ASKPASS_REQUIRE: 'never' },
+    env: { ...environment, LC_ALL: 'C', SSH_ASKPASS_REQUIRE: 'never' },
     signal,
     read(line) {
       const port = session.read(line)

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { clientConfig } from '#cli/commands/client-config.js'
+import { folder } from '../../kit/folder.js'
+import { program } from '../../kit/program.js'
 import { parsed } from '../parsed.js'
 
 function printed(flags: readonly string[], environment: Readonly<Record<string, string>> = {}) {
@@ -53,4 +55,43 @@ test('T10: no secret is printed; its variable is named instead', () => {
     'SALLYPORT_REMOTE_AUTH_BEARER_TOKEN',
     'SALLYPORT_REMOTE_FORWARD_HEADERS',
   ])
+})
+
+test('T10: the command prints what each client reads, opens nothing, and keeps every secret to itself', async (t) => {
+  const directory = folder(t, { 'token.txt': 'canary-file' })
+  const flags = [
+    '--target-uri=https://target.example/mcp',
+    '--remote-forward-headers=X-Key=canary-header',
+    '--remote-auth-bearer-token-file=token.txt',
+  ]
+  const printing = program(t, ['proxy', 'stdio', 'my server', '--print-client-config', ...flags], {
+    cwd: directory,
+    environment: { SALLYPORT_REMOTE_FORWARD_HEADERS: 'X-Key=canary-environment' },
+  })
+
+  assert.equal(await printing.ended(), 0)
+  const { stdout, stderr } = printing.output
+  assert.doesNotMatch(stdout + stderr, /canary/)
+  const server = {
+    command: 'sallyport',
+    args: [
+      ...['proxy', 'stdio', '--target-uri=https://target.example/mcp'],
+      ...[`--remote-auth-bearer-token-file=${join(directory, 'token.txt')}`, 'my server'],
+    ],
+    env: { SALLYPORT_REMOTE_FORWARD_HEADERS: 'PUT THE SECRET HERE' },
+  }
+  const [, forMost, forCode] = stdout.split(/^.*:$/m)
+  assert.deepEqual(JSON.parse(forMost ?? ''), { mcpServers: { 'my server': server } })
+  assert.deepEqual(JSON.parse(forCode ?? ''), { servers: { 'my server': { type: 'stdio', ...server } } })
+  assert.match(stdout, /^Claude Desktop \(claude_desktop_config\.json\), .*:$/m)
+  assert.match(stdout, /^VS Code \(\.vscode\/mcp\.json\):$/m)
+})
+
+test('a flag that is wrong is an exit of 2 here too, and nothing is printed that could be pasted', async (t) => {
+  const flags = ['--target-uri=ftp://x', '--remote-auth-timeot=1s']
+  const printing = program(t, ['proxy', 'stdio', 'name', '--print-client-config', ...flags])
+
+  assert.equal(await printing.ended(), 2)
+  assert.equal(printing.output.stdout, '')
+  assert.match(printing.output.stderr, /--remote-auth-timeot/)
 })

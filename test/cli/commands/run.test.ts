@@ -186,3 +186,17 @@ ${listen}
   assert.equal(await again.ended(), 0)
   assert.equal(again.output.stdout, stdout)
 })
+
+test('a list that speaks the protocol on stdout says nothing else there', async (t) => {
+  const home = folder(t, {
+    'gateway.yaml': `plugins:
+${listen}  - { use: listen/stdio, with: { target: 'http://127.0.0.1:9/mcp' } }
+  - use: auth/anonymous
+  - { use: forward/http, with: { target: 'http://127.0.0.1:9/mcp' } }
+`,
+  })
+  const gateway = program(t, ['run', '--config', join(home, 'gateway.yaml')])
+
+  assert.equal(await gateway.ended(), 0)
+  assert.equal(gateway.output.stdout, '')
+})

@@ -3,7 +3,7 @@ import { definePlugin, type Entry, Tunnel } from 'sallyport'
 import { recordedLog, serving } from '../../kit/booted.js'
 
 /** A provider as the keeper of a list finds it, and what it has written into the log. */
-export async function asked(t: TestContext, entry: Entry) {
+export async function asked(t: TestContext, entry: Entry, secret = 'nothing') {
   const found: Tunnel[] = []
   const { log, lines } = recordedLog()
   const asking = definePlugin({
@@ -12,6 +12,7 @@ export async function asked(t: TestContext, entry: Entry) {
     requires: [Tunnel],
     setup(gateway) {
       const tunnel = gateway.use(Tunnel)
+      gateway.scrubber.add(secret)
       gateway.onStart(() => void found.push(tunnel()))
     },
   })

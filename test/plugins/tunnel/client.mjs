@@ -16,6 +16,6 @@ server.listen(Number(on), '127.0.0.1', () => {
   process.stdout.write('welcome, read our terms at https://client.example/terms\n')
   process.stderr.write(`\u001b[32mopen\u001b[0m url=http://127.0.0.1:${server.address().port} for you\r\n`)
   process.stderr.write(
-    `${Object.keys(process.env).filter((name) => /^(SALLYPORT|SERVICE)_/.test(name))} url=http://127.0.0.1:1\n`,
+    `${Object.keys(process.env).filter((name) => /^(SALLYPORT|SERVICE|OWN)_/.test(name))} url=http://127.0.0.1:1\n`,
   )
 })

@@ -158,14 +158,20 @@ test('a leash that is killed itself takes the client with it', async (t) => {
 test('the secrets of the gateway are not in the environment of the client', async (t) => {
   process.env['SALLYPORT_SECRET_X'] = 'secret'
   process.env['SERVICE_X'] = 'secret'
+  process.env['OWN_NAME'] = 'known-secret'
   t.after(() => {
+    delete process.env['OWN_NAME']
     delete process.env['SALLYPORT_SECRET_X']
     delete process.env['SERVICE_X']
   })
-  const { tunnel, printed } = await asked(t, {
-    use: 'tunnel/command',
-    with: { command: [process.execPath, CLIENT, '{port}'], pattern: PATTERN },
-  })
+  const { tunnel, printed } = await asked(
+    t,
+    {
+      use: 'tunnel/command',
+      with: { command: [process.execPath, CLIENT, '{port}'], pattern: PATTERN },
+    },
+    'known-secret',
+  )
   const open = await tunnel.open(local, new AbortController().signal)
   t.after(() => open.close())
   const last = await eventually(() => printed().find((line) => line.includes('127.0.0.1:1')))
