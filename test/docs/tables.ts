@@ -101,12 +101,14 @@ function flags(): string {
       ({ name, help }) => !ofProxy.some((option) => option.name === name && option.help === help),
     )
     const extendsProxy = command.name !== 'proxy' && all.length - added.length > 5
+    const missing = ofProxy.filter(({ name }) => !all.some((option) => option.name === name))
+    const but = missing.map(({ name }) => `\`--${name}\``).join(', ')
     const rows = [
       ...command.positionals.map(argumentRow),
       ...(extendsProxy ? added : all).map((option) => flagRow(option)),
     ]
     const text = [
-      `${command.summary}.${extendsProxy ? ' The flags of `sallyport proxy`, and:' : ''}`,
+      `${command.summary}.${extendsProxy ? ` The flags of \`sallyport proxy\`${but === '' ? '' : ` but ${but}`}, and:` : ''}`,
       ...(rows.length === 0 ? [] : [table(['flag or argument', 'default', 'meaning'], rows)]),
     ].join('\n\n')
     return `<details><summary><code>sallyport ${command.name}</code></summary>\n\n${text}\n\n</details>`
