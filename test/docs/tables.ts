@@ -100,8 +100,8 @@ function flags(): string {
     const added = all.filter(
       ({ name, help }) => !ofProxy.some((option) => option.name === name && option.help === help),
     )
-    const extendsProxy = command.name !== 'proxy' && all.length - added.length > 5
     const missing = ofProxy.filter(({ name }) => !all.some((option) => option.name === name))
+    const extendsProxy = command.name !== 'proxy' && all.length - added.length > 5 && missing.length < 5
     const but = missing.map(({ name }) => `\`--${name}\``).join(', ')
     const rows = [
       ...command.positionals.map(argumentRow),
