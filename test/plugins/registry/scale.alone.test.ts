@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, renameSync, writeSync } from 'node:fs'
 import { Agent, request } from 'node:http'
@@ -67,14 +67,15 @@ const program = (path: string, stateDirectory: string): string => `
   process.on('message', () => process.send(process.resourceUsage().maxRSS * 1024))
 `
 
+const root = join(import.meta.dirname, '../../..')
+
+/** As it is published: what compiles the source has a memory of its own. */
 async function started(t: TestContext, path: string) {
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'ignore' })
   const child = spawn(
     process.execPath,
-    [
-      ...['-C', 'source', '--import', 'tsx', '--input-type=module'],
-      ...['--eval', program(path, join(path, '../state'))],
-    ],
-    { cwd: join(import.meta.dirname, '../../..'), stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
+    ['--input-type=module', '--eval', program(path, join(path, '../state'))],
+    { cwd: root, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
   )
   t.after(() => child.kill('SIGKILL'))
   const [facts] = await once(child, 'message')
