@@ -48,6 +48,12 @@ export const proxyOAuthGroup = {
       help: 'File that holds the client secret',
     },
     {
+      name: 'remote-auth-client-key-file',
+      type: 'string',
+      placeholder: 'FILE',
+      help: 'File that holds the private key of a client without a person, in place of a secret (RFC 7523)',
+    },
+    {
       name: 'remote-auth-scopes',
       type: 'list',
       placeholder: 'SCOPES',

@@ -18,6 +18,8 @@ export interface RegisteredClient {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret?: string
+  /** The private key that it proves itself with instead. It is used at once and kept nowhere. */
+  readonly clientKey?: string
   readonly tokenEndpointAuthMethod?: string
   readonly redirectUris?: readonly string[]
   /** Seconds since the epoch; absent or 0 when the secret does not expire. */

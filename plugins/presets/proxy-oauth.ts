@@ -16,6 +16,7 @@ export const oauthSettings = {
   remoteAuthClientId: text.optional().describe('client ID; not needed where clients can register themselves'),
   remoteAuthClientSecret: text.meta({ writeOnly: true }).optional().describe('its secret'),
   remoteAuthClientSecretFile: text.optional().describe('file that holds its secret'),
+  remoteAuthClientKeyFile: text.optional().describe('file that holds its private key, in place of a secret'),
   remoteAuthScopes: z.array(text).optional().describe('scopes to ask for'),
   remoteAuthScopeParamName: text
     .optional()
@@ -80,6 +81,7 @@ export function oauthRules(settings: BesideOAuth, complain: Complain): void {
 const NEED_LOGIN = [
   'remoteAuthClientSecret',
   'remoteAuthClientSecretFile',
+  'remoteAuthClientKeyFile',
   'remoteAuthScopes',
   'remoteAuthScopeParamName',
   'remoteAuthResource',
@@ -129,12 +131,18 @@ function provider(settings: OAuthSettings, complain: Complain): void {
 
 function client(settings: OAuthSettings, complain: Complain): void {
   const { remoteAuthClientId: id, remoteAuthGrant, remoteAuthDevice } = settings
-  const secrets = ['remoteAuthClientSecret', 'remoteAuthClientSecretFile'] as const
+  const secrets = ['remoteAuthClientSecret', 'remoteAuthClientSecretFile', 'remoteAuthClientKeyFile'] as const
   const given = secrets.filter((setting) => settings[setting] !== undefined)
   for (const setting of given) {
     if (id === undefined) complain(setting, 'needs --remote-auth-client-id')
     else if (isDocument(settings))
       complain(setting, 'stands against a client ID that is a URL: such clients have no secret')
+  }
+  if (settings.remoteAuthClientKeyFile !== undefined) {
+    const only = 'is for --remote-auth-grant client_credentials: a person signs in with a secret, or without'
+    if (remoteAuthGrant !== 'client_credentials') complain('remoteAuthClientKeyFile', only)
+    if (given.length > 1)
+      complain('remoteAuthClientKeyFile', 'stands against a client secret: expected one of them')
   }
   if (remoteAuthGrant !== 'client_credentials') return
   if (remoteAuthDevice) complain('remoteAuthDevice', 'stands against --remote-auth-grant client_credentials')
@@ -142,7 +150,7 @@ function client(settings: OAuthSettings, complain: Complain): void {
   if (given.length === 0) {
     complain(
       'remoteAuthGrant',
-      'client_credentials needs --remote-auth-client-secret-file or another source of the secret',
+      'client_credentials needs --remote-auth-client-secret-file or another source of the secret, or --remote-auth-client-key-file',
     )
   }
 }
@@ -187,6 +195,7 @@ function registrars(settings: Settings): Entry[] {
     clientSecret,
     // The value goes before the file, wherever the two were written.
     clientSecretFile: clientSecret === undefined ? settings.remoteAuthClientSecretFile : undefined,
+    clientKeyFile: settings.remoteAuthClientKeyFile,
     issuer: settings.remoteAuthIssuer,
     place: settings.remoteAuthTokenUrl ?? settings.targetUri,
   }
@@ -194,6 +203,7 @@ function registrars(settings: Settings): Entry[] {
     clientId: ['remoteAuthClientId'],
     clientSecret: ['remoteAuthClientSecret'],
     clientSecretFile: ['remoteAuthClientSecretFile'],
+    clientKeyFile: ['remoteAuthClientKeyFile'],
   }
   return [{ use: 'registrar/given', with: given(options), origin }]
 }

@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto'
 import {
   ClientRegistrar,
   ConfigError,
@@ -24,6 +25,13 @@ export default definePlugin({
     clientId: z.string().min(1).describe('the client ID'),
     clientSecret: secretText().optional().describe('its secret; other users may see it, so prefer a file'),
     clientSecretFile: z.string().min(1).optional().describe('file that holds its secret'),
+    clientKeyFile: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'file that holds its private key in PEM, for an issuer that wants a signature instead of a secret',
+      ),
     issuer: z
       .string()
       .optional()
@@ -32,40 +40,60 @@ export default definePlugin({
   }),
 
   setup(gateway, options) {
-    const { clientId, clientSecretFile, issuer: named, place } = options
+    const { clientId, clientSecretFile, clientKeyFile, issuer: named, place } = options
     const store = gateway.use(StateStore)
     const file = clientSecretFile === undefined ? undefined : gateway.path(clientSecretFile)
-    const secret = opened(
-      { value: options.clientSecret, file },
-      { log: gateway.log, scrubber: gateway.scrubber },
-    )
-    gateway.onStop(() => secret?.close())
+    const context = { log: gateway.log, scrubber: gateway.scrubber }
+    const secret = opened('clientSecretFile', { value: options.clientSecret, file }, context)
+    const key = keyIn(clientKeyFile === undefined ? undefined : gateway.path(clientKeyFile), context)
+    gateway.onStop(() => {
+      secret?.close()
+      key?.close()
+    })
 
-    const key = `oauth/binding/${encodeURIComponent(clientId)}/${place}`
-    const owner = async (): Promise<string | undefined> => named ?? (await store().get(key))
+    const binding = `oauth/binding/${encodeURIComponent(clientId)}/${place}`
+    const owner = async (): Promise<string | undefined> => named ?? (await store().get(binding))
     gateway.provide(ClientRegistrar, {
       name: 'given',
       async register({ issuer }) {
         const bound = await owner()
         // The target chooses the issuer: it must not choose who gets the operator's secret.
         if (bound !== undefined && bound !== issuer) throw foreign(bound, issuer)
-        return { issuer, clientId, ...(secret !== undefined && { clientSecret: secret.reveal() }) }
+        return {
+          issuer,
+          clientId,
+          ...(secret !== undefined && { clientSecret: secret.reveal() }),
+          ...(key !== undefined && { clientKey: key.reveal() }),
+        }
       },
       async accepted(client: RegisteredClient) {
         if (client.clientId !== clientId || (await owner()) !== undefined) return
-        await store().set(key, client.issuer)
+        await store().set(binding, client.issuer)
       },
     })
   },
 })
 
-function opened(places: SecretPlaces, context: SecretContext): Secret | undefined {
+function opened(place: string, places: SecretPlaces, context: SecretContext): Secret | undefined {
   try {
     return secretFrom(places, context)
   } catch (cause) {
     const message = cause instanceof GatewayError ? cause.message : 'cannot be read'
-    throw new ConfigError([{ place: 'clientSecretFile', message }], { cause })
+    throw new ConfigError([{ place, message }], { cause })
   }
+}
+
+function keyIn(file: string | undefined, context: SecretContext): Secret | undefined {
+  const place = 'clientKeyFile'
+  const key = opened(place, { file }, context)
+  try {
+    if (key !== undefined) createPrivateKey(key.reveal())
+  } catch {
+    key?.close()
+    const message = 'expected a private key in PEM without a passphrase, RSA, EC or Ed25519'
+    throw new ConfigError([{ place, message }])
+  }
+  return key
 }
 
 const foreign = (bound: string, issuer: string): UpstreamError =>

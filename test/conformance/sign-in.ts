@@ -7,8 +7,8 @@ import { installed } from './installed.js'
 const SUITE = '@modelcontextprotocol/conformance'
 const VERSION = '0.2.0-alpha.12'
 const REVISIONS = ['2025-03-26', '2025-11-25', '2026-07-28']
-// Of the extensions, that of clients without a person; the others use keys and assertions that the proxy has not.
-const EXTENSIONS = ['auth/client-credentials-basic']
+// Of the extensions, those of clients without a person; the others use assertions that the proxy has not.
+const EXTENSIONS = ['auth/client-credentials-basic', 'auth/client-credentials-jwt']
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 

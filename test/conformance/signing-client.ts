@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
@@ -20,16 +23,25 @@ const flags = [
 ]
 
 function clientFlags(): string[] {
-  const { client_id: id, client_secret: secret } = context
+  const { client_id: id, client_secret: secret, private_key_pem: key } = context
   if (scenario === 'auth/basic-cimd') {
     return ['--remote-auth-client-id=https://conformance-test.local/client-metadata.json']
   }
   if (typeof id !== 'string') return []
   return [
     `--remote-auth-client-id=${id}`,
+    ...(typeof key === 'string' ? [`--remote-auth-client-key-file=${kept(key)}`] : []),
     ...(typeof secret === 'string' ? [`--remote-auth-client-secret=${secret}`] : []),
     ...(scenario.includes('client-credentials') ? ['--remote-auth-grant=client_credentials'] : []),
   ]
+}
+
+/** The proxy reads a key from a file only. */
+function kept(key: string): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'sallyport-conformance-')), 'key.pem')
+  writeFileSync(file, key, { mode: 0o600 })
+  process.on('exit', () => rmSync(dirname(file), { recursive: true, force: true }))
+  return file
 }
 
 const bin = fileURLToPath(new URL('../../cli/bin.ts', import.meta.url))

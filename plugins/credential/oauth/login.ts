@@ -73,7 +73,8 @@ export class Login {
           : await endpoint.alone(scopes, signal)
     for (const registrar of registrars()) await registrar.accepted?.(client)
     const { target } = options
-    return { format: 1, target, server, client, resource, scopes, tokens, obtainedAt: Date.now() }
+    const { clientKey: _, ...kept } = client
+    return { format: 1, target, server, client: kept, resource, scopes, tokens, obtainedAt: Date.now() }
   }
 
   private async client(

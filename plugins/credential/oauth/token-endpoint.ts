@@ -17,6 +17,7 @@ import { basicAuthorization, type Fetch, type RegisteredClient, UpstreamError } 
 import { z } from 'zod'
 import { wordsOf } from './challenge.js'
 import { type JsonDocument, textsIn } from './documents.js'
+import { keyProof } from './key-proof.js'
 
 /** What a token endpoint gave. */
 export interface Tokens {
@@ -138,7 +139,8 @@ export function tokensFrom(told: TokenEndpointResponse, idToken: string | undefi
 
 /** How the client proves itself: as it was registered, else what the issuer takes, never in two ways at once. */
 function authenticationOf({ server, client }: Grantee): ClientAuth {
-  const { clientSecret: secret, tokenEndpointAuthMethod: registered } = client
+  const { clientSecret: secret, clientKey: key, tokenEndpointAuthMethod: registered } = client
+  if (key !== undefined) return keyProof(key)
   if (secret === undefined) return None()
   // RFC 8414, 2: what says nothing supports Basic.
   const supported = textsIn(server as JsonDocument, 'token_endpoint_auth_methods_supported') ?? [BASIC]

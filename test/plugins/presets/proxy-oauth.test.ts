@@ -102,6 +102,7 @@ test('a secret’s value goes before its file, and both belong to the named issu
 })
 
 const client = { remoteAuthClientId: 'mine' }
+const MACHINE = { remoteAuthGrant: 'client_credentials' } as const
 const wrong: readonly (readonly [written: Written, setting: string, flag: RegExp])[] = [
   [{ remoteAuthScopes: ['a'] }, 'remoteAuthScopes', /--remote-auth/],
   [{ remoteAuthClientSecret: 's' }, 'remoteAuthClientSecret', /--remote-auth/],
@@ -136,6 +137,18 @@ const wrong: readonly (readonly [written: Written, setting: string, flag: RegExp
     /-client-id/,
   ],
   [{ ...client, remoteAuthGrant: 'client_credentials' }, 'remoteAuthGrant', /-client-secret-file/],
+  [{ ...client, remoteAuthClientKeyFile: 'k' }, 'remoteAuthClientKeyFile', /client_credentials/],
+  [
+    { ...client, ...MACHINE, remoteAuthClientKeyFile: 'k', remoteAuthClientSecret: 's' },
+    'remoteAuthClientKeyFile',
+    /one of them/,
+  ],
+  [
+    { remoteAuth: true, ...MACHINE, remoteAuthClientKeyFile: 'k' },
+    'remoteAuthClientKeyFile',
+    /--remote-auth-client-id/,
+  ],
+  [{ remoteAuthClientKeyFile: 'k' }, 'remoteAuthClientKeyFile', /needs --remote-auth/],
   [{ remoteAuth: true, remoteAuthResource: '/mcp' }, 'remoteAuthResource', /absolute/],
   [{ remoteAuth: true, remoteAuthResource: 'https://a.example/#x' }, 'remoteAuthResource', /fragment/],
   [{ remoteAuth: true, remoteAuthIssuer: 'idp.example' }, 'remoteAuthIssuer', /URL/],
@@ -159,6 +172,7 @@ test('all that belongs together passes', () => {
       remoteAuthGrant: 'client_credentials',
       remoteAuthTokenUrl: 'https://i.example/t',
     },
+    { ...client, ...MACHINE, remoteAuthClientKeyFile: 'k' },
     { remoteAuth: true, remoteAuthDevice: true },
     { remoteAuth: true, remoteAuthResource: 'urn:example:mcp' },
     { remoteAuth: true, host: '0.0.0.0', allowUnauthenticated: true },

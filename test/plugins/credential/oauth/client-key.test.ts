@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { jwtVerify } from 'jose'
+import { ConfigError } from 'sallyport'
+import { folder } from '../../../kit/folder.js'
+import { asking, call } from '../../forward/proxied.js'
+import { authorizing } from './authorization-server.js'
+import { person, signingIn } from './signing-in.js'
+
+const pem = { type: 'pkcs8', format: 'pem' } as const
+const pairs = {
+  ES256: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  ES384: () => generateKeyPairSync('ec', { namedCurve: 'P-384' }),
+  RS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  Ed25519: () => generateKeyPairSync('ed25519'),
+}
+
+const options = { grant: 'client_credentials', login: 'start', scopes: ['a'] }
+const registrars = (clientKeyFile: string) => [
+  { use: 'registrar/given', with: { clientId: 'mine', clientKeyFile } },
+]
+
+for (const [algorithm, pair] of Object.entries(pairs)) {
+  test(`a client without a person proves itself by a signature: ${algorithm} (CL-32)`, async (t) => {
+    const { privateKey, publicKey } = pair()
+    const path = join(folder(t, { 'key.pem': String(privateKey.export(pem)) }), 'key.pem')
+    const server = await authorizing(t)
+    const { urls } = person(t)
+    const { main } = await signingIn(t, server.target, options, { registrars: registrars(path) })
+
+    assert.equal((await asking(main, call(1))).status, 200)
+    server.revokeTokens()
+    assert.equal((await asking(main, call(2))).status, 200)
+
+    const asked = server.at('/token')
+    assert.equal(asked.length, 2)
+    const ids = new Set<unknown>()
+    for (const { form, headers } of asked) {
+      assert.equal(headers.authorization, undefined)
+      assert.equal(form.get('client_secret'), null)
+      assert.equal(
+        form.get('client_assertion_type'),
+        'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      )
+      const { payload, protectedHeader } = await jwtVerify(form.get('client_assertion') ?? '', publicKey, {
+        issuer: 'mine',
+        subject: 'mine',
+        audience: server.origin,
+        maxTokenAge: 60,
+        requiredClaims: ['exp', 'jti'],
+      })
+      assert.equal(protectedHeader.alg, algorithm)
+      ids.add(payload.jti)
+    }
+    assert.deepEqual([ids.size, urls.length], [2, 0])
+  })
+}
+
+test('the key is not among what is kept of a login', async (t) => {
+  const text = String(pairs.ES256().privateKey.export(pem))
+  const home = folder(t, { 'key.pem': text })
+  const state = folder(t)
+  const server = await authorizing(t)
+  const given = { registrars: registrars(join(home, 'key.pem')), directory: state }
+  const { main } = await signingIn(t, server.target, options, given)
+  assert.equal((await asking(main, call(1))).status, 200)
+
+  const kept = readdirSync(state, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
+  assert.ok(kept.some((file) => file.includes('oauth/session')))
+  for (const line of text.split('\n').filter((each) => each.length > 20)) {
+    assert.ok(kept.every((file) => !file.includes(line)))
+  }
+})
+
+test('a file that holds no private key ends the start, and is not repeated', async (t) => {
+  const path = join(folder(t, { 'key.pem': 'canary, and no key' }), 'key.pem')
+  const server = await authorizing(t)
+  await assert.rejects(signingIn(t, server.target, options, { registrars: registrars(path) }), (error) => {
+    assert.ok(error instanceof ConfigError)
+    assert.match(error.message, /expected a private key in PEM/)
+    assert.doesNotMatch(error.message, /canary/)
+    return true
+  })
+})
