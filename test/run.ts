@@ -29,6 +29,8 @@ function run(some: readonly string[], concurrency: number): boolean {
     [
       ...['-C', 'source', '--import', 'tsx', '--test', '--test-reporter=spec'],
       `--test-concurrency=${concurrency}`,
+      // What hangs fails, and says where.
+      '--test-timeout=240000',
       ...some.map((file) => join(root, file)),
     ],
     { stdio: 'inherit' },

@@ -86,13 +86,13 @@ export class Keeper {
 
   /** A credential other than this refused token: refreshed, or by a new login. */
   async replace(refused: string, challenge: Challenge): Promise<void> {
-    await this.together(() => this.renewed(refused, challenge))
+    await this.instead(refused, () => this.renewed(refused, challenge))
   }
 
   /** A credential of a new login, for a target that wants one from elsewhere or with more scopes. */
   async again(refused: string | undefined, challenge: Challenge): Promise<void> {
     const { shelf } = this.surroundings
-    await this.together(() =>
+    await this.instead(refused, () =>
       shelf.locked(async () => {
         if (await this.overtaken(refused)) return
         const { session } = this.holding
@@ -110,6 +110,14 @@ export class Keeper {
     this.ending.abort(new UpstreamError('LOGIN_STOPPED', 'the gateway stops', { statusCode: 503 }))
     // A refresh that was sent is waited for, as its answer would be lost.
     await this.saving?.catch(() => {})
+  }
+
+  /** What was under way already may be how the refused token came: then it is no answer to the refusal. */
+  private async instead(refused: string | undefined, work: () => Promise<void>): Promise<void> {
+    for (const _ of [1, 2]) {
+      await this.together(work)
+      if (refused === undefined || this.holding.session?.tokens.accessToken !== refused) return
+    }
   }
 
   /** One at a time: whoever comes while something is under way gets what comes of it. */

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { definePlugin, StateStore } from 'sallyport'
+import { eventually } from '../../../kit/captured-log.js'
+import { asking, call, proxied } from '../../forward/proxied.js'
+import { authorizing } from './authorization-server.js'
+import { person } from './signing-in.js'
+
+/** A store whose locks take their time to be let go. */
+const lingering = definePlugin({
+  name: 'state/lingering',
+  api: 1,
+  provides: [StateStore],
+  setup(gateway) {
+    const values = new Map<string, string>()
+    let turn: Promise<unknown> = Promise.resolve()
+    gateway.provide(StateStore, {
+      get: async (key) => values.get(key),
+      set: async (key, value) => void values.set(key, value),
+      delete: async (key) => void values.delete(key),
+      keys: async () => [...values.keys()],
+      locked(_key, work) {
+        const own = turn.then(work)
+        turn = own.then(
+          () => setTimeout(300),
+          () => {},
+        )
+        return Promise.all([own, turn]).then(([result]) => result)
+      },
+    })
+  },
+})
+
+test('a token that is refused while its own login is still being put away is refreshed, and nobody signs in again (CL-22)', async (t) => {
+  const server = await authorizing(t)
+  const { urls } = person(t)
+  const { main, lines } = await proxied(t, server.target, {}, [
+    { use: lingering },
+    { use: 'registrar/dynamic' },
+    {
+      use: 'credential/oauth',
+      with: { target: server.target, login: 'start', openBrowser: false, callbackPort: 0 },
+    },
+  ])
+  await eventually(() => lines.some(({ msg }) => msg === 'signed in to the target') || undefined)
+  assert.equal((await asking(main, call(1))).status, 200)
+  server.revokeTokens()
+  assert.equal((await asking(main, call(2))).status, 200)
+  assert.deepEqual([urls.length, server.grantsOf('refresh_token')], [1, 1])
+})
