@@ -18,10 +18,14 @@ const many = (version: string, count = 1_200): object[] =>
     return index % 3 === 0 ? wrapped(document, { status: 'deprecated' }, { 'a.example/w': [1, 2] }) : document
   })
 
-/** The threads that are started from now on. */
+const NAME = 'registry sync'
+
+/** The threads that read sources from now on. Where Node tells names, others are left out: who runs the tests has one too. */
 function threads(t: TestContext): Worker[] {
   const started: Worker[] = []
-  const note = (worker: Worker): void => void started.push(worker)
+  const note = (worker: Worker & { readonly threadName?: string | null }): void => {
+    if ((worker.threadName ?? NAME) === NAME) started.push(worker)
+  }
   process.on('worker', note)
   t.after(() => process.off('worker', note))
   return started
