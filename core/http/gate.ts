@@ -6,7 +6,7 @@ import type { Identity } from '../contracts/identity.js'
 import { isPromise, within } from '../deadline.js'
 import { GatewayError, Refusal, type RefusalReason } from '../errors.js'
 import { BODY_DEADLINE, limitBody } from './body-limit.js'
-import { credentialsOf } from './credentials.js'
+import { credentialsFor } from './credentials.js'
 import type { PublicPaths } from './public-paths.js'
 
 /** What stands at the gate of one scope, once its list is complete. */
@@ -58,7 +58,7 @@ export class Gate {
       }
     }
     if (isPublic || (keepers.publicPaths.any && keepers.publicPaths.cover(request))) return undefined
-    request.credentials = credentialsOf(request.raw)
+    request.credentials = credentialsFor(request.raw)
     return this.authenticate(keepers, request, 0, [])
   }
 

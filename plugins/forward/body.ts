@@ -49,6 +49,18 @@ export class Body implements Arriving {
 
   /** Reads to the end if that is not further than `most` bytes; otherwise what was read waits for `flow`. */
   collect(most: number, done: (whole: Buffer | undefined) => void): void {
+    const { message, limits } = this
+    // A small one mostly comes in one piece with its head, and is there once that piece was read.
+    process.nextTick(() => {
+      const { complete, readableLength } = message
+      const whole: Buffer | null =
+        complete && readableLength <= Math.min(most, limits.most) ? message.read() : null
+      if (whole === null) this.gather(most, done)
+      else done(whole)
+    })
+  }
+
+  private gather(most: number, done: (whole: Buffer | undefined) => void): void {
     let size = 0
     this.finish = () => {
       const { early } = this

@@ -1,5 +1,4 @@
-import type { IncomingMessage } from 'node:http'
-import { definePlugin, Guard, PublicAddress, Refusal } from 'sallyport'
+import { definePlugin, Guard, PublicAddress, Refusal, timesSent } from 'sallyport'
 import { z } from 'zod'
 import { loopbackHosts } from './loopback.js'
 import { allowLatest } from './public.js'
@@ -39,7 +38,8 @@ export default definePlugin({
         host !== undefined &&
         allowed.has(host) &&
         (meant === undefined || allowed.has(meant)) &&
-        isOne(raw)
+        // Of several, whoever reads the last would read another.
+        timesSent(raw.rawHeaders, 'host') === 1
       ) {
         return
       }
@@ -53,8 +53,3 @@ function authorityOf(target: string): string | undefined {
   if (target.startsWith('/')) return undefined
   return /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]?.toLowerCase()
 }
-
-/** Node shows the first of several `Host` headers, and whoever reads the last would read another. */
-const isOne = ({ rawHeaders }: IncomingMessage): boolean =>
-  rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host')
-    .length === 1

@@ -1,5 +1,4 @@
-import { hash } from 'node:crypto'
-import type { Explanation, Finding } from 'sallyport'
+import { digestOf, type Explanation, type Finding } from 'sallyport'
 import { claimFindings, issuerFinding, quoted } from './claims.js'
 import type { Introspector } from './introspector.js'
 import { isAllowedAlgorithm, isOtherKind, readJwt, type UnverifiedJwt } from './jwt.js'
@@ -12,7 +11,7 @@ export async function explain(token: string, verifier: TokenVerifier): Promise<E
   await ring?.load()
   const jwt = readJwt(token)
   const findings = jwt === undefined ? [NOT_A_JWT] : await jwtFindings(token, jwt, verifier)
-  const verdict = await verifier.judge(token, hash('sha256', token, 'base64url'))
+  const verdict = await verifier.judge(token, digestOf(token))
   const asked = introspector === undefined ? [] : [introspectionFinding(introspector)]
   const isForeign = 'rejection' in verdict && verdict.rejection.cause === 'foreign'
   return { verdict, findings: isForeign ? findings : [...findings, ...asked] }

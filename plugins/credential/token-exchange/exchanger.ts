@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { ExpiringMap, type Fetch, type HealthState, type Held, type Log, type Measure } from 'sallyport'
 import { type NewToken, newTokenIn } from './answer.js'
 import { answerTo, ExchangeFailure, type Failure, unanswered } from './failures.js'
@@ -66,7 +65,7 @@ export class Exchanger {
 
   private heldFor(subject: Subject, refused: boolean): Held | Promise<Held> {
     this.watchActor()
-    const key = hash('sha256', subject.token, 'base64url')
+    const { digest: key } = subject
     const known = this.known.get(key)
     if (known === undefined || (refused && !isFresh(known))) {
       return this.flights.get(key) ?? this.start(key, subject, refused)

@@ -1,9 +1,11 @@
 import type { FastifyRequest } from 'fastify'
-import { type Held, Refusal, UpstreamError } from 'sallyport'
+import { digestOf, type Held, Refusal, UpstreamError } from 'sallyport'
 
 /** The token that is exchanged. */
 export interface Subject {
   readonly token: string
+  /** What stands for the token in the exchanger's memory. */
+  readonly digest: string
   /** Seconds since the epoch. */
   readonly expiresAt: number | undefined
 }
@@ -16,7 +18,7 @@ export function subjectOf(request: FastifyRequest, held: Held | undefined, wants
   if (held !== undefined) {
     const token = wantsIdToken ? held.idToken : held.accessToken
     if (token === undefined) throw nothingHeld(wantsIdToken)
-    return { token, expiresAt: held.expiresAt }
+    return { token, digest: digestOf(token), expiresAt: held.expiresAt }
   }
   const { token, expiresAt } = request.identity ?? {}
   if (token === undefined) {
@@ -25,7 +27,10 @@ export function subjectOf(request: FastifyRequest, held: Held | undefined, wants
       reasons: [{ provider: 'token exchange', cause: 'no subject token' }],
     })
   }
-  return { token, expiresAt }
+  const { credentials } = request
+  // Nearly always the very token that the caller sent, whose digest is known already.
+  const isSent = credentials.kind === 'bearer' && credentials.token === token
+  return { token, digest: isSent ? credentials.digest : digestOf(token), expiresAt }
 }
 
 const nothingHeld = (wantsIdToken: boolean): UpstreamError =>

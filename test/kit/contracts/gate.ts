@@ -1,4 +1,4 @@
-import { Authenticator, Guard, Refusal } from 'sallyport'
+import { Authenticator, BearerToken, Guard, Refusal } from 'sallyport'
 import { amongStrangers, type Contract, isObject, leavesRequestsAlone, messageOf } from './contract.js'
 
 export const guardContract: Contract<Guard> = {
@@ -104,7 +104,7 @@ export const authenticatorContract: Contract<Authenticator> = {
         if (token === undefined) return undefined
         let fault: string | undefined
         await place.caller(async (request) => {
-          request.credentials = { kind: 'bearer', token }
+          request.credentials = new BearerToken(token)
           const verdict: unknown = await authenticator.authenticate(request)
           fault =
             isObject(verdict) && 'identity' in verdict ? malformed(verdict) : 'the good token is refused'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Credential, definePlugin, type Held, isPromise, Telemetry } from 'sallyport'
+import { BearerToken, Credential, definePlugin, type Held, isPromise, Telemetry } from 'sallyport'
 import { booted } from '../../kit/booted.js'
 import { eventually } from '../../kit/captured-log.js'
 import { folder } from '../../kit/folder.js'
@@ -60,7 +60,8 @@ async function alone(
   ])
   const present = (token: string, expiresAt?: number): Held | undefined | Promise<Held | undefined> => {
     const identity = { provider: 'test', subject: token, claims: {}, token, expiresAt }
-    return found[0]?.present({ identity } as never, undefined)
+    const credentials = new BearerToken(token)
+    return found[0]?.present({ identity, credentials } as never, undefined)
   }
   return { endpoint, present, measured }
 }
