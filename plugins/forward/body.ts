@@ -43,10 +43,6 @@ export class Body implements Arriving {
     private readonly wrong: (refusal: Refusal) => void,
   ) {}
 
-  get trailers(): readonly string[] {
-    return this.message.rawTrailers
-  }
-
   /** Reads to the end if that is not further than `most` bytes; otherwise what was read waits for `flow`. */
   collect(most: number, done: (whole: Buffer | undefined) => void): void {
     const { message, limits } = this

@@ -139,10 +139,9 @@ class Forwarder {
     }
     body.collect(kept, (whole) => {
       request.body = whole
-      go(
-        whole ?? body,
-        whole === undefined || facts.chunked || request.method === 'GET' ? this.wide : this.quick,
-      )
+      const { method } = request
+      const odd = facts.chunked || method === 'GET' || method === 'HEAD'
+      go(whole ?? body, whole === undefined || odd ? this.wide : this.quick)
     })
   }
 

@@ -165,12 +165,7 @@ class WideTrip implements Trip {
       this.over = true
       receiver.end(answer.rawTrailers)
     })
-    const flows = receiver.head(headOf(answer), this)
-    if (this.over) return
-    answer.on('data', (chunk: Buffer) => {
-      if (!this.over && !receiver.data(chunk)) answer.pause()
-    })
-    if (!flows) answer.pause()
+    if (receiver.head(headOf(answer), this)) this.resume()
   }
 
   fail(error: unknown): void {
@@ -181,7 +176,15 @@ class WideTrip implements Trip {
   }
 
   resume(): void {
-    this.answer?.resume()
+    const { answer, receiver } = this
+    if (answer === undefined || this.over) return
+    // Only now: a stream that is listened to tells of an empty body's end also while it is paused.
+    if (answer.listenerCount('data') === 0) {
+      answer.on('data', (chunk: Buffer) => {
+        if (!this.over && !receiver.data(chunk)) answer.pause()
+      })
+    }
+    answer.resume()
   }
 
   abort(): void {
@@ -201,19 +204,18 @@ class WideTrip implements Trip {
   }
 
   private sendBody(request: ClientRequest): void {
-    const { body } = this.outgoing
+    const { body, reply } = this.outgoing
+    const end = (last?: Buffer): void => {
+      const { rawTrailers } = reply.request.raw
+      if (rawTrailers.length > 0) request.addTrailers(pairs(rawTrailers))
+      request.end(last)
+    }
     if (body === undefined || Buffer.isBuffer(body)) {
-      request.end(body)
+      end(body)
       return
     }
     request.on('drain', () => body.resume())
-    body.flow(
-      (chunk) => request.write(chunk),
-      () => {
-        if (body.trailers.length > 0) request.addTrailers(pairs(body.trailers))
-        request.end()
-      },
-    )
+    body.flow((chunk) => request.write(chunk), end)
   }
 }
 

@@ -12,6 +12,7 @@ import {
 } from 'sallyport'
 import { listening } from '../../kit/listening.js'
 import { asking, call, proxied } from './proxied.js'
+import { answerTo, rawTarget } from './raw-target.js'
 
 /** A credential whose tokens are counted up by each renewal. */
 function counting(options: { renewals?: number; deadline?: number } = {}) {
@@ -92,6 +93,36 @@ test('a chunked body is kept for the second try too, and stays chunked', async (
     [call(1).body, call(1).body],
   )
 })
+
+for (const [name, head, body] of [
+  ['a call', 'POST / HTTP/1.1\r\nContent-Length: 2\r\n', 'hi'],
+  ['HEAD', 'HEAD / HTTP/1.1\r\n', ''],
+  ['HEAD with a body', 'HEAD / HTTP/1.1\r\nContent-Length: 2\r\n', 'hi'],
+  ['GET with a body', 'GET / HTTP/1.1\r\nContent-Length: 2\r\n', 'hi'],
+  ['DELETE with none', 'DELETE / HTTP/1.1\r\nContent-Length: 0\r\n', ''],
+  ['chunks', 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n', '2\r\nhi\r\n0\r\n\r\n'],
+  ['no chunk', 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'],
+  ['trailers', 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n', '2\r\nhi\r\n0\r\nX-Sum: 9\r\n\r\n'],
+]) {
+  test(`a refusal without a body is met like any other, and all of it is sent again: ${name}`, async (t) => {
+    const target = await rawTarget(t, ({ headers }) =>
+      headers.some(([, value]) => value === 'Bearer v2')
+        ? 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
+        : 'HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n',
+    )
+    const { main } = await proxied(t, target.origin, {}, [counting().entry])
+
+    assert.equal((await answerTo(main, `${head}Host: a\r\n\r\n${body}`)).line, 'HTTP/1.1 200 OK')
+    const wanted = {
+      body: body?.includes('hi') ? 'hi' : '',
+      trailers: name === 'trailers' ? [['X-Sum', '9']] : [],
+    }
+    assert.deepEqual(
+      target.seen.map((seen) => ({ body: seen.body, trailers: seen.trailers })),
+      [wanted, wanted],
+    )
+  })
+}
 
 test('a credential that stays refused is a 502 of ours, with the id and without the challenge', async (t) => {
   const target = await choosy(t, 'never')
