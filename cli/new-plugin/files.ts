@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
-import { type PluginKind, sources } from './sources.js'
-import { tests } from './tests.js'
+import type { PluginKind } from '../options/plugin.js'
+import { kinds } from './kinds.js'
 
 interface Manifest {
   readonly version: string
@@ -15,8 +15,8 @@ export function pluginFiles(name: string, kind: PluginKind): Readonly<Record<str
   return {
     'package.json': json(manifestOf(name, kind, own)),
     'tsconfig.json': json(compiler),
-    'index.ts': sources[kind].replaceAll('NAME', name),
-    'index.test.ts': tests[kind].replaceAll('NAME', name),
+    'index.ts': kinds[kind].source.replaceAll('NAME', name),
+    'index.test.ts': kinds[kind].test.replaceAll('NAME', name),
     'README.md': readme(name),
     '.gitignore': 'node_modules/\ndist/\n',
   }
@@ -42,7 +42,7 @@ function manifestOf(name: string, kind: PluginKind, own: Manifest): object {
       prepack: 'npm run build',
     },
     peerDependencies: { sallyport },
-    ...(sources[kind].includes("'zod'") && { dependencies: { zod: dependencies['zod'] } }),
+    ...(kinds[kind].source.includes("'zod'") && { dependencies: { zod: dependencies['zod'] } }),
     devDependencies: { ...Object.fromEntries(tools), sallyport },
   }
 }

@@ -9,8 +9,14 @@ export const pluginKinds = [
   'headers',
   'secrets',
   'source',
+  'state-store',
+  'registrar',
   'audit',
+  'telemetry',
+  'health',
 ] as const
+
+export type PluginKind = (typeof pluginKinds)[number]
 
 export const newPluginGroups = [
   {
