@@ -116,6 +116,8 @@ class Forwarder {
   private forward(request: FastifyRequest, reply: FastifyReply, done: (error: Error) => void): void {
     const { house } = this
     if (house === undefined) throw new Error('a request came before the start')
+    // Who left while it was checked cannot leave a second time, and nobody would end what is begun for it.
+    if (request.raw.socket.destroyed) return
     const path = this.target.pathFor(request.originalUrl)
     const facts = bodyFacts(request.raw, this.limits.most)
     let exchange: Exchange | undefined

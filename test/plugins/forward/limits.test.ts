@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
+import { Authenticator, definePlugin } from 'sallyport'
+import { serving } from '../../kit/booted.js'
 import { listening } from '../../kit/listening.js'
 import { dial, spoken } from '../../kit/raw.js'
 import { asking, call, opening, proxied } from './proxied.js'
@@ -170,6 +173,58 @@ test('a caller that leaves takes its request along, on both lanes', async (t) =>
     await left
   }
 })
+
+/** An authenticator that decides when it is told to, and tells when it was asked. */
+function deciding() {
+  const events = new EventEmitter()
+  const use = definePlugin({
+    name: 'deciding',
+    api: 1,
+    provides: [Authenticator],
+    setup: (gateway) =>
+      gateway.provide(Authenticator, {
+        provider: 'deciding',
+        async authenticate({ raw }) {
+          const decided = once(events, 'decide')
+          events.emit('asked', raw)
+          await decided
+          return { identity: { provider: 'deciding', subject: 'anybody', claims: {} } }
+        },
+      }),
+  })
+  return { entry: { use }, events }
+}
+
+for (const [name, bytes] of [
+  ['a stream', 'GET /left HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n'],
+  ['a call', 'POST /left HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi'],
+] as const) {
+  test(`a caller that left while its token was checked is not sent on: ${name}`, async (t) => {
+    const target = await rawTarget(t, () => OK)
+    const { entry, events } = deciding()
+    const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+    const list = [entry, listen, { use: 'forward/http', with: { target: target.origin } }]
+    const { main = '' } = (await serving(t, list)).addresses
+
+    const first = once(events, 'asked')
+    const socket = dial(main)
+    socket.write(bytes)
+    const [raw]: IncomingMessage[] = await first
+    socket.destroy()
+    if (raw?.socket.destroyed === false) await once(raw.socket, 'close')
+    events.emit('decide')
+
+    const second = once(events, 'asked')
+    const answer = asking(main, { path: '/stayed' })
+    await second
+    events.emit('decide')
+    assert.equal((await answer).status, 200)
+    assert.deepEqual(
+      target.seen.map(({ line }) => line),
+      ['GET /stayed HTTP/1.1'],
+    )
+  })
+}
 
 test('the body is asked for when the target asks for it, and not when it has answered', async (t) => {
   const target = await rawTarget(t, () => OK)
