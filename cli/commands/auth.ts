@@ -15,13 +15,15 @@ const Login = z.object({
 
 const SESSIONS = 'oauth/session/'
 const EVERYTHING = 'all'
+// Shown and dropped is also what was kept with `--remote-auth-no-keyring`.
+const READING = { keptKey: false }
 
-/** Shows and drops the logins that are kept for `--remote-auth`. */
+/** Shows, encrypts and drops the logins that are kept for `--remote-auth`. */
 export async function auth({ positionals: [action, target] }: Invocation): Promise<number> {
   const place = `auth ${action}`
-  if (action === 'list') {
+  if (action !== 'logout') {
     if (target !== undefined) return tell([{ place, message: 'takes no target' }])
-    return inStore(place, list)
+    return inStore(place, list, action === 'seal' ? { takeOver: true } : READING)
   }
   if (target !== undefined) return inStore(place, (store) => logout(store, target))
   return tell([{ place, message: `expected a target as \`auth list\` shows it, or \`${EVERYTHING}\`` }])
@@ -70,7 +72,11 @@ async function loginAt(store: StateStore, key: string): Promise<z.output<typeof 
 }
 
 /** Boots a list of the store alone, and does with it what was asked. */
-async function inStore(place: string, work: (store: StateStore) => Promise<number>): Promise<number> {
+async function inStore(
+  place: string,
+  work: (store: StateStore) => Promise<number>,
+  options: Readonly<Record<string, boolean>> = READING,
+): Promise<number> {
   let store: (() => StateStore) | undefined
   const worker = definePlugin({
     name: 'worker',
@@ -81,7 +87,7 @@ async function inStore(place: string, work: (store: StateStore) => Promise<numbe
     },
   })
   const log = createLog({ level: 'warn' })
-  const list = [{ use: 'secrets/keyring' }, { use: 'state/files' }, { use: worker }]
+  const list = [{ use: 'secrets/keyring' }, { use: 'state/files', with: options }, { use: worker }]
   const booted = await boot(list, { catalogue, folder: process.cwd(), log })
   try {
     return store === undefined ? exitCode.failed : await work(store())

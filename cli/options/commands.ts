@@ -230,11 +230,11 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'auth',
-    summary: 'Show and drop the logins that the proxy keeps',
+    summary: 'Show, encrypt and drop the logins that the proxy keeps',
     description:
-      'Shows the logins that are kept for --remote-auth and for targets that asked for one, or drops those of one target. A proxy that runs keeps what it has in memory; the issuer is not told.',
+      'Shows the logins that are kept for --remote-auth and for targets that asked for one, or drops those of one target. With seal it encrypts the ones that were kept before there was a key, and shows them: a login that you do not know was planted. A proxy that runs keeps what it has in memory; the issuer is not told.',
     positionals: [
-      { name: 'ACTION', help: 'what to do', required: true, choices: ['list', 'logout'] },
+      { name: 'ACTION', help: 'what to do', required: true, choices: ['list', 'seal', 'logout'] },
       { name: 'TARGET', help: 'with logout: the target as the list shows it, or all' },
     ],
     groups: authGroups,

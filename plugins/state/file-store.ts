@@ -1,25 +1,20 @@
 import { createHash } from 'node:crypto'
-import { access, chmod, constants, mkdir, readdir, readFile, stat, unlink } from 'node:fs/promises'
+import { access, chmod, constants, mkdir, readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ConfigError, type Log, type StateStore } from 'sallyport'
-import { z } from 'zod'
 import { DRAFT, replaceFile } from './atomic-file.js'
 import { GenerationLock } from './generation-lock.js'
 import { type Holder, thisProcess } from './holder.js'
 import type { Note } from './kept-keys.js'
+import { plainText, type Record, recordIn, sealedText, textIn } from './record.js'
 import type { Seal } from './seal.js'
-import { SealedValue } from './sealed-value.js'
-
-/** What stands in a file. Further fields are those of a later version, which keeps what this one needs. */
-const record = z.looseObject({ format: z.literal(1), key: z.string(), value: z.string() })
-// Only to name what a file of another form was for.
-const named = z.looseObject({ key: z.string() })
+import { plain } from './sealed-value.js'
 
 const ABANDONED_AFTER = 3_600_000
 
 interface Surroundings {
   readonly log: Pick<Log, 'warn'>
-  /** Encrypts every value, where it can. */
+  /** Encrypts every value, where it can; where it can, none is believed that is not encrypted. */
   readonly seal: Seal
 }
 
@@ -32,10 +27,13 @@ export class FileStore implements StateStore {
   private readonly complained = new Set<string>()
   /** The name of a key is no secret, and has to be read before anything can be opened. */
   private readonly note: Note = {
-    read: () => this.get(NEWEST_KEY),
-    write: (name) => this.write(NEWEST_KEY, { value: name }),
+    read: async () => {
+      const record = await this.recordOf(NEWEST_KEY)
+      return record?.is === 'plain' ? record.value : undefined
+    },
+    write: (name) => replaceFile(this.file(NEWEST_KEY), plainText(NEWEST_KEY, name)),
     alone: (work) => this.locked(NEWEST_KEY, work),
-    inUse: () => this.holdsKeptSeals(),
+    inUse: async () => (await this.records()).some(({ is }) => is === 'sealed'),
   }
 
   static async open(directory: string, surroundings: Surroundings): Promise<FileStore> {
@@ -61,13 +59,31 @@ export class FileStore implements StateStore {
   ) {}
 
   async get(key: string): Promise<string | undefined> {
-    return this.read(this.file(key), key)
+    const record = await this.recordOf(key)
+    if (record === undefined) return undefined
+    const { seal } = this.surroundings
+    if (record.is === 'sealed') return seal.open(record.value, key)
+    // Who can write the directory and has no key could plant a login.
+    if ((await seal.key(this.note)) !== undefined) throw plain()
+    return record.value
   }
 
   async set(key: string, value: string): Promise<void> {
     await this.get(key)
     const sealed = await this.surroundings.seal.close(value, key, this.note)
-    await this.write(key, sealed === undefined ? { value } : { value: JSON.stringify(sealed), sealed: true })
+    const text = sealed === undefined ? plainText(key, value) : sealedText(key, sealed)
+    await replaceFile(this.file(key), text)
+  }
+
+  /** Encrypts what was kept before there was a key. `false` where there is none. */
+  async takeOver(): Promise<boolean> {
+    const { seal } = this.surroundings
+    if ((await seal.key(this.note)) === undefined) return false
+    const before = (await this.records()).filter(({ is }) => is === 'plain')
+    for (const { key } of before) {
+      if (key !== undefined && key !== NEWEST_KEY) await this.locked(key, () => this.encrypt(key))
+    }
+    return true
   }
 
   async delete(key: string): Promise<void> {
@@ -77,10 +93,10 @@ export class FileStore implements StateStore {
   }
 
   async keys(prefix: string): Promise<readonly string[]> {
-    const found = (await this.texts()).map((text) => named.safeParse(jsonIn(text)).data?.key)
-    return found
-      .filter((key) => key?.startsWith(prefix))
+    return (await this.records())
+      .map(({ key }) => key)
       .filter((key) => key !== undefined)
+      .filter((key) => key.startsWith(prefix))
       .sort()
   }
 
@@ -98,38 +114,29 @@ export class FileStore implements StateStore {
     }
   }
 
-  private async holdsKeptSeals(): Promise<boolean> {
-    return (await this.texts()).some((text) => {
-      const { data } = record.safeParse(jsonIn(text))
-      const value = data?.['sealed'] === true ? SealedValue.safeParse(jsonIn(data.value)).data : undefined
-      return value !== undefined && 'kept' in value
-    })
+  private async encrypt(key: string): Promise<void> {
+    const record = await this.recordOf(key)
+    // Meanwhile somebody else may have done it, or signed in.
+    if (record?.is !== 'plain') return
+    const value = await this.surroundings.seal.close(record.value, key, this.note)
+    if (value !== undefined) await replaceFile(this.file(key), sealedText(key, value))
   }
 
-  private async texts(): Promise<string[]> {
+  private async records(): Promise<Record[]> {
     const names = (await readdir(this.directory)).filter((name) => name.endsWith(SUFFIX))
-    return Promise.all(names.map(async (name) => (await textIn(join(this.directory, name))) ?? ''))
+    return Promise.all(names.map(async (name) => recordIn((await textIn(join(this.directory, name))) ?? '')))
   }
 
-  private async write(
-    key: string,
-    fields: { readonly value: string; readonly sealed?: true },
-  ): Promise<void> {
-    await replaceFile(this.file(key), `${JSON.stringify({ format: 1, key, ...fields })}\n`)
-  }
-
-  private async read(path: string, key: string): Promise<string | undefined> {
+  private async recordOf(key: string): Promise<Exclude<Record, { is: 'unreadable' }> | undefined> {
+    const path = this.file(key)
     const text = await textIn(path)
     if (text === undefined) return undefined
-    const { success, data } = record.safeParse(jsonIn(text))
-    if (!success) return this.unreadable(path, 'it has another form than this version writes')
+    const record = recordIn(text)
     // A whole file that was put in the place of another still says whose it is.
-    if (data.key !== key) return this.unreadable(path, 'it is the value of another key')
-    if (data['sealed'] !== true) return data.value
-    const value = SealedValue.safeParse(jsonIn(data.value))
-    if (!value.success)
-      return this.unreadable(path, 'it is encrypted in a way that this version does not know')
-    return this.surroundings.seal.open(value.data, key)
+    if (record.key !== undefined && record.key !== key) {
+      return this.unreadable(path, 'it is the value of another key')
+    }
+    return record.is === 'unreadable' ? this.unreadable(path, record.reason) : record
   }
 
   /** The file stays until a new value takes its place: the version that wrote it may come back. */
@@ -161,18 +168,3 @@ const NEWEST_KEY = 'sealing/newest'
 
 // A key may be longer than a file name, and hold what a path must not.
 const fileName = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 40)
-
-async function textIn(path: string): Promise<string | undefined> {
-  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

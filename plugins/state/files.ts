@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { definePlugin, SecretStore, StateStore, secretFrom, secretText } from 'sallyport'
+import { ConfigError, definePlugin, SecretStore, StateStore, secretFrom, secretText } from 'sallyport'
 import { z } from 'zod'
 import { FileStore } from './file-store.js'
 import { KeptKeys } from './kept-keys.js'
@@ -30,9 +30,15 @@ export default definePlugin({
       .describe(
         'without a passphrase, encrypt with a key in the first secret store of the list that can keep one',
       ),
+    takeOver: z
+      .boolean()
+      .default(false)
+      .describe(
+        'encrypt at the start what was kept before there was a key, once, as `sallyport auth seal` does; else it is refused where there is one, for whoever can write the directory may have planted it',
+      ),
   }),
 
-  async setup(gateway, { directory, passphrase: value, passphraseFile, keptKey }) {
+  async setup(gateway, { directory, passphrase: value, passphraseFile, keptKey, takeOver }) {
     const { log, scrubber } = gateway
     const path = directory === undefined ? defaultDirectory() : gateway.path(directory)
     const file = passphraseFile === undefined ? undefined : gateway.path(passphraseFile)
@@ -41,9 +47,18 @@ export default definePlugin({
     gateway.onStop(() => passphrase?.release())
     const kept = new KeptKeys(gateway.use(SecretStore), log)
     const seal = new Seal({ passphrase, kept, useKept: keptKey })
-    gateway.provide(StateStore, await FileStore.open(path, { log, seal }))
+    const store = await FileStore.open(path, { log, seal })
+    gateway.provide(StateStore, store)
+    if (takeOver) gateway.onStart(() => takenOver(store))
   },
 })
+
+async function takenOver(store: FileStore): Promise<void> {
+  if (await store.takeOver()) return
+  const message =
+    'there is nothing to encrypt with: expected a passphrase in SALLYPORT_STATE_PASSPHRASE, or a keyring that is unlocked'
+  throw new ConfigError([{ place: 'takeOver', message }])
+}
 
 function defaultDirectory(): string {
   const given = process.env['XDG_STATE_HOME'] ?? ''

@@ -3,13 +3,15 @@ import { GatewayError, type Log, type SecretKeeping, type SecretStore } from 'sa
 import { binary, type SealingKey, sealed } from './sealed-value.js'
 
 const BYTES = 32
+// Files name their key. Other secrets that are kept are known to others, and what those encrypt is not ours.
+const OWN_NAME = /^state\/[0-9a-f]{16}$/
 
 /** Where the name of the newest key is noted, so that all processes over the same files take the same one. */
 export interface Note {
   read(): Promise<string | undefined>
   write(name: string): Promise<void>
   alone<T>(work: () => Promise<T>): Promise<T>
-  /** Whether anything is kept that such a key closed. */
+  /** Whether anything is kept that is encrypted. */
   inUse(): Promise<boolean>
 }
 
@@ -81,6 +83,7 @@ export class KeptKeys {
   }
 
   private async find(name: string, { get }: Keeper): Promise<Buffer | undefined> {
+    if (!OWN_NAME.test(name)) return undefined
     const known = this.known.get(name)
     if (known !== undefined) return known
     const bytes = binary((await get(name)) ?? '')

@@ -1,6 +1,6 @@
 import type { KeptKeys, Note } from './kept-keys.js'
 import type { PassphraseKeys } from './passphrase-keys.js'
-import { closed, opened, type SealedValue, sealed } from './sealed-value.js'
+import { closed, opened, type SealedValue, type SealingKey, sealed } from './sealed-value.js'
 
 interface Keys {
   readonly passphrase: PassphraseKeys | undefined
@@ -15,9 +15,18 @@ export class Seal {
 
   /** Nothing where there is nothing to encrypt with. */
   async close(value: string, place: string, note: Note): Promise<SealedValue | undefined> {
+    const key = await this.key(note)
+    return key === undefined ? undefined : closed(key, value, place)
+  }
+
+  /** The key for new values. Nothing where there is none; it throws where others are encrypted and this one is not to be. */
+  async key(note: Note): Promise<SealingKey | undefined> {
     const { passphrase, kept, useKept } = this.keys
     const key = passphrase?.newest() ?? (useKept ? await kept.newest(note) : undefined)
-    return key === undefined ? undefined : closed(key, value, place)
+    if (key === undefined && useKept && (await note.inUse())) {
+      throw sealed('others beside them are encrypted', 'give the passphrase, or the keyring with their key')
+    }
+    return key
   }
 
   async open(value: SealedValue, place: string): Promise<string> {

@@ -41,5 +41,12 @@ export const sealed = (reason: string, todo: string): GatewayError =>
     `the kept logins cannot be read: ${reason}; ${todo}, or forget them with \`sallyport auth logout all\` and sign in again`,
   )
 
+/** Somebody who has no key may have put it there; nothing is lost by asking the person who knows. */
+export const plain = (): GatewayError =>
+  new GatewayError(
+    'STATE_PLAIN',
+    `a kept login is not encrypted, and whoever can write the directory may have planted it: if it was kept before there was a key, \`sallyport auth seal\` encrypts it; else forget all with \`sallyport auth logout all\` and sign in again`,
+  )
+
 const text = (bytes: Buffer): string => bytes.toString('base64')
 export const binary = (base64: string): Buffer => Buffer.from(base64, 'base64')

@@ -144,6 +144,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   STATE_SEALED: start(
     'unlock the keyring or give the passphrase; or `sallyport auth logout all`, and sign in again',
   ),
+  STATE_PLAIN: start(
+    'a login that was kept before there was a key: `sallyport auth seal`; else `sallyport auth logout all`, and sign in again',
+  ),
   KEYRING_MISSING: start('install `@napi-rs/keyring`, or keep the secret elsewhere'),
   KEYRING_UNAVAILABLE: start('unlock the keyring, or keep the secret elsewhere'),
 

@@ -65,16 +65,17 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
     for (const at of stores.keys()) assert.equal(await store.get(`key ${at}`), `value ${at}`)
   })
 
-  test('what was kept before there was a keyring is read, and encrypted when it is written again', async (t) => {
+  test('what was kept before there was a keyring is refused until somebody asks to encrypt it', async (t) => {
     const directory = folder(t)
     await (await without(t, directory)).store.set('key', 'canary-value')
+    const refused = await withKeyring(t, directory)
+    await assert.rejects(refused.store.get('key'), { code: 'STATE_PLAIN' })
     assert.match(textsIn(directory), /canary-value/)
 
-    const { store } = await withKeyring(t, directory)
-    assert.equal(await store.get('key'), 'canary-value')
-    await store.set('key', 'canary-value')
+    const { store } = await withKeyring(t, directory, { takeOver: true })
     assert.doesNotMatch(textsIn(directory), /canary/)
     assert.equal(await store.get('key'), 'canary-value')
+    assert.equal(await refused.store.get('key'), 'canary-value')
   })
 
   test('a passphrase wins, and what it closed needs no keyring', async (t) => {

@@ -46,3 +46,30 @@ for (const [kind, environment] of Object.entries(KINDS)) {
     )
   })
 }
+
+test('what was kept before there was a passphrase is refused by the proxy, until it is encrypted by command', async (t) => {
+  const state = folder(t)
+  const directory = join(state, 'sallyport')
+  cpSync(join(import.meta.dirname, 'format-1', 'plain'), directory, { recursive: true })
+  const environment = { XDG_STATE_HOME: state, ...KINDS.passphrase }
+  const run = async (...argv: string[]) => {
+    const { output, ended } = program(t, argv, { environment })
+    return { code: await ended(), ...output }
+  }
+  const proxy = ['proxy', 'mine', `--target-uri=${TARGET}`, '--remote-auth', '--remote-auth-skip-browser']
+
+  const [started, listed, keyless] = await Promise.all([
+    run(...proxy),
+    run('auth', 'list'),
+    program(t, ['auth', 'seal'], { environment: { XDG_STATE_HOME: state } }).ended(),
+  ])
+  assert.deepEqual([started.code, started.stdout], [1, ''])
+  for (const { stderr } of [started, listed]) assert.match(stderr, /not encrypted.*sallyport auth seal/)
+  assert.equal(keyless, 2)
+
+  const line = `${TARGET}: client registered at http://127.0.0.1:9, scopes read, renewed by itself\n`
+  assert.deepEqual(await run('auth', 'seal'), { code: 0, stdout: line, stderr: '' })
+  assert.deepEqual(await run('auth', 'list'), { code: 0, stdout: line, stderr: '' })
+  const { store } = await storing(t, [{ use: 'state/files', with: { directory, passphrase: 'open sesame' } }])
+  assert.equal(await store.get(`oauth/binding/mine/${TARGET}`), 'http://127.0.0.1:9')
+})

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { createCipheriv, randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import fc from 'fast-check'
+import { definePlugin, type List, SecretStore } from 'sallyport'
+import { folder } from '../../kit/folder.js'
+import { storing } from './storing.js'
+
+type Options = Readonly<Record<string, unknown>>
+
+const PASSPHRASE = { passphrase: 'open sesame' }
+
+/** A store of secrets that keeps them over what the test boots. */
+const keeper = (kept: Map<string, string>) =>
+  definePlugin({
+    name: 'keeper',
+    api: 1,
+    provides: [SecretStore],
+    setup: (gateway) =>
+      gateway.provide(SecretStore, {
+        name: 'keeper',
+        get: (name) => kept.get(name),
+        keeping: {
+          set: async (name, value) => void kept.set(name, value),
+          delete: async (name) => kept.delete(name),
+          names: async () => [...kept.keys()],
+        },
+      }),
+  })
+
+interface Place {
+  readonly directory: string
+  readonly open: (options?: Options) => ReturnType<typeof storing>
+  readonly openPlain: () => ReturnType<typeof storing>
+}
+
+const KINDS: Readonly<Record<string, (t: TestContext) => Place>> = {
+  'a passphrase': (t) => placed(t, [], PASSPHRASE),
+  'a kept key': (t) => placed(t, [{ use: keeper(new Map()) }], {}),
+}
+
+function placed(t: TestContext, before: List, fixed: Options): Place {
+  const directory = folder(t)
+  const openWith = (list: List, options: Options) =>
+    storing(t, [...list, { use: 'state/files', with: { directory, ...options } }])
+  return {
+    directory,
+    open: (options = {}) => openWith(before, { ...fixed, ...options }),
+    openPlain: () => openWith([], { keptKey: false }),
+  }
+}
+
+const filesIn = (directory: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    readdirSync(directory)
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => [name, readFileSync(join(directory, name), 'utf8')]),
+  )
+
+const refused = { code: 'STATE_PLAIN', message: /auth seal.*auth logout all/ }
+
+for (const [kind, place] of Object.entries(KINDS)) {
+  test(`with ${kind}, a login that somebody without it planted is refused, also in an emptied directory`, async (t) => {
+    const { directory, open, openPlain } = place(t)
+    await (await open()).store.set('mine', 'value')
+    await (await openPlain()).store.set('key', 'planted')
+
+    const { store } = await open()
+    await assert.rejects(store.get('key'), refused)
+    await assert.rejects(store.set('key', 'new'), refused)
+    assert.equal(await store.get('mine'), 'value')
+
+    for (const name of Object.keys(filesIn(directory))) rmSync(join(directory, name))
+    await (await openPlain()).store.set('key', 'planted')
+    const planted = filesIn(directory)
+    await assert.rejects(store.get('key'), refused)
+    const next = await open()
+    await assert.rejects(next.store.get('key'), refused)
+    await assert.rejects(next.store.set('key', 'new'), refused)
+    for (const [name, text] of Object.entries(planted)) assert.equal(filesIn(directory)[name], text)
+
+    await next.store.delete('key')
+    await next.store.set('key', 'new')
+    assert.equal(await next.store.get('key'), 'new')
+  })
+
+  test(`with ${kind}, what was kept before is encrypted when that is asked for, and lost at no time`, async (t) => {
+    const { directory, open, openPlain } = place(t)
+    const before = await openPlain()
+    for (const key of ['a', 'b', 'c']) await before.store.set(key, `canary-${key}`)
+    await assert.rejects((await open()).store.get('a'), refused)
+
+    const both = await Promise.all([open({ takeOver: true }), open({ takeOver: true })])
+    assert.doesNotMatch(Object.values(filesIn(directory)).join(''), /canary/)
+    for (const { store } of [...both, await open()]) {
+      for (const key of ['a', 'b', 'c']) assert.equal(await store.get(key), `canary-${key}`)
+    }
+
+    // Whoever asked once has not asked for what comes later.
+    await before.store.delete('a')
+    await before.store.set('a', 'planted')
+    await assert.rejects((await open()).store.get('a'), refused)
+  })
+
+  test(`with ${kind}, a login that is renewed while others are encrypted keeps what is newer`, async (t) => {
+    const { open, openPlain } = place(t)
+    const before = await openPlain()
+    await before.store.set('key', 'old')
+    let taken = false
+    let taking: Promise<unknown> | undefined
+    await before.store.locked('key', async () => {
+      taking = open({ takeOver: true }).then(() => {
+        taken = true
+      })
+      await setTimeout(500)
+      assert.equal(taken, false)
+      await before.store.set('key', 'renewed')
+    })
+    await taking
+    assert.equal(await (await open()).store.get('key'), 'renewed')
+  })
+}
+
+test('without a key, taking over stops the start, and beside what is encrypted nothing is kept plain', async (t) => {
+  const directory = folder(t)
+  const open = (options: Options = {}) =>
+    storing(t, [{ use: 'state/files', with: { directory, ...options } }])
+  await (await open()).store.set('key', 'value')
+  await assert.rejects(open({ takeOver: true }), /nothing to encrypt with.*SALLYPORT_STATE_PASSPHRASE/)
+  assert.equal(await (await open()).store.get('key'), 'value')
+
+  await (await open(PASSPHRASE)).store.set('sealed', 'value')
+  const { store } = await open()
+  const said = { code: 'STATE_SEALED', message: /give the passphrase/ }
+  await assert.rejects(store.get('key'), said)
+  await assert.rejects(store.set('another', 'value'), said)
+  await assert.rejects(open({ takeOver: true }), /give the passphrase/)
+  // Who wants nothing encrypted says so.
+  assert.equal(await (await open({ keptKey: false })).store.get('key'), 'value')
+})
+
+test('what is encrypted with a secret that is kept for something else does not open', async (t) => {
+  const known = randomBytes(32)
+  const kept = new Map([['github', known.toString('base64')]])
+  const { directory, open } = placed(t, [{ use: keeper(kept) }], {})
+  const { store } = await open()
+  await store.set('key', 'value')
+  const [name = ''] = Object.keys(filesIn(directory)).filter((each) =>
+    filesIn(directory)[each]?.includes('"key":"key"'),
+  )
+
+  const iv = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', known, iv).setAAD(Buffer.from('key'))
+  const data = Buffer.concat([cipher.update('planted'), cipher.final()]).toString('base64')
+  const parts = { iv: iv.toString('base64'), tag: cipher.getAuthTag().toString('base64'), data }
+  const value = JSON.stringify({ kept: 'github', ...parts })
+  writeFileSync(join(directory, name), JSON.stringify({ format: 1, key: 'key', value, sealed: true }))
+  await assert.rejects(store.get('key'), { code: 'STATE_SEALED' })
+
+  // Nor does the note of the newest key lead there.
+  const note = Object.entries(filesIn(directory)).find(([, text]) => text.includes('sealing/newest'))
+  assert.ok(note)
+  writeFileSync(
+    join(directory, note[0]),
+    JSON.stringify({ format: 1, key: 'sealing/newest', value: 'github' }),
+  )
+  await (await open()).store.set('later', 'value')
+  assert.doesNotMatch(filesIn(directory)[note[0]] ?? '', /github/)
+})
+
+test('no file that somebody without the key writes in place of a value is believed', async (t) => {
+  const { directory, open } = placed(t, [], PASSPHRASE)
+  const { store } = await open()
+  await store.set('key', 'value')
+  const [[name, text] = ['', '']] = Object.entries(filesIn(directory))
+  const record = JSON.parse(text)
+  const parts = JSON.parse(record.value)
+  const field = fc.oneof(fc.string(), fc.constant(undefined), fc.base64String(), fc.constant(true))
+  await fc.assert(
+    fc.asyncProperty(
+      fc.dictionary(fc.constantFrom('iv', 'tag', 'data', 'kept'), field),
+      fc.record({ sealed: field }, { requiredKeys: [] }),
+      async (inner, outer) => {
+        const value = JSON.stringify({ ...parts, ...inner })
+        writeFileSync(join(directory, name), JSON.stringify({ ...record, value, ...outer }))
+        const got = await store.get('key').catch(({ code }) => code)
+        assert.ok(['value', undefined, 'STATE_PLAIN', 'STATE_SEALED'].includes(got), String(got))
+      },
+    ),
+    { numRuns: 60 },
+  )
+})
