@@ -1,5 +1,5 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
-import { nearest, type Problem } from './problem.js'
+import { type Problem, unknownName } from './problem.js'
 
 /** A JSON Schema document, as far as the kernel reads it. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
@@ -63,11 +63,7 @@ function describe(issue: RichIssue, schema: StandardSchemaV1): OptionProblem[] {
   }
 
   const known = knownKeys(jsonSchemaOf(schema), path)
-  return issue.keys.map((key) => ({
-    path: [...path, key],
-    message: known.length === 0 ? 'unknown option' : `unknown option; known here: ${known.join(', ')}`,
-    suggestion: nearest(key, known),
-  }))
+  return issue.keys.map((key) => ({ path: [...path, key], ...unknownName('unknown option', key, known) }))
 }
 
 const keyOf = (key: PropertyKey): string | number => (typeof key === 'number' ? key : String(key))

@@ -14,18 +14,32 @@ export function problemLine({ place, message, suggestion }: Problem): string {
   return `${place}: ${message}${hint}`
 }
 
-/** The known name nearest to `written`, when it is near enough that a slip of the hand explains it. */
+/** That a name is unknown, with the one that was meant, or with all that are known when that cannot be told. */
+export function unknownName(what: string, written: string, known: readonly string[]): Omit<Problem, 'place'> {
+  const suggestion = nearest(written, known)
+  if (suggestion !== undefined) return { message: what, suggestion }
+  return { message: known.length === 0 ? what : `${what}; known here: ${known.join(', ')}` }
+}
+
+/** The known name nearest to `written`: a slip of the hand explains it, or it was not written to its end. */
 export function nearest(written: string, known: Iterable<string>): string | undefined {
+  const names = [...known]
   let best: string | undefined
   let bestDistance = Math.max(2, Math.floor(written.length / 3)) + 1
-  for (const name of known) {
+  for (const name of names) {
     const distance = editDistance(written.toLowerCase(), name.toLowerCase())
     if (distance < bestDistance) {
       best = name
       bestDistance = distance
     }
   }
-  return best
+  return best ?? (written.length < 3 ? undefined : beginningWith(written.toLowerCase(), names))
+}
+
+/** The shortest. */
+function beginningWith(written: string, known: readonly string[]): string | undefined {
+  const whole = known.filter((name) => name.toLowerCase().startsWith(written))
+  return whole.toSorted((a, b) => a.length - b.length)[0]
 }
 
 function editDistance(a: string, b: string): number {

@@ -37,7 +37,7 @@ export async function withGates<T>(
   }
 }
 
-/** The authenticators of a list, with whatever they need, and at the end of each scope one that notes who is there. */
+/** The authenticators of a list, with whatever they need, and at the head of each scope one that notes who is there. */
 function gateOnly(list: List, { items }: PlannedScope, gates: Gate[]): List {
   const plugins = items.map((item) => (isPlannedScope(item) ? undefined : item.plugin))
   const wanted = neededBy(plugins.filter((plugin) => plugin !== undefined))
@@ -50,7 +50,7 @@ function gateOnly(list: List, { items }: PlannedScope, gates: Gate[]): List {
     const plugin = plugins[index]
     return plugin !== undefined && wanted.has(plugin) ? [item] : []
   })
-  return [...kept, noting(gates)]
+  return [noting(gates), ...kept]
 }
 
 function neededBy(plugins: readonly Plugin[]): ReadonlySet<Plugin> {

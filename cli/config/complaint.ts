@@ -1,5 +1,5 @@
 import type { Problem } from 'sallyport/problem'
-import { nearest } from 'sallyport/problem'
+import { unknownName } from 'sallyport/problem'
 import { z } from 'zod'
 import type { Path } from './path.js'
 import { isMapping, pathText } from './path.js'
@@ -36,6 +36,8 @@ function expected(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_type') return `a ${kinds[issue.expected] ?? issue.expected} is expected`
   if (issue.code === 'invalid_value') return `${issue.values.map(String).join(' or ')} is expected`
   if (issue.code === 'invalid_format' && issue.format === 'url') return 'an absolute URL is expected'
+  // A pattern says in its own words what it wants, and never what it got.
+  if (issue.code === 'invalid_format' && issue.format === 'regex') return issue.message
   if (issue.code === 'too_small') return `at least ${issue.minimum} ${unit(issue.origin)} is expected`
   return 'another value is expected'
 }
@@ -54,15 +56,11 @@ function unit(origin: string): string {
 
 function unknownKeys(keys: readonly string[], path: Path, schema: z.ZodType): readonly Complaint[] {
   const known = knownKeys(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }), path)
-  return keys.map((key) => {
-    const suggestion = nearest(key, known)
-    return {
-      path: [...path, key],
-      part: 'key',
-      message: `unknown key, known here are ${known.join(', ')}`,
-      ...(suggestion === undefined ? {} : { suggestion }),
-    }
-  })
+  return keys.map((key) => ({
+    path: [...path, key],
+    part: 'key',
+    ...unknownName('unknown key', key, known),
+  }))
 }
 
 function knownKeys(schema: unknown, path: Path): readonly string[] {

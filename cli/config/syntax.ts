@@ -3,7 +3,7 @@ import { isScalar, type YAMLError } from 'yaml'
 const messages: Readonly<Partial<Record<YAMLError['code'], string>>> = {
   BAD_ALIAS: 'an alias without an anchor before it',
   BAD_DQ_ESCAPE: 'an unknown escape in a double-quoted text',
-  BAD_INDENT: 'wrong indentation',
+  BAD_INDENT: 'wrong indentation, or brackets that are not closed',
   BLOCK_IN_FLOW: 'indented lines inside brackets',
   DUPLICATE_KEY: 'this key stands here a second time',
   MISSING_CHAR: 'a closing quote, bracket, comma or colon is missing',

@@ -1,7 +1,8 @@
+import { access, constants } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Authenticator, isPlannedScope, type PlannedEntry, type PlannedScope, secretFrom } from 'sallyport'
 import { isMapping } from '../config/path.js'
-import { Chart, type Finding } from '../findings/chart.js'
+import { Chart, type Finding, messageOf } from '../findings/chart.js'
 import { examineConnection } from './connection.js'
 import { examineExchange } from './exchange.js'
 import { examineLogin } from './oauth.js'
@@ -10,27 +11,50 @@ import { examineResource, examineTarget, type Outgoing } from './target.js'
 
 /** Looks at everything outside that a list needs, all of it at once; what was found comes in the order of the list. */
 export async function examine(plan: PlannedScope, folder: string): Promise<readonly Finding[]> {
-  const found = await Promise.all(plan.items.map((item) => examineItem(item, plan, folder)))
+  const found = await Promise.all(
+    plan.items.map(async (item) =>
+      isPlannedScope(item) ? examine(item, folder) : inScope(plan.path, await examineItem(item, plan, folder)),
+    ),
+  )
   return found.flat()
 }
 
 async function examineItem(
-  item: PlannedEntry | PlannedScope,
+  item: PlannedEntry,
   around: PlannedScope,
   folder: string,
 ): Promise<readonly Finding[]> {
-  if (isPlannedScope(item)) return examine(item, folder)
   const { id, plugin } = item
   const options = isMapping(item.options) ? item.options : {}
   const provider = provides(item, Authenticator) ? providerIn(options) : undefined
   if (provider !== undefined) return examineProvider(id, provider, (path) => resolve(folder, path))
 
-  const { target, resource, url } = options
+  const { target, resource, url, path } = options
   if (plugin.name === 'credential/oauth') return examineLogin(id, options, hasClient(around))
   if (plugin.name === 'forward/http' && isWeb(target))
     return examineTarget(id, target, outgoing(around, folder))
   if (plugin.name === 'discovery/resource' && isWeb(resource)) return examineResource(id, resource)
+  if (plugin.name === 'source/file' && typeof path === 'string') return examineFile(id, resolve(folder, path))
   return isWeb(url) ? examinePlace(item, url, options, folder) : []
+}
+
+const inScope = (scope: string, findings: readonly Finding[]): readonly Finding[] =>
+  scope === '' ? findings : findings.map((finding) => ({ ...finding, about: `${scope} ${finding.about}` }))
+
+async function examineFile(id: string, path: string): Promise<readonly Finding[]> {
+  const chart = new Chart(id)
+  try {
+    await access(path, constants.R_OK)
+    chart.ok('file', `${path} can be read`)
+  } catch (error) {
+    chart.wrong(
+      'file',
+      'FILE_UNREADABLE',
+      `cannot be read: ${messageOf(error)}`,
+      'correct `path`, or write the file',
+    )
+  }
+  return chart.findings
 }
 
 const optionsOf = ({ items }: PlannedScope, name: string): Readonly<Record<string, unknown>> | undefined => {

@@ -4,6 +4,7 @@ import type { Finding } from './chart.js'
 /** Findings as lines for a person, or as JSON for a program. */
 export function told(findings: readonly Finding[], json: boolean, paint: Paint): string {
   if (json) return JSON.stringify(findings, undefined, 2)
+  if (findings.length === 0) return 'nothing is needed from outside'
   const width = Math.max(0, ...findings.map(({ about }) => about.length))
   return findings.map((finding) => lineOf(finding, width, paint)).join('\n')
 }

@@ -1,5 +1,5 @@
 import type { Problem } from 'sallyport/problem'
-import { nearest } from 'sallyport/problem'
+import { unknownName } from 'sallyport/problem'
 import type { Environment } from './environment.js'
 import { settle } from './given.js'
 import type { Command, Given, Invocation, Option, Positional } from './option.js'
@@ -97,14 +97,9 @@ function settleAll(
 function unknownCommand(words: readonly string[], commands: readonly Command[]): Problem {
   const names = commands.map(({ name }) => name)
   const [first] = words
-  const known = names.join(', ')
-  if (first === undefined) return { place: 'sallyport', message: `a command is expected: ${known}` }
-  const suggestion = nearest(first, names)
-  return {
-    place: 'sallyport',
-    message: `unknown command, known are ${known}`,
-    ...(suggestion === undefined ? {} : { suggestion }),
-  }
+  const place = 'sallyport'
+  if (first === undefined) return { place, message: `a command is expected: ${names.join(', ')}` }
+  return { place, ...unknownName('unknown command', first, names) }
 }
 
 function foreignFlags(

@@ -34,10 +34,10 @@ export function readOption(option: Option, texts: readonly string[]): OptionValu
 
 /** What an option wants, as it ends the sentence "... is expected". */
 export function expectation(option: Option): string {
-  const { choices = [], min = 0, max } = option
+  const { choices = [], min = 0, max, placeholder } = option
   const wanted: Readonly<Record<OptionType, string>> = {
     boolean: 'true or false',
-    string: 'a value that is not empty',
+    string: placeholder === 'FILE' ? 'a file' : 'a value that is not empty',
     int: `a whole number of at least ${min}`,
     count: `a whole number from ${min} to ${max}, or auto`,
     port: 'a port from 0 to 65535',

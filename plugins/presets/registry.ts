@@ -189,7 +189,7 @@ function refuseUnknownPlaces(settings: RegistrySettings, context: Context): void
 }
 
 function refuseUnknownSources({ registries = [], sources }: RegistrySettings, context: Context): void {
-  const known = sources.map(({ name: each }) => each)
+  const known = [...new Set(sources.map(({ name: each }) => each))]
   for (const [index, { sources: wanted }] of registries.entries()) {
     for (const [at, each] of wanted.entries()) {
       if (known.includes(each)) continue

@@ -47,7 +47,7 @@ function expiryFinding(exp: unknown, { tolerance, optional }: ClaimPolicy, now: 
   if (exp === undefined) return missing('exp', optional.includes('exp'))
   if (!isTime(exp)) return { about: 'exp', holds: false, detail: `${quoted(exp)} is not a time` }
   const left = exp - now
-  const detail = left > 0 ? `expires in ${seconds(left)}` : `expired ${seconds(-left)} ago`
+  const detail = left > 0 ? `expires in ${span(left)}` : `expired ${span(-left)} ago`
   return { about: 'exp', holds: left > -tolerance, detail }
 }
 
@@ -55,7 +55,7 @@ function expiryFinding(exp: unknown, { tolerance, optional }: ClaimPolicy, now: 
 function timeFinding(about: 'nbf' | 'iat', time: unknown, latest: number, now: number): Finding {
   if (time === undefined) return missing(about, true)
   if (!isTime(time)) return { about, holds: false, detail: `${quoted(time)} is not a time` }
-  const detail = time > now ? `${seconds(time - now)} ahead` : `${seconds(now - time)} ago`
+  const detail = time > now ? `${span(time - now)} ahead` : `${span(now - time)} ago`
   return { about, holds: time <= latest, detail }
 }
 
@@ -73,7 +73,17 @@ const missing = (about: string, holds: boolean): Finding => ({ about, holds, det
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
-const seconds = (span: number): string => `${Math.round(span)} s`
+/** In the unit that people would count in. */
+function span(seconds: number): string {
+  const [length, unit] = UNITS.find(([each]) => seconds >= 2 * each) ?? [1, 's']
+  return `${Math.round(seconds / length)} ${unit}`
+}
+
+const UNITS = [
+  [86_400, 'days'],
+  [3_600, 'h'],
+  [60, 'min'],
+] as const
 
 /** A value of the token, in one short line whatever it holds. */
 export function quoted(value: unknown): string {

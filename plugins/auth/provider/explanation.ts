@@ -40,7 +40,7 @@ async function jwtFindings(
   ]
   if (ring === undefined) return [...found, ...claimFindings(claims, policy)]
   const local = await verifier.verifyHere(token, jwt)
-  const detail = 'claims' in local ? 'holds' : `does not hold: ${local.rejection.cause}`
+  const detail = 'claims' in local ? 'holds' : unverified(local.rejection.cause)
   return [
     ...found,
     ...keyFindings(header['kid'], ring),
@@ -48,6 +48,9 @@ async function jwtFindings(
     ...claimFindings(claims, policy),
   ]
 }
+
+const unverified = (cause: string): string =>
+  cause === 'unreachable' ? 'cannot be checked without keys' : `does not hold: ${cause}`
 
 function typeFinding(typ: unknown, isOther: boolean): Finding {
   const written = typ === undefined ? 'missing' : quoted(typ)
@@ -64,6 +67,7 @@ function keyFindings(kid: unknown, { ids, trouble }: KeyRing): readonly Finding[
     holds: trouble === undefined,
     detail: trouble?.reason ?? `the provider has ${listed}`,
   }
+  if (trouble !== undefined && ids.length === 0) return [keys]
   if (kid === undefined)
     return [keys, { about: 'kid', holds: true, detail: 'missing: every key that fits is tried' }]
   return [

@@ -331,6 +331,26 @@ test('a proxy in the way is named, and what lies behind one is looked at through
   ])
 })
 
+test('what stands in a scope is told with it, and a file that is not there is found', async (t) => {
+  const target = { use: 'forward/http', with: { target: await closedPort() } }
+  const inside = { scope: '/a', plugins: [target, { scope: '/b', plugins: [target] }] }
+  const { findings } = await looked(t, [
+    { use: 'source/file', with: { name: 's', path: 'none.json' } },
+    inside,
+  ])
+  assert.deepEqual(
+    findings.filter(({ state }) => state === 'wrong').map(({ about, code }) => `${about}: ${code}`),
+    ['source/file: FILE_UNREADABLE', '/a forward/http: TCP_REFUSED', '/a/b forward/http: TCP_REFUSED'],
+  )
+})
+
+test('a list that needs nothing from outside is not answered with silence', async (t) => {
+  const home = folder(t, { 'list.json': '[{ "use": "auth/anonymous" }]' })
+  const looking = program(t, ['doctor', '--config', join(home, 'list.json')])
+  assert.equal(await looking.ended(), 0)
+  assert.notEqual(looking.output.stdout.trim(), '')
+})
+
 test('without anything to look at, and with two things, it ends with 2', async (t) => {
   for (const argv of [[], ['--config', 'x.yaml', '--target-uri', 'https://target.example']]) {
     const looking = program(t, ['doctor', ...argv])

@@ -132,6 +132,7 @@ registries:
     'registry.yaml:8:16 auth.oauth.providers',
   ])
   assert.equal(problems.find(({ place }) => place.endsWith('adress'))?.suggestion, 'address')
+  assert.match(problems.find(({ place }) => place.endsWith('internalAddress'))?.message ?? '', /HOST:PORT/)
   assert.match(problems.find(({ place }) => place.endsWith('sources[0]'))?.message ?? '', /known are: a/)
 })
 

@@ -84,6 +84,12 @@ test('an unknown flag is told with the nearest known one', () => {
   assert.ok(!problems[0]?.message.includes('idp.example'))
 })
 
+test('a flag that was not written to its end is told with the shortest that begins so', () => {
+  assert.equal(proxied(['--target=x']).problems[0]?.suggestion, '--target-uri')
+  assert.equal(proxied(['--oidc=x']).problems[0]?.suggestion, '--oidc-scopes')
+  assert.equal(proxied(['--xy=x']).problems[0]?.suggestion, undefined)
+})
+
 test("a flag of another command is refused and named as that command's", () => {
   const { problems } = parsed(['run', '--config', 'x', '--target-uri', 'https://target.example'])
 
