@@ -115,16 +115,17 @@ function provider(settings: OAuthSettings, complain: Complain): void {
     complain('remoteAuthIssuer', against)
   }
   if (page !== undefined && token === undefined)
-    complain('remoteAuthAuthorizeUrl', 'needs --remote-auth-token-url')
+    complain('remoteAuthTokenUrl', 'is required with --remote-auth-authorize-url')
   if (token === undefined) return
-  if (page === undefined && needsPage) complain('remoteAuthTokenUrl', 'needs --remote-auth-authorize-url')
+  if (page === undefined && needsPage)
+    complain('remoteAuthAuthorizeUrl', 'is required with --remote-auth-token-url')
   if (settings.remoteAuthDevice) {
     complain('remoteAuthDevice', 'needs a server with discovery, instead of --remote-auth-token-url')
   }
   if (settings.remoteAuthClientId === undefined) {
     complain(
-      'remoteAuthTokenUrl',
-      'needs --remote-auth-client-id: a server without discovery registers nobody',
+      'remoteAuthClientId',
+      'is required with --remote-auth-token-url: a server without discovery registers nobody',
     )
   }
 }

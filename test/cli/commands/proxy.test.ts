@@ -85,6 +85,15 @@ test('a client secret needs its client', () => {
   ])
 })
 
+test('of endpoints without discovery only what is not there is called missing', () => {
+  const page = ['--remote-auth-authorize-url', 'https://idp.example/authorize']
+  const token = ['--remote-auth-token-url', 'https://idp.example/token']
+
+  assert.deepEqual(refused([...page, ...token]), ['--remote-auth-client-id'])
+  assert.deepEqual(refused(page), ['--remote-auth-token-url'])
+  assert.deepEqual(refused([...token, '--remote-auth-client-id', 'c']), ['--remote-auth-authorize-url'])
+})
+
 test('a target with a query is refused', () => {
   const { invocation } = proxied([])
   assert.ok(invocation !== undefined)

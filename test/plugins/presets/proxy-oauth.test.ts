@@ -116,15 +116,15 @@ const wrong: readonly (readonly [written: Written, setting: string, flag: RegExp
   ],
   [
     { ...client, remoteAuthAuthorizeUrl: URLS.remoteAuthAuthorizeUrl },
-    'remoteAuthAuthorizeUrl',
-    /--remote-auth-token-url/,
-  ],
-  [
-    { ...client, remoteAuthTokenUrl: URLS.remoteAuthTokenUrl },
     'remoteAuthTokenUrl',
     /--remote-auth-authorize-url/,
   ],
-  [{ ...URLS }, 'remoteAuthTokenUrl', /--remote-auth-client-id/],
+  [
+    { ...client, remoteAuthTokenUrl: URLS.remoteAuthTokenUrl },
+    'remoteAuthAuthorizeUrl',
+    /--remote-auth-token-url/,
+  ],
+  [{ ...URLS }, 'remoteAuthClientId', /--remote-auth-token-url/],
   [{ ...client, ...URLS, remoteAuthDevice: true }, 'remoteAuthDevice', /--remote-auth-token-url/],
   [
     { remoteAuthClientId: 'https://app.example/c', remoteAuthClientSecret: 's' },
