@@ -86,7 +86,7 @@ test('an unknown flag is told with the nearest known one', () => {
 
 test('a flag that was not written to its end is told with the shortest that begins so', () => {
   assert.equal(proxied(['--target=x']).problems[0]?.suggestion, '--target-uri')
-  assert.equal(proxied(['--oidc=x']).problems[0]?.suggestion, '--oidc-scopes')
+  assert.equal(proxied(['--oidc=x']).problems[0]?.suggestion, '--oidc-issuer')
   assert.equal(proxied(['--xy=x']).problems[0]?.suggestion, undefined)
 })
 
