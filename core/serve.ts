@@ -106,7 +106,8 @@ export class Running {
     this.booted = next
     this.giveDoors(next)
     this.attend(next)
-    const gone = [...before].filter(([key]) => !this.doors.has(key)).map(([, door]) => door)
+    const kept = new Set(this.doors.values())
+    const gone = [...before.values()].filter((door) => !kept.has(door))
     for (const door of gone) door.shut()
     old.leave()
     await old.inFlight.drain(this.context.drainLimit ?? DRAIN_LIMIT, gone.length > 0)
@@ -129,9 +130,10 @@ export class Running {
     const opened: Door[] = []
     try {
       for (const listener of listeners) {
-        refuseTwice(doors, listener)
-        const standing = this.doors.get(keyOf(listener))
+        refuseTwice(doors.has(keyOf(listener)), listener)
+        const standing = this.doors.get(keyOf(listener)) ?? (await this.spelledOtherwise(listener))
         const door = standing ?? new Door()
+        refuseTwice([...doors.values()].includes(door), listener)
         if (standing === undefined) {
           await door.open(listener)
           opened.push(door)
@@ -143,6 +145,14 @@ export class Running {
       await closeAll(opened)
       throw error
     }
+  }
+
+  /** The door that stands where this one is wished, under another name of the same host: it cannot be opened twice. */
+  private async spelledOtherwise({ port, address }: Listener): Promise<Door | undefined> {
+    for (const [key, door] of this.doors) {
+      if (key.startsWith(`${port} `) && (await door.isAt(address))) return door
+    }
+    return undefined
   }
 
   private giveDoors({ listeners, handle, handleInternal, takesUpgrades }: Booted): void {
@@ -175,8 +185,8 @@ async function closeAll(doors: Iterable<Door>): Promise<void> {
   await Promise.all([...doors].map((door) => door.destroy()))
 }
 
-function refuseTwice(doors: ReadonlyMap<string, Door>, listener: Listener): void {
-  if (!doors.has(keyOf(listener))) return
+function refuseTwice(isTaken: boolean, listener: Listener): void {
+  if (!isTaken) return
   const message = 'two entries of the list open it; give one of them another address'
   throw new ConfigError([{ place: `address ${listener.address}`, message }])
 }

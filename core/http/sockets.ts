@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Listener } from '../contracts/listener.js'
@@ -62,6 +63,14 @@ export class Door {
   get url(): string {
     const { address, family, port } = this.server.address() as AddressInfo
     return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+  }
+
+  /** Whether it stands at this very address, however that is spelled, such as `localhost`. */
+  async isAt(address: string): Promise<boolean> {
+    const { host, port } = hostAndPort(address)
+    const { address: resolved, family } = await lookup(host).catch(() => ({ address: host, family: 4 }))
+    const url = `http://${family === 6 ? `[${resolved}]` : resolved}:${port}`
+    return URL.canParse(url) && new URL(url).href === new URL(this.url).href
   }
 
   /** Takes no new connections. Idle ones end now, busy ones with their answer. */

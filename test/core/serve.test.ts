@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import { test } from 'node:test'
 import { ConfigError, definePlugin, type Gateway, GatewayError, serve } from 'sallyport'
 import { recordedLog, serving } from '../kit/booted.js'
+import { closedPort } from '../kit/listening.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 const internal = { use: 'internal/server', with: { address: '127.0.0.1:0' } }
@@ -83,6 +84,25 @@ test('a list that cannot boot, or cannot open its doors, changes nothing', async
   await assert.rejects(running.swap([listen, word('new'), late]), /"late" failed in ready/)
 
   assert.equal((await ask(running.addresses.main ?? '')).text, 'old')
+})
+
+test('an address in another spelling is the same door, which stays open, and is opened once', async (t) => {
+  const free = await closedPort()
+  const { port } = new URL(free)
+  const at = (address: string, id = 'a') => ({ use: 'listen/http', id, with: { address } })
+  const running = await serving(t, [at(`127.0.0.1:${port}`), word('old')])
+  const agent = new Agent({ keepAlive: true })
+  t.after(() => agent.destroy())
+  assert.equal((await ask(free, agent)).text, 'old')
+
+  await running.swap([at(`127.1:${port}`), word('new')])
+  assert.equal((await ask(free, agent)).text, 'new')
+  await running.swap([at(`127.0.0.1:${port}`), word('again')])
+  assert.equal((await ask(free)).text, 'again')
+
+  const twice = running.swap([at(`127.0.0.1:${port}`), at(`127.1:${port}`, 'b'), word('twice')])
+  await assert.rejects(twice, /two entries of the list open it/)
+  assert.equal((await ask(free)).text, 'again')
 })
 
 test('a request that the old list is answering gets its answer from it', async (t) => {
