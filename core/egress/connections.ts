@@ -2,8 +2,8 @@ import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { unreached } from './failure.js'
 import { guardedLookup, publicLookup, type Resolve } from './resolve.js'
+import type { Undici } from './undici.js'
 
-type Undici = typeof import('undici')
 type Connector = ReturnType<Undici['buildConnector']>
 
 export interface Reach {

@@ -1,4 +1,5 @@
 import type { BaseLogger } from 'pino'
+import type { Headers } from 'undici'
 import { UpstreamError } from '../errors.js'
 import type { WatchedFile } from '../files/watched-file.js'
 import type { Scrubber } from '../log/scrubber.js'
@@ -9,9 +10,8 @@ import { egressFailure, unreached } from './failure.js'
 import { type Deadline, deadline, received } from './limits.js'
 import { type Environment, type ProxyChoice, proxyChoice } from './proxy-choice.js'
 import { type Resolve, systemResolve } from './resolve.js'
+import { loadUndici, type Undici } from './undici.js'
 import { isInsecure, parsedUrl, refuseForbidden } from './url-rules.js'
-
-type Undici = typeof import('undici')
 
 /** `fetch`, as far as talking to a provider needs it. `jose`, `oauth4webapi` and `openid-client` take it as theirs. */
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
@@ -117,23 +117,23 @@ class Outbound {
 
   async #exchange(url: URL, init: RequestInit, { signal }: Deadline): Promise<Response> {
     // Loaded here, because most commands never make a request.
-    this.#undici ??= await import('undici')
+    this.#undici ??= loadUndici()
+    const undici = this.#undici
     if (this.#closed) throw unreached('EGRESS_CLOSED')
-    this.#current ??= this.#connect(this.#undici)
+    this.#current ??= this.#connect(undici)
 
-    const response = await this.#undici.fetch(url, {
+    const response = await undici.fetch(url, {
       method: init.method ?? 'GET',
       body: requestBody(init.body),
-      headers: [...this.#headers(url, init.headers)],
+      headers: this.#headers(url, new undici.Headers(init.headers as [string, string][])),
       redirect: 'manual',
       signal,
       dispatcher: this.#current.through(this.#proxyFor(url)),
     })
-    return received(response, url, this.#maxBytes)
+    return received(response, { url, maxBytes: this.#maxBytes }, undici)
   }
 
-  #headers(url: URL, given: RequestInit['headers']): Headers {
-    const headers = new Headers(given)
+  #headers(url: URL, headers: Headers): Headers {
     if (!headers.has('user-agent')) headers.set('user-agent', 'sallyport')
     if (this.#token === undefined || headers.has('authorization') || !this.#mayHaveToken(url)) return headers
 

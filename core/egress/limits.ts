@@ -1,12 +1,22 @@
 import type { Response as UndiciResponse } from 'undici'
 import { UpstreamError } from '../errors.js'
 import { unreached } from './failure.js'
+import type { Undici } from './undici.js'
 
 const redirects = new Set([301, 302, 303, 307, 308])
 const withoutBody = new Set([204, 205, 304])
 
+interface Asked {
+  readonly url: URL
+  readonly maxBytes: number
+}
+
 /** The answer with its whole body, which is decoded and within `maxBytes`. A redirect is an error. */
-export async function received(response: UndiciResponse, url: URL, maxBytes: number): Promise<Response> {
+export async function received(
+  response: UndiciResponse,
+  { url, maxBytes }: Asked,
+  { Headers, Response: Complete }: Undici,
+): Promise<Response> {
   const { status, statusText } = response
   if (redirects.has(status)) {
     await response.body?.cancel()
@@ -22,8 +32,9 @@ export async function received(response: UndiciResponse, url: URL, maxBytes: num
     headers.delete('content-encoding')
     headers.delete('content-length')
   }
-  const complete = new Response(withoutBody.has(status) ? null : body, { status, statusText, headers })
-  return Object.defineProperty(complete, 'url', { value: url.href })
+  const complete = new Complete(withoutBody.has(status) ? null : body, { status, statusText, headers })
+  // The types of undici's own say what those of Node's say, in other words.
+  return Object.defineProperty(complete, 'url', { value: url.href }) as unknown as Response
 }
 
 // Counted while it is decoded, so a bomb costs `maxBytes` and not what it would unfold to.
