@@ -15,6 +15,9 @@ const resourceUrl = z
   .refine((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'expected an http or https URL')
   .refine((text) => !/[#*]/.test(text), 'expected a URL without fragment and asterisk')
 
+// It is between a client and the authorization server, and no business of a resource.
+const OFFLINE = 'offline_access'
+
 const options = z.strictObject({
   resource: resourceUrl
     .optional()
@@ -28,7 +31,7 @@ const options = z.strictObject({
   resourceDocumentation: z.url().optional().describe('documentation for people, told in the document'),
   scopes: z.array(scope).default([]).describe('scopes that clients should ask for'),
   requiredScopes: z
-    .array(scope)
+    .array(scope.refine((name) => name !== OFFLINE, `${OFFLINE} is no scope of a resource: no token has it`))
     .default([])
     .describe('scopes without which an accepted token is answered 403'),
   unavailableStatus: z
@@ -48,10 +51,7 @@ export default definePlugin({
   setup(gateway, settings) {
     const { resource, realm, requiredScopes, unavailableStatus } = settings
     const path = settings.path === '/' ? gateway.scope : gateway.scope + settings.path
-    // `offline_access` is between a client and the authorization server, and no business of a resource.
-    const scopes = [...new Set([...settings.scopes, ...requiredScopes])].filter(
-      (name) => name !== 'offline_access',
-    )
+    const scopes = [...new Set([...settings.scopes, ...requiredScopes])].filter((name) => name !== OFFLINE)
     const routes = new MetadataRoutes(gateway, resource === undefined ? path : pathOf(resource))
     const challenge = challengeFrom({ realm, scopes, requiredScopes, unavailableStatus })
     gateway.provide(Challenge, challenge)

@@ -54,7 +54,7 @@ test('RS-01 RS-27: the document says what was configured, byte for byte, and not
   })
 })
 
-test('RS-27: documentation and scopes are told when they are set', async (t) => {
+test('RS-27 RS-28: documentation and scopes are told when they are set', async (t) => {
   const resourceDocumentation = 'https://docs.example.com/registry'
   const app = await appWith(t, {
     resource: 'https://r.example',
@@ -66,6 +66,13 @@ test('RS-27: documentation and scopes are told when they are set', async (t) => 
   assert.equal(document.resource_documentation, resourceDocumentation)
   // RS-28: `offline_access` is no scope of a resource.
   assert.deepEqual(document.scopes_supported, ['read', 'write'])
+  const challenge = String((await app.inject('/closed')).headers['www-authenticate'])
+  assert.match(challenge, / scope="read write",/)
+})
+
+test('RS-28: `offline_access` cannot be asked of a token', async (t) => {
+  const options = { resource: 'https://r.example', requiredScopes: ['read', 'offline_access'] }
+  await assert.rejects(appWith(t, options), { code: 'CONFIG_INVALID' })
 })
 
 test('RS-02: a resource with a path has its document at root and with the path inserted, and nowhere else', async (t) => {

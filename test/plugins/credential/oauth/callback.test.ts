@@ -179,7 +179,9 @@ test('the callback can be reached from this machine only (T6, CL-18)', async (t)
   const others = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .filter(({ internal, family }) => !internal && family === 'IPv4')
-  for (const { address } of others) {
+    .map(({ address }) => address)
+  // A machine without a network has this one still, and whoever listens everywhere listens there.
+  for (const address of ['127.0.0.2', ...others]) {
     await assert.rejects(fetch(`http://${address}:${callback.port}/callback`), address)
   }
   await fetch(page)

@@ -45,7 +45,7 @@ test('fifty requests whose token was revoked cause one refresh (T15, CL-22)', as
   assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [1, 1])
 })
 
-test('a refresh token that has ended leads to one new login (CL-22)', async (t) => {
+test('a refresh token that has ended leads to one new login (CL-12, CL-22)', async (t) => {
   const server = await authorizing(t)
   const { urls } = person(t)
   const callbackPort = await closedPort()
