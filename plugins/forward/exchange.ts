@@ -4,7 +4,7 @@ import { type Held, isPromise, isUpgrade, type TargetRefusal, UpstreamError } fr
 import { AnswerWriter } from './answer-writer.js'
 import type { Body } from './body.js'
 import { targetFailure } from './failures.js'
-import { allValues, firstValue } from './headers.js'
+import { allValues, type FlatHeaders, firstValue } from './headers.js'
 import type { House } from './house.js'
 import type { Head, Lane, Receiver, Trip } from './lane.js'
 import { sameOriginPath } from './redirect.js'
@@ -90,6 +90,10 @@ export class Exchange implements Receiver {
     const failure = targetFailure(error)
     if (!this.over) this.house.count(failure.code.toLowerCase(), this.request)
     this.stop(failure)
+  }
+
+  trailers(): FlatHeaders {
+    return this.house.trailersFor(this.request, this.held)
   }
 
   proceed(): void {

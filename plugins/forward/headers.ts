@@ -48,6 +48,18 @@ export class RequestRules {
     return sent
   }
 
+  /** The trailers to send. Some servers read them as headers, so what may not stand there may not stand here. */
+  applyToTrailers({ rawTrailers }: IncomingMessage, held: Held | undefined): FlatHeaders {
+    const sent: FlatHeaders = []
+    for (let index = 0; index < rawTrailers.length; index += 2) {
+      const name = rawTrailers[index] ?? ''
+      const lower = name.toLowerCase()
+      if (!FRAMING.has(lower) && this.passes(lower, held, undefined))
+        sent.push(name, rawTrailers[index + 1] ?? '')
+    }
+    return sent
+  }
+
   private passes(lower: string, held: Held | undefined, named: ReadonlySet<string> | undefined): boolean {
     if (this.dropped.has(lower) || lower.startsWith('x-forwarded-')) return false
     // A credential takes the place of the caller's own, wherever it is carried.

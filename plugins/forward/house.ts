@@ -37,6 +37,11 @@ export class House {
     return this.rules.apply(request.raw, held, this.added(request))
   }
 
+  /** Once the body has ended: they come after it. */
+  trailersFor(request: FastifyRequest, held: Held | undefined): FlatHeaders {
+    return this.rules.applyToTrailers(request.raw, held)
+  }
+
   /** A stream may be silent for as long as it likes, also before its first byte. */
   patienceFor({ method, headers }: FastifyRequest): number {
     const listens = method === 'GET' && headers.accept?.includes('text/event-stream') === true

@@ -31,6 +31,8 @@ export interface Receiver {
   data(chunk: Buffer): boolean
   end(trailers: readonly string[]): void
   failed(error: unknown): void
+  /** What stands behind the body of the request, once that has ended. */
+  trailers(): FlatHeaders
   /** The target wants the body (`100 Continue`). */
   proceed(): void
   /** The target changed protocols; `early` came with its head. */

@@ -204,10 +204,10 @@ class WideTrip implements Trip {
   }
 
   private sendBody(request: ClientRequest): void {
-    const { body, reply } = this.outgoing
+    const { body } = this.outgoing
     const end = (last?: Buffer): void => {
-      const { rawTrailers } = reply.request.raw
-      if (rawTrailers.length > 0) request.addTrailers(pairs(rawTrailers))
+      const trailers = this.receiver.trailers()
+      if (trailers.length > 0) request.addTrailers(pairs(trailers))
       request.end(last)
     }
     if (body === undefined || Buffer.isBuffer(body)) {

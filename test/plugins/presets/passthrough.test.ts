@@ -55,7 +55,11 @@ for (const [mode, settings, expected] of modes) {
     const { main, token, target } = await checking(t, await settings(t))
     const { host } = new URL(main)
     const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
-    const heads = ['GET / HTTP/1.1', `POST /mcp HTTP/1.1\r\nContent-Length: ${body.length}`]
+    const heads = [
+      'GET / HTTP/1.1',
+      `POST /mcp HTTP/1.1\r\nContent-Length: ${body.length}`,
+      'POST /mcp HTTP/1.1\r\nTransfer-Encoding: chunked',
+    ]
     const spellings = [
       ['Authorization', 'Cookie', 'Proxy-Authorization', 'X-Target-Token'],
       ['aUTHORIZATION', 'cOOKIE', 'pROXY-aUTHORIZATION', 'x-tARGET-tOKEN'],
@@ -71,13 +75,21 @@ for (const [mode, settings, expected] of modes) {
           ...(mode.includes('own') ? [`${ours}: canary`] : []),
           'Connection: authorization, x-target-token',
         ]
-        const bytes = `${head}\r\n${headers.join('\r\n')}\r\n\r\n${head.startsWith('POST') ? body : ''}`
+        const trailers = [...headers.slice(0, -1), 'X-Forwarded-For: canary', 'X-Sum: 9', '', ''].join('\r\n')
+        const rest = head.startsWith('GET')
+          ? ''
+          : head.endsWith('chunked')
+            ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n${trailers}`
+            : body
+        const bytes = `${head}\r\n${headers.join('\r\n')}\r\n\r\n${rest}`
         assert.equal((await answerTo(main, bytes)).line, 'HTTP/1.1 200 OK')
       }
     }
 
-    assert.equal(target.seen.length, 4)
-    for (const { headers } of target.seen) {
+    assert.equal(target.seen.length, 6)
+    for (const { headers, line, trailers } of target.seen) {
+      const chunked = headers.some(([name]) => name.toLowerCase() === 'transfer-encoding')
+      assert.deepEqual(trailers, chunked ? [['X-Sum', '9']] : [], line)
       const seen = headers.map(([name, value]): Header => [name.toLowerCase(), value])
       const names = ['authorization', 'cookie', 'proxy-authorization', 'x-target-token']
       assert.deepEqual(
