@@ -5,11 +5,10 @@ import { Handover } from './handover.js'
 import { errorOf, type Orders, type OwnAnswer, type Question, type ToPrimary } from './messages.js'
 import { OwnMeter } from './own-meter.js'
 import { Place } from './place.js'
+import { watchPulse } from './pulse.js'
 import { isExposition, Questions } from './questions.js'
 import { Tally } from './tally.js'
 
-// Deaths of one worker in a row before it was ready that say: it never will be.
-const MOST_EARLY = 3
 // At the end a worker that takes its time does not take it from the next: in all they wait so long for each other.
 const IN_TURN = 1_000
 // A drain, and then the last steps of every plugin.
@@ -28,6 +27,7 @@ export class Crew {
   private readonly questions = new Questions(this, this.tally, () => this.meter.text())
   private readonly ending = new AbortController()
   private addresses: Addresses | undefined
+  private readonly stopPulse: () => void
   private complete = false
   private arrive: (addresses: Addresses) => void = () => {}
   private fail: (error: Error) => void = () => {}
@@ -48,6 +48,7 @@ export class Crew {
         this.arrive = arrive
       }),
     ])
+    this.stopPulse = watchPulse(() => this.hands, log)
     // Not everybody waits for them up to their end.
     for (const promise of [this.ready, this.lost]) promise.catch(() => {})
   }
@@ -92,6 +93,7 @@ export class Crew {
     }, LONGEST_END)
     await Promise.all(hands.map(({ gone }) => gone))
     clearTimeout(late)
+    this.stopPulse()
   }
 
   /** Ends them in the middle of whatever they do. */
@@ -142,6 +144,8 @@ export class Crew {
         return
       case 'farewell':
         this.remember(hand, message.answer)
+        return
+      case 'alive':
         return
       case 'answer':
       case 'swapped':
@@ -205,11 +209,11 @@ export class Crew {
     )
   }
 
-  private hopeless({ number, early }: Place, err: Error | undefined, end: string): Error | undefined {
+  private hopeless({ number, hopeless }: Place, err: Error | undefined, end: string): Error | undefined {
     // What it could tell of before anything was served is there at the next try too.
     if (!this.complete && err !== undefined) return err
-    if (early < MOST_EARLY || (this.complete && this.up.length > 0)) return undefined
-    const message = `worker ${number} ended ${MOST_EARLY} times in a row before it was ready (${end})`
+    if (hopeless === undefined || (this.complete && this.up.length > 0)) return undefined
+    const message = `worker ${number} ${hopeless} (${end})`
     return new GatewayError('WORKERS_FAILED', message, { cause: err })
   }
 

@@ -31,13 +31,17 @@ export class Hand {
   private exchange: Exchange | undefined
   private readonly asked = new Map<number, (answer: OwnAnswer | undefined) => void>()
   private questions = 0
+  private unanswered = 0
 
   constructor(
     readonly number: number,
     private readonly worker: Worker,
     hear: (message: ToPrimary) => void,
   ) {
-    worker.on('message', hear)
+    worker.on('message', (message: ToPrimary) => {
+      this.unanswered = 0
+      hear(message)
+    })
     const drained = new Promise((resolve) => worker.on('disconnect', resolve))
     this.gone = new Promise((resolve) => {
       // Its last words may still be on their way then.
@@ -92,6 +96,14 @@ export class Hand {
       })
       this.tell({ kind: 'question', id, question })
     })
+  }
+
+  /** Asks for a sign of life. Answers how many times in a row it was asked before and gave none. */
+  knock(): number {
+    // What has not said a word yet cannot hear either.
+    if (this.orders === undefined) return 0
+    this.tell({ kind: 'knock' })
+    return this.unanswered++
   }
 
   reply(id: number, answer: Answer): void {

@@ -34,12 +34,14 @@ export type Failure =
 export type ToWorker =
   | { readonly kind: 'boot' | 'swap'; readonly orders: Orders; readonly quiet: boolean }
   | { readonly kind: 'open' }
+  | { readonly kind: 'knock' }
   | { readonly kind: 'stop' }
   | { readonly kind: 'question'; readonly id: number; readonly question: Question }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: Answer }
 
 export type ToPrimary =
   | { readonly kind: 'here' }
+  | { readonly kind: 'alive' }
   /** Everything that can fail before a door opens has been done. */
   | { readonly kind: 'started' }
   | { readonly kind: 'ready' | 'swapped'; readonly addresses: Addresses }

@@ -60,6 +60,8 @@ class Worker {
       case 'stop':
         end(await this.stop())
         return
+      case 'knock':
+        return this.tell({ kind: 'alive' })
       case 'question':
         return this.answer(message.id, message.question)
       case 'answer':

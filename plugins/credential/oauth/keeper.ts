@@ -2,10 +2,11 @@ import { type HealthState, type Held, type Log, type Scrubber, UpstreamError } f
 import type { Challenge } from './challenge.js'
 import { Holding } from './holding.js'
 import type { Login } from './login.js'
-import { lateLogin, looping, unavailable } from './login-failures.js'
+import { unavailable } from './login-failures.js'
 import type { OAuthOptions } from './options.js'
 import { Renewal } from './renewal.js'
 import type { Session, SessionShelf } from './session.js'
+import { REST_AFTER_FAILURE, SignIn } from './sign-in.js'
 import type { TokenEndpoint } from './token-endpoint.js'
 
 interface Surroundings {
@@ -17,27 +18,24 @@ interface Surroundings {
   readonly scrubber: Scrubber
 }
 
-const REST_AFTER_FAILURE = 3_000
-// More logins than this in so little time are no person's doing.
-const LOOP_LOGINS = 12
-const LOOP_WINDOW = 300_000
-
 /** The login as this process has it: given out while it is good, renewed before it ends, and begun anew when lost. */
 export class Keeper {
   private readonly holding: Holding
   private readonly renewal: Renewal
+  private readonly signIn: SignIn
   private saving: Promise<unknown> | undefined
   private flight: Promise<void> | undefined
   private timer: NodeJS.Timeout | undefined
   private failures = 0
   private trouble: { readonly error: unknown; readonly until: number } | undefined
-  private begun: number[] = []
-  private count = 0
+  private waitingSince = 0
   private readonly ending = new AbortController()
 
   constructor(private readonly surroundings: Surroundings) {
     this.holding = new Holding(surroundings.scrubber)
     this.renewal = new Renewal(surroundings)
+    const { options, shelf, login, log } = surroundings
+    this.signIn = new SignIn({ timeout: options.timeout, shelf, login, log }, this.ending.signal)
   }
 
   /** The credential, when it is at hand and good for a while. */
@@ -51,7 +49,7 @@ export class Keeper {
 
   /** How many logins there were, for whoever wants to know whether there was another. */
   get logins(): number {
-    return this.count
+    return this.signIn.count
   }
 
   get mayRefresh(): boolean {
@@ -123,13 +121,13 @@ export class Keeper {
   /** One at a time: whoever comes while something is under way gets what comes of it. */
   private async together(work: () => Promise<void>): Promise<void> {
     if (this.trouble !== undefined && Date.now() < this.trouble.until) throw this.trouble.error
+    if (this.flight === undefined) this.waitingSince = Date.now()
     this.flight ??= work()
       .then(
         () => {
           this.trouble = undefined
         },
         (error: unknown) => {
-          // A browser that opens again with every request would be no help to anybody.
           this.trouble = { error, until: Date.now() + REST_AFTER_FAILURE }
           throw error
         },
@@ -190,22 +188,8 @@ export class Keeper {
   }
 
   private async logIn(challenge: Challenge | undefined): Promise<void> {
-    const { options, log, login } = this.surroundings
-    this.begun = this.begun.filter((at) => at > Date.now() - LOOP_WINDOW)
-    if (this.begun.length >= LOOP_LOGINS) throw looping()
-    this.begun.push(Date.now())
-    log.info('signing in to the target')
-    const limit = AbortSignal.timeout(options.timeout)
-    const signal = AbortSignal.any([limit, this.ending.signal])
-    try {
-      await this.keep(await login.run({ challenge, previous: this.holding.session }, signal))
-      this.count++
-      log.info({ issuer: this.holding.session?.server.issuer }, 'signed in to the target')
-    } catch (error) {
-      const failure = limit.aborted ? lateLogin(options.timeout) : unavailable(error)
-      if (!this.ending.signal.aborted) log.error({ err: failure }, 'signing in to the target failed')
-      throw failure
-    }
+    const wish = { challenge, previous: this.holding.session }
+    await this.keep(await this.signIn.run(wish, this.waitingSince))
   }
 
   /** Kept first and used then: a refresh token that was used and not kept is lost with the process. */

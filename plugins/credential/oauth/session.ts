@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { AuthorizationServer } from 'oauth4webapi'
-import type { Log, StateStore } from 'sallyport'
+import { type Log, type StateStore, UpstreamError } from 'sallyport'
 import { z } from 'zod'
 import type { OAuthOptions } from './options.js'
 
@@ -39,10 +39,20 @@ const session = z.object({
 export type Session = Omit<z.output<typeof session>, 'server'> & { readonly server: AuthorizationServer }
 
 const SESSIONS = 'oauth/session/'
+const FAILURES = 'oauth/failure/'
+
+const failure = z.object({
+  at: z.number(),
+  code: z.string(),
+  message: z.string(),
+  statusCode: z.literal([502, 503, 504]),
+  retryAfter: z.number().optional(),
+})
 
 /** Where the login of these settings is kept, and under which lock it is renewed. */
 export class SessionShelf {
   readonly key: string
+  private readonly failureKey: string
 
   constructor(
     options: OAuthOptions,
@@ -53,6 +63,7 @@ export class SessionShelf {
     const settings = [target, issuer, authorizationUrl, tokenUrl, resource, scopes, grant, keptAs]
     const mark = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 32)
     this.key = SESSIONS + mark
+    this.failureKey = FAILURES + mark
   }
 
   async read(): Promise<Session | undefined> {
@@ -74,7 +85,34 @@ export class SessionShelf {
     await this.store().set(this.key, JSON.stringify(value))
   }
 
+  /** The last login that failed, in whichever process, if it was after this time. */
+  async failureAfter(time: number): Promise<UpstreamError | undefined> {
+    const text = await this.store().get(this.failureKey)
+    const kept = text === undefined ? undefined : failureIn(text)
+    // The clock may have been put back since.
+    if (kept === undefined || kept.at <= time || kept.at > Date.now()) return undefined
+    const { code, message, statusCode, retryAfter } = kept
+    return new UpstreamError(code, message, { statusCode, ...(retryAfter !== undefined && { retryAfter }) })
+  }
+
+  /** For whoever waits to log in after this: a person is not to be asked again at once, nor told the same again. */
+  async failed({ code, message, statusCode, retryAfter }: UpstreamError): Promise<void> {
+    await this.store().set(
+      this.failureKey,
+      JSON.stringify({ at: Date.now(), code, message, statusCode, retryAfter }),
+    )
+  }
+
   locked<T>(work: () => Promise<T>): Promise<T> {
     return this.store().locked(this.key, work)
+  }
+}
+
+function failureIn(text: string): z.output<typeof failure> | undefined {
+  try {
+    return failure.parse(JSON.parse(text))
+  } catch {
+    // Of another version: it is not known what it says.
+    return undefined
   }
 }

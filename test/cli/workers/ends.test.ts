@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { eventually } from '../../kit/captured-log.js'
 import { folder } from '../../kit/folder.js'
+import { closedPort } from '../../kit/listening.js'
 import { program } from '../../kit/program.js'
 import { listText, lives, load, ofTwo, once, reached } from './several.js'
 
@@ -88,4 +89,37 @@ test('a worker that dies over and over before it is ready ends the start', async
     gateway.output.stderr,
     /^sallyport: worker \d ended 3 times in a row before it was ready \(SIGKILL\)$/m,
   )
+})
+
+test('workers that die over and over as soon as they are ready are tried after longer and longer pauses, and not for ever', async (t) => {
+  const dies = `
+    import { appendFileSync } from 'node:fs'
+    export default {
+      name: 'dies',
+      api: 1,
+      setup(gateway) {
+        gateway.onReady(() => {
+          appendFileSync(gateway.path('born'), process.pid + '\\n')
+          // The primary hears that it is ready, which is the point of this.
+          setTimeout(() => process.kill(process.pid, 'SIGKILL'), 100)
+        })
+      },
+    }`
+  const { port } = new URL(await closedPort())
+  const home = folder(t, {
+    'gateway.yaml': `plugins:\n  - use: listen/http\n    with: { address: '127.0.0.1:${port}' }\n  - use: ./dies.mjs\n`,
+    'dies.mjs': dies,
+    born: '',
+  })
+  const gateway = program(t, ['run', '--config', join(home, 'gateway.yaml'), '--workers', '2'])
+
+  assert.equal(await gateway.ended(), 1)
+  const last = gateway.output.stderr.trim().split('\n').at(-1) ?? ''
+  assert.match(last, /^sallyport: worker \d ended \d times in a row .* \(SIGKILL\)$/)
+  const waits = [...gateway.output.stderr.matchAll(/"worker":1,.*"wait":(\d+)/g)].map(([, wait]) =>
+    Number(wait),
+  )
+  assert.deepEqual(waits, [0, 250, 500, 1000, 2000, 4000].slice(0, waits.length))
+  assert.ok(waits.length >= 3, String(waits))
+  assert.ok(readFileSync(join(home, 'born'), 'utf8').trim().split('\n').length <= 12)
 })

@@ -36,10 +36,20 @@ export interface Gateway extends Program {
   readonly lines: (message: string) => readonly Record<string, unknown>[]
 }
 
+interface Wishes {
+  readonly host?: string
+  /** Further files beside its own. */
+  readonly files?: Readonly<Record<string, string>>
+  /** Further lines of its list. */
+  readonly further?: string
+}
+
 /** A gateway of two workers that was told of. */
-export async function ofTwo(t: TestContext): Promise<Gateway> {
-  const internal = await closedPort()
-  const home = folder(t, { 'gateway.yaml': listText(internal), 'tells.mjs': TELLS, seen: '' })
+export async function ofTwo(t: TestContext, { host, files, further }: Wishes = {}): Promise<Gateway> {
+  const free = await closedPort()
+  const internal = host === undefined ? free : free.replace('127.0.0.1', host)
+  const list = listText(internal, further, host)
+  const home = folder(t, { 'gateway.yaml': list, 'tells.mjs': TELLS, seen: '', ...files })
   const started = program(t, ['run', '--config', join(home, 'gateway.yaml'), '--workers', '2'], {
     // These are three processes.
     patience: 60,
@@ -62,9 +72,9 @@ export async function ofTwo(t: TestContext): Promise<Gateway> {
   return { ...started, url: await started.ready(), internal, home, pids, counted, lines }
 }
 
-export const listText = (internal: string, further = ''): string => `
+export const listText = (internal: string, further = '', host = '127.0.0.1'): string => `
 plugins:
-  - { use: listen/http, with: { address: '127.0.0.1:0' } }
+  - { use: listen/http, with: { address: '${host}:0' } }
   - { use: internal/server, with: { address: '${internal.replace('http://', '')}' } }
   - { use: internal/metrics }
   - { use: ./tells.mjs }
@@ -96,6 +106,9 @@ export function once(url: string, id: string, agent?: Agent): Promise<Outcome> {
     sent.end()
   })
 }
+
+/** The same over a connection of its own, which may be anybody's. */
+export const anew = (url: string, id: string): Promise<Outcome> => once(url, id, new Agent())
 
 /** Callers that ask again and again, each on a connection of its own, until they are told to stop. */
 export function load(url: string, name: string, { callers = 8, keepAlive = true } = {}) {

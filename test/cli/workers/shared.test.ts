@@ -7,7 +7,7 @@ import { folder } from '../../kit/folder.js'
 import { closedPort } from '../../kit/listening.js'
 import { program } from '../../kit/program.js'
 import { browse, realLogin } from '../../plugins/credential/oauth/real-provider.js'
-import { once } from './several.js'
+import { anew, once } from './several.js'
 
 const SIGN_IN = /^Open this URL to sign in: (\S+)$/gm
 
@@ -32,6 +32,39 @@ test('workers sign in once, on a callback port that is one process, and all have
   const signed = gateway.output.stderr.matchAll(/\{.*"msg":"signed in to the target"\}/g)
   assert.equal([...signed].length, 1)
   assert.deepEqual([urls().length, counts.logins, counts.refused], [1, 1, 0])
+})
+
+test('a target that cannot be reached is told of once, and not by every worker', async (t) => {
+  const argv = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-allow-private-ip']
+  const target = `${await closedPort()}/mcp`
+  const gateway = program(t, ['proxy', 'name', '--target-uri', target, ...argv, '--workers', '3'], {
+    environment: { XDG_STATE_HOME: folder(t) },
+    patience: 60,
+  })
+  const url = await gateway.ready()
+  const lines = (text: string): readonly { time: string; worker: number }[] =>
+    gateway.output.stderr
+      .split('\n')
+      .filter((line) => line.includes(text))
+      .map((line) => JSON.parse(line))
+  await gateway.until(/signing in to the target failed/)
+  // Whoever answers has waited for its own turn to sign in.
+  const workers = new Set<unknown>()
+  await eventually(async () => {
+    const { status, body = '' } = await anew(url, 'asked')
+    assert.deepEqual([status, JSON.parse(body).error], [503, 'login_unavailable'])
+    for (const { worker } of lines('"a request failed"')) workers.add(worker)
+    return workers.size === 3 || undefined
+  }, 60)
+  for (const text of ['"signing in to the target"', 'signing in to the target failed']) {
+    const [first = 0, ...others] = lines(text).map(({ time }) => Date.parse(time))
+    // After a rest of three seconds it may be tried again, for a request.
+    assert.deepEqual(
+      others.filter((time) => time < first + 2_900),
+      [],
+      gateway.output.stderr,
+    )
+  }
 })
 
 interface Ready {
