@@ -16,7 +16,8 @@ export interface Contestant {
 }
 
 interface Surroundings {
-  readonly core?: number
+  /** Its number, or a list of them as taskset reads it. */
+  readonly core?: number | string
   readonly environment?: Readonly<Record<string, string>>
 }
 

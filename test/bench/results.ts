@@ -30,13 +30,13 @@ export interface CallResult {
   readonly memory: number
 }
 
-/** A number that is no rate of calls. */
+/** One number. */
 export interface Figure {
   readonly row: string
   readonly title: string
   readonly name: string
   readonly value: number
-  readonly unit: 'ms' | 'KB' | 'MB' | 'times'
+  readonly unit: 'ms' | 'KB' | 'MB' | 'times' | 'calls/s'
 }
 
 export interface Reached {

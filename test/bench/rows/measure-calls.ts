@@ -20,7 +20,7 @@ export interface Manner {
   readonly tokens?: readonly string[]
 }
 
-const CONNECTIONS = 32
+export const CONNECTIONS = 32
 
 /**
  * Calls everyone in turn, round after round, so that a noisy machine troubles all alike. A number of calls goes before

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { sallyport } from '../anchors/own.js'
-import { announced } from '../contestant.js'
+import { announced, type Contestant } from '../contestant.js'
 import { LOADING } from '../cores.js'
 import type { CallResult } from '../results.js'
 import type { Incoming, Task } from '../task.js'
@@ -15,12 +15,10 @@ const targetScript = join(import.meta.dirname, '../servers/target.mjs')
 /** Measures calls of a kind through everyone who can carry them. */
 export async function measureProxies(world: World, row: CallRow): Promise<CallResult[]> {
   const { incoming, newTokens = false, key, title } = row
-  const target = await announced('target', [targetScript], { core: LOADING })
-  const task = taskOf(row, target.port, world)
-  const token = await tokenOf(row, world)
+  const target = await startTarget()
+  const { task, token, order } = await askedOf(world, row, target)
   return standing(world, task, target, async (contestants) => {
     for (const contestant of contestants) await check(contestant, task, token)
-    const order = { ...(await orderOf(row, target.port)), ...(token !== undefined && { token }) }
     const tokens = newTokens &&
       incoming !== undefined && { tokens: await newTokenFiles(world, incoming.algorithm) }
     return await measureCalls(
@@ -29,6 +27,15 @@ export async function measureProxies(world: World, row: CallRow): Promise<CallRe
       { row: key, title, subject: sallyport.name, ...tokens },
     )
   })
+}
+
+export const startTarget = (): Promise<Contestant> => announced('target', [targetScript], { core: LOADING })
+
+/** What a proxy before this target has to do for calls of a kind, and how those look. */
+export async function askedOf(world: World, row: CallRow, { port }: Contestant) {
+  const token = await tokenOf(row, world)
+  const order = { ...(await orderOf(row, port)), ...(token !== undefined && { token }) }
+  return { task: taskOf(row, port, world), token, order }
 }
 
 function taskOf({ incoming, out }: CallRow, target: number, { issuers }: World): Task {

@@ -7,6 +7,7 @@ import { measureRegistry } from './registry.js'
 import { measureStarts } from './starts.js'
 import { measureBridges } from './stdio.js'
 import { measureFirstEvents, measureOpenStreams } from './streams.js'
+import { measureWorkers } from './workers.js'
 
 /** One thing to measure. */
 export interface Row {
@@ -38,4 +39,5 @@ export const rows: readonly Row[] = [
   })),
   figures('start', measureStarts),
   figures('stdio', measureBridges),
+  figures('workers', measureWorkers),
 ]
