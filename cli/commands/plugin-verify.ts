@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { painter } from '../colour.js'
 import { readDocument } from '../config/document.js'
 import { isMapping } from '../config/path.js'
@@ -18,6 +19,10 @@ export async function pluginVerify({ given, positionals: [path = ''] }: Invocati
 
   const value = read?.document?.value
   const file = await entryOf(resolve(path))
+  if (file !== resolve(path) && !existsSync(file)) {
+    const message = `its package.json exports ${relative(resolve(path), file)}, which is not there: build it first`
+    return tell([{ place: path, message }])
+  }
   const options = isMapping(value) ? value : undefined
   const findings = await verifyPlugin({ file, folder: dirname(file), about: path, options })
   process.stdout.write(`${told(findings, json, painter(process.stdout, process.env))}\n`)

@@ -13,7 +13,9 @@ import { examineResource, examineTarget, type Outgoing } from './target.js'
 export async function examine(plan: PlannedScope, folder: string): Promise<readonly Finding[]> {
   const found = await Promise.all(
     plan.items.map(async (item) =>
-      isPlannedScope(item) ? examine(item, folder) : inScope(plan.path, await examineItem(item, plan, folder)),
+      isPlannedScope(item)
+        ? examine(item, folder)
+        : inScope(plan.path, await examineItem(item, plan, folder)),
     ),
   )
   return found.flat()

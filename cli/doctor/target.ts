@@ -2,6 +2,7 @@ import { type IncomingHttpHeaders, request as plainRequest } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import { Chart, messageOf } from '../findings/chart.js'
 import { examineConnection } from './connection.js'
+import { proxyTo } from './proxy.js'
 import { type Client, walk } from './walk.js'
 
 interface Reply {
@@ -27,7 +28,10 @@ export async function examineTarget(
   { bearer, client }: Outgoing = {},
 ): Promise<Chart['findings']> {
   const chart = new Chart(about)
-  if (!(await examineConnection(chart, written, { direct: true }))) return chart.findings
+  if (!(await examineConnection(chart, written, { direct: true }))) {
+    tellOfProxy(chart, new URL(written))
+    return chart.findings
+  }
   try {
     const url = new URL(written)
     const reply = await greet(url, url.host)
@@ -67,6 +71,14 @@ function examineBearer(chart: Chart, { status, headers }: Reply): void {
       ? 'get a new one, and check that it was issued for this server'
       : 'get one with more scopes, or the right of its owner to use this server'
   chart.wrong('credential', 'CREDENTIAL_REFUSED', detail, advice)
+}
+
+/** Where only a proxy leads out, as in many companies, this is why nothing is reached. */
+function tellOfProxy(chart: Chart, url: URL): void {
+  const proxy = proxyTo(url)
+  if (proxy === undefined || !['DNS', 'TCP'].includes(chart.findings.at(-1)?.check ?? '')) return
+  const detail = `${proxy.origin} is set, and requests to a target go past it`
+  chart.warning('proxy', 'PROXY_UNUSED', detail, 'let this machine reach it directly')
 }
 
 /** The registry's or the proxy's own address as clients know it: 401, metadata, authorization server. */

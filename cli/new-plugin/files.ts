@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { dirname, sep } from 'node:path'
 import type { PluginKind } from '../options/plugin.js'
 import { kinds } from './kinds.js'
 
@@ -11,9 +12,11 @@ interface Manifest {
 
 /** The files of a new plugin, by their names. */
 export function pluginFiles(name: string, kind: PluginKind): Readonly<Record<string, string>> {
-  const own: Manifest = createRequire(import.meta.url)('sallyport/package.json')
+  const require = createRequire(import.meta.url)
+  const own: Manifest = require('sallyport/package.json')
+  const home = dirname(require.resolve('sallyport/package.json'))
   return {
-    'package.json': json(manifestOf(name, kind, own)),
+    'package.json': json(manifestOf(name, kind, own, home)),
     'tsconfig.json': json(compiler),
     'index.ts': kinds[kind].source.replaceAll('NAME', name),
     'index.test.ts': kinds[kind].test.replaceAll('NAME', name),
@@ -22,7 +25,7 @@ export function pluginFiles(name: string, kind: PluginKind): Readonly<Record<str
   }
 }
 
-function manifestOf(name: string, kind: PluginKind, own: Manifest): object {
+function manifestOf(name: string, kind: PluginKind, own: Manifest, home: string): object {
   const { version, engines, dependencies, devDependencies } = own
   const sallyport = `^${version}`
   const tools = ['@types/node', 'tsx', 'typescript'].map((tool) => [tool, devDependencies[tool]])
@@ -43,7 +46,11 @@ function manifestOf(name: string, kind: PluginKind, own: Manifest): object {
     },
     peerDependencies: { sallyport },
     ...(kinds[kind].source.includes("'zod'") && { dependencies: { zod: dependencies['zod'] } }),
-    devDependencies: { ...Object.fromEntries(tools), sallyport },
+    devDependencies: {
+      ...Object.fromEntries(tools),
+      // A checkout is of no published version: what wrote the plugin is what it is tested with.
+      sallyport: home.includes(`${sep}node_modules${sep}`) ? sallyport : `file:${home}`,
+    },
   }
 }
 

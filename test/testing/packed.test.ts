@@ -108,6 +108,7 @@ test('the package, unpacked in an empty folder, tests a plugin in JavaScript and
   const bin = join(home, 'node_modules/sallyport/dist/cli/bin.js')
   await ran(home, bin, 'plugin', 'new', 'my-auth', '--kind', 'authenticator')
   const made = join(home, 'my-auth')
+  assert.match(readFileSync(join(made, 'package.json'), 'utf8'), /"sallyport": "\^/)
   assert.match(await ran(made, '--import', 'tsx', '--test', 'index.test.ts'), /fail 0\n/)
   await ran(made, tsc)
   assert.match(await ran(made, bin, 'plugin', 'verify', '.'), /it keeps that of authenticator/)

@@ -331,6 +331,32 @@ test('a proxy in the way is named, and what lies behind one is looked at through
   ])
 })
 
+test('a target that is not reached past a proxy of the environment is told so', async (t) => {
+  const HTTP_PROXY = await closedPort()
+  const { port } = new URL(await closedPort())
+  // No loopback by name, so that a proxy would be asked for it, and nowhere but on this machine.
+  const uri = `http://0.0.0.0:${port}/mcp`
+  const faults = async (environment: Readonly<Record<string, string>>) => {
+    const looking = program(t, ['doctor', 'x', '--target-uri', uri, '--json'], { environment })
+    assert.equal(await looking.ended(), 1)
+    const findings: Found[] = JSON.parse(looking.output.stdout)
+    return findings.filter(({ state }) => state !== 'ok').map(({ code }) => code)
+  }
+  assert.deepEqual(await Promise.all([faults({ HTTP_PROXY }), faults({ HTTP_PROXY, NO_PROXY: '0.0.0.0' })]), [
+    ['TCP_REFUSED', 'PROXY_UNUSED'],
+    ['TCP_REFUSED'],
+  ])
+})
+
+test('a registry that is not up is only told, whatever proxy is in the environment', async (t) => {
+  const { port } = new URL(await closedPort())
+  const list = [{ use: 'discovery/resource', with: { resource: `http://0.0.0.0:${port}` } }]
+  const home = folder(t, { 'c.json': JSON.stringify(list) })
+  const argv = ['doctor', '--config', join(home, 'c.json'), '--json']
+  const looking = program(t, argv, { environment: { HTTP_PROXY: await closedPort() } })
+  assert.equal(await looking.ended(), 0, looking.output.stdout)
+})
+
 test('what stands in a scope is told with it, and a file that is not there is found', async (t) => {
   const target = { use: 'forward/http', with: { target: await closedPort() } }
   const inside = { scope: '/a', plugins: [target, { scope: '/b', plugins: [target] }] }

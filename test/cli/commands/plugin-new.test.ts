@@ -73,13 +73,19 @@ test('a new plugin of each kind passes its own test, the compiler and its contra
 
 test('a new plugin can be found, and is made for the kernel that wrote it', async (t) => {
   const place = await written(t, folder(t, {}), 'mine')
-  const { keywords, peerDependencies, exports } = JSON.parse(
+  const { keywords, peerDependencies, devDependencies, exports } = JSON.parse(
     readFileSync(join(place, 'package.json'), 'utf8'),
   )
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   assert.deepEqual(keywords, ['sallyport-plugin'])
   assert.deepEqual(peerDependencies, { sallyport: `^${version}` })
   assert.equal(exports, './dist/index.js')
+  // Written by a checkout, it is tested with that.
+  assert.equal(devDependencies.sallyport, `file:${root}`)
+
+  const verifying = program(t, ['plugin', 'verify', place])
+  assert.equal(await verifying.ended(), 2)
+  assert.match(verifying.output.stderr, /build it first/)
 })
 
 test('a folder that is there already, and a name that no package may have, are left alone', async (t) => {
