@@ -14,6 +14,11 @@ const options = z.strictObject({
     .positive()
     .default(256 * 1024 * 1024)
     .describe('bytes of the largest message, in either direction'),
+  maxOpen: z
+    .int()
+    .positive()
+    .default(10_000)
+    .describe('requests that have no answer yet; more are answered with an error at once'),
   drainLimit: z
     .int()
     .nonnegative()
@@ -29,7 +34,7 @@ export default definePlugin({
   provides: [Errand],
   options,
 
-  setup(gateway, { target, maxMessage, drainLimit }) {
+  setup(gateway, { target, maxMessage, maxOpen, drainLimit }) {
     const { log } = gateway
     const { stdin, stdout } = process
     let bridge: Bridge | undefined
@@ -45,7 +50,11 @@ export default definePlugin({
       if (stdin.listenerCount('readable') > 0) throw taken()
       const outlet = new Outlet(stdout, () => bridge?.end())
       const wire = new Wire(() => gateway.connect())
-      const conversation = new Conversation({ wire, target: new URL(target), outlet, log, most: maxMessage })
+      const conversation = new Conversation({
+        ...{ wire, outlet, log, maxOpen },
+        target: new URL(target),
+        most: maxMessage,
+      })
       bridge = new Bridge(stdin, outlet, conversation, { most: maxMessage, drain: drainLimit })
       finish(bridge.run())
     })

@@ -8,6 +8,7 @@ export class Call {
   private readonly open: Set<string>
   private readonly ending = new AbortController()
   private close: () => void = () => {}
+  private settled: (requests: number) => void = () => {}
   private isGone = false
 
   constructor(
@@ -47,13 +48,19 @@ export class Call {
     this.isGone = true
   }
 
+  /** Told how many requests are no longer open, each once. */
+  onSettled(settled: (requests: number) => void): void {
+    this.settled = settled
+  }
+
   answered(id: string): void {
-    this.open.delete(id)
+    if (this.open.delete(id)) this.settled(1)
     if (this.open.size === 0) this.close()
   }
 
   /** Nobody waits for it any more. */
   abandon(): void {
+    this.settled(this.open.size)
     this.open.clear()
     this.close()
     this.ending.abort(new Error('the request was cancelled'))

@@ -6,6 +6,7 @@ import { type Carrier, type Desk, unavailable } from './carrier.js'
 import { Memory } from './memory.js'
 import { cancelledBy, type Message } from './messages.js'
 import { Older } from './older.js'
+import { OpenCalls } from './open-calls.js'
 import type { Outlet } from './outlet.js'
 import { Streamable } from './streamable.js'
 import type { Wire } from './wire.js'
@@ -15,6 +16,8 @@ const ORDER_PATIENCE = 2_000
 // Bytes of requests that a target is too slow to take.
 const BACKLOG = 16 * 1024 * 1024
 const GOODBYE_LIMIT = 1_000
+// Messages without an answer that a target is too slow to take. Holding them back would hold back what cancels.
+const MOST_TELLING = 1_000
 
 const ENDED = unavailable('the session with the target has ended: start this server again')
 
@@ -24,6 +27,8 @@ export interface Surroundings {
   readonly outlet: Outlet
   readonly log: Log
   readonly most: number
+  /** The most requests that are open at a time. */
+  readonly maxOpen: number
 }
 
 /** One client and one target: which requests are open, and by which transport they go. */
@@ -32,6 +37,8 @@ export class Conversation {
   private readonly work = new Set<Promise<void>>()
   private readonly memory = new Memory()
   private readonly backlog = new Backlog(BACKLOG)
+  private readonly open: OpenCalls
+  private telling = 0
   private readonly swallowed = new Map<string, (answer: Message | undefined) => void>()
   private readonly ending = new AbortController()
   private readonly desk: Desk
@@ -41,7 +48,8 @@ export class Conversation {
   private isOver = false
 
   constructor(private readonly around: Surroundings) {
-    const { log, most, wire, target } = around
+    const { log, most, wire, target, maxOpen } = around
+    this.open = new OpenCalls({ requests: maxOpen, bytes: most })
     this.desk = {
       log,
       most,
@@ -58,15 +66,21 @@ export class Conversation {
   /** Returns when the next message may be sent. */
   async send(message: Message): Promise<void> {
     await this.renewing
+    const cancelled = this.calls.get(cancelledBy(message) ?? '')
     if (this.giveUp(message)) return
     const call = new Call(message)
-    for (const id of message.asks) this.calls.set(id, call)
+    if (!this.hasRoom(call)) {
+      release(cancelled)
+      await this.fail(call, unavailable('too much is open already: ask again when some of it is answered'))
+      return
+    }
     this.memory.note(message)
     if (call.method === 'initialize') this.isOver = false
     if (this.isOver) {
       await this.fail(call, ENDED)
       return
     }
+    for (const id of message.asks) this.calls.set(id, call)
     const delivery = this.carrier.deliver(call)
     this.track(call, delivery.done)
     void delivery.flushed.then(() => call.hasLeft())
@@ -74,6 +88,7 @@ export class Conversation {
     else if (message.asks.length > 0)
       await this.backlog.leave(delivery.flushed, message.bytes.length, ORDER_PATIENCE)
     else await Promise.race([delivery.taken, setTimeout(ORDER_PATIENCE, undefined, { ref: false })])
+    release(cancelled)
   }
 
   /** Lets what is open come to its end, for `limit` milliseconds; then ends it all and says goodbye. */
@@ -87,13 +102,20 @@ export class Conversation {
     await this.carrier.close(AbortSignal.timeout(GOODBYE_LIMIT)).catch(() => {})
   }
 
+  private hasRoom(call: Call): boolean {
+    return call.unanswered.length > 0 ? this.open.take(call) : this.telling < MOST_TELLING
+  }
+
   private async idle(): Promise<void> {
     while (this.work.size > 0) await Promise.all(this.work)
   }
 
   private track(call: Call, done: Promise<void>): void {
+    const tells = call.message.asks.length === 0 ? 1 : 0
+    this.telling += tells
     const work = done.finally(() => {
       this.work.delete(work)
+      this.telling -= tells
       for (const id of call.message.asks) if (this.calls.get(id) === call) this.calls.delete(id)
     })
     this.work.add(work)
@@ -101,14 +123,14 @@ export class Conversation {
 
   /**
    * The client no longer waits for a request. Since 2026-07-28 closing its stream is how HTTP says so. One that has
-   * not left as a whole was never asked.
+   * not left as a whole was never asked, unless others of its batch are still wanted.
    */
   private giveUp(message: Message): boolean {
     const id = cancelledBy(message)
     const call = id === undefined ? undefined : this.calls.get(id)
     if (id === undefined || call === undefined) return false
     this.calls.delete(id)
-    const ends = call.isStateless || !call.left
+    const ends = call.isStateless || (!call.left && call.unanswered.length === 1)
     if (ends) call.abandon()
     else call.answered(id)
     return ends
@@ -192,4 +214,9 @@ export class Conversation {
     if (id !== undefined) this.swallowed.delete(id)
     return answer
   }
+}
+
+/** A target that was told of the cancelling need not answer, and what is open to it costs memory. */
+function release(cancelled: Call | undefined): void {
+  if (cancelled?.unanswered.length === 0) cancelled.abandon()
 }

@@ -8,12 +8,12 @@ import { eventually } from '../../kit/captured-log.js'
 const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
 
 /** The command line of `sallyport proxy stdio`, from source. */
-export const bridgeCommand = (target: string, flags: readonly string[] = []) => ({
+export const bridgeCommand = (target: string, flags: readonly string[] = []) =>
+  command(['proxy', 'stdio', 'test', '--target-uri', target, ...flags])
+
+const command = (argv: readonly string[]) => ({
   command: process.execPath,
-  args: [
-    ...['-C', 'source', '--import', import.meta.resolve('tsx'), join(root, 'cli/bin.ts')],
-    ...['proxy', 'stdio', 'test', '--target-uri', target, ...flags],
-  ],
+  args: ['-C', 'source', '--import', import.meta.resolve('tsx'), join(root, 'cli/bin.ts'), ...argv],
 })
 
 export interface Bridged {
@@ -28,13 +28,22 @@ export interface Bridged {
 }
 
 /** The bridge as a client starts it, spoken to line by line. Killed when the test ends. */
-export function bridged(
+export const bridged = (
   t: TestContext,
   target: string,
   flags: readonly string[] = [],
   environment: Readonly<Record<string, string>> = {},
+): Bridged => spoken(t, bridgeCommand(target, flags), environment)
+
+/** The same for the list in a file. */
+export const bridgedBy = (t: TestContext, config: string): Bridged =>
+  spoken(t, command(['run', '--config', config]), {})
+
+function spoken(
+  t: TestContext,
+  { command, args }: ReturnType<typeof bridgeCommand>,
+  environment: Readonly<Record<string, string>>,
 ): Bridged {
-  const { command, args } = bridgeCommand(target, flags)
   const child = spawn(command, args, {
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...environment },
   })
