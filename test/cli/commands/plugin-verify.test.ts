@@ -85,6 +85,7 @@ const seeded: Readonly<Record<string, readonly [code: string, text: string]>> = 
     `let up = false\n${plugin('Guard', `if (up) throw new Error('up already'); up = true; ${guard}`)}`,
   ],
   'that leaves a timer': ['LEAK', plugin('Guard', `${guard}; setInterval(() => {}, 1000)`)],
+  "that leaves an unref'd timer": ['LEAK', plugin('Guard', `${guard}; setInterval(() => {}, 1000).unref()`)],
   'that logs its secret': [
     'SECRET_TOLD',
     plugin('Guard', `${guard}; gateway.log.debug('with ' + options.key)`, secret),
@@ -268,6 +269,17 @@ for (const [what, [code, text]] of Object.entries(seeded)) {
     )
   })
 }
+
+test("an unref'd timer that ends with the gateway is no leak, nor is one that runs out by itself", async (t) => {
+  const text = plugin(
+    'Guard',
+    `${guard}; const beat = setInterval(() => {}, 1000).unref()
+    setTimeout(() => {}, 60_000).unref()
+    gateway.onStop(() => clearInterval(beat))`,
+  )
+  const { faults, findings } = await verify(t, text)
+  assert.deepEqual(faults, [], JSON.stringify(findings))
+})
 
 test('options come from a file, where made-up ones will not do', async (t) => {
   const options = `z.strictObject({ size: z.string().regex(/^[0-9]+$/).describe('how much') })`
