@@ -17,7 +17,7 @@ import { isMapping } from '../config/path.js'
 import { type Chart, messageOf } from '../findings/chart.js'
 import type { Job } from './job.js'
 import { examineOptions, sampleOptions, withCanaries } from './options.js'
-import { newIn, resources } from './resources.js'
+import { Resources } from './resources.js'
 
 /** Milliseconds that each step of a plugin may take here: it waits for no network. */
 const LIMITS = { setup: 3_000, start: 5_000, ready: 5_000, stop: 3_000 }
@@ -87,7 +87,7 @@ class Life {
   ) {}
 
   async examine(): Promise<string> {
-    const before = resources()
+    const before = new Resources()
     const first = await this.begin('setup')
     if (first !== undefined) {
       await this.judge(first)
@@ -167,10 +167,10 @@ class Life {
   }
 
   /** What would keep the process alive that was not there before; it has a second to go. */
-  private async examineLeaks(before: readonly string[]): Promise<void> {
+  private async examineLeaks(before: Resources): Promise<void> {
     this.step('after the stop')
-    for (let turns = 20; turns > 0 && newIn(before).length > 0; turns--) await setTimeout(50)
-    const left = newIn(before)
+    for (let turns = 20; turns > 0 && before.left().length > 0; turns--) await setTimeout(50)
+    const left = before.left()
     if (left.length === 0) return this.chart.ok('stop', 'nothing is left open')
     const advice = 'end it in gateway.onStop'
     this.chart.wrong(

@@ -1,47 +1,56 @@
 import { createHook } from 'node:async_hooks'
 
-const intervals = new Map<number, object>()
+/** What keeps this process alive or listens to it, by kind: timers, sockets, servers, signals. */
+export class Resources {
+  private readonly intervals = new Map<number, object>()
+  private readonly before: readonly string[]
 
-// One that is unref'd is told nowhere else. Node has its own, as for connections: what counts is who set it.
-createHook({
-  init(id, type, _trigger, resource: { readonly _repeat?: unknown }) {
-    // One that runs out by itself leaves nothing.
-    if (type === 'Timeout' && typeof resource._repeat === 'number' && !isOfNode()) intervals.set(id, resource)
-  },
-  destroy: (id) => void intervals.delete(id),
-}).enable()
+  /** What comes from now on is new. */
+  constructor() {
+    const { intervals } = this
+    // An interval that is unref'd is told nowhere else. One of Node's own, as for connections, is not the plugin's.
+    createHook({
+      init(id, type, _trigger, resource: { readonly _repeat?: unknown }) {
+        // A timer that runs out by itself leaves nothing.
+        if (type === 'Timeout' && typeof resource._repeat === 'number' && !isOfNode()) {
+          intervals.set(id, resource)
+        }
+      },
+      destroy: (id) => void intervals.delete(id),
+    }).enable()
+    this.before = this.all()
+  }
+
+  /** What is there now and was not before. */
+  left(): readonly string[] {
+    const known = [...this.before]
+    return this.all().filter((name) => {
+      const at = known.indexOf(name)
+      if (at >= 0) known.splice(at, 1)
+      return at < 0
+    })
+  }
+
+  private all(): readonly string[] {
+    const listened = process
+      .eventNames()
+      .flatMap((name) =>
+        Array.from({ length: process.listenerCount(name) }, () => `process.on('${String(name)}')`),
+      )
+    const active = process
+      .getActiveResourcesInfo()
+      .filter((name) => !/^(?:TTYWrap|PipeWrap|FSReqPromise|FSReqCallback|Immediate|TickObject)$/.test(name))
+    const quiet = [...this.intervals.values()].filter(isUnreferenced).map(() => "an unref'd interval")
+    return [...active, ...quiet, ...listened]
+  }
+}
 
 /** Whether Node itself is setting a timer right now. */
 function isOfNode(): boolean {
-  const frames = (new Error('here').stack ?? '').split('\n').slice(3)
+  const frames = (new Error('here').stack ?? '').split('\n')
   const setter = frames.findIndex((frame) => /\bsetInterval \(node:timers\b/.test(frame))
   return frames[setter + 1]?.includes('node:') ?? true
 }
 
-const unreferenced = (): readonly string[] =>
-  [...intervals.values()]
-    .filter((interval) => 'hasRef' in interval && typeof interval.hasRef === 'function' && !interval.hasRef())
-    .map(() => "an unref'd interval")
-
-/** What keeps this process alive or listens to it, by kind: timers, sockets, servers, signals. */
-export function resources(): readonly string[] {
-  const listened = process
-    .eventNames()
-    .flatMap((name) =>
-      Array.from({ length: process.listenerCount(name) }, () => `process.on('${String(name)}')`),
-    )
-  const active = process
-    .getActiveResourcesInfo()
-    .filter((name) => !/^(?:TTYWrap|PipeWrap|FSReqPromise|FSReqCallback|Immediate|TickObject)$/.test(name))
-  return [...active, ...unreferenced(), ...listened]
-}
-
-/** What is there now and was not before. */
-export function newIn(before: readonly string[]): readonly string[] {
-  const known = [...before]
-  return resources().filter((name) => {
-    const at = known.indexOf(name)
-    if (at >= 0) known.splice(at, 1)
-    return at < 0
-  })
-}
+const isUnreferenced = (timer: object): boolean =>
+  'hasRef' in timer && typeof timer.hasRef === 'function' && !timer.hasRef()
