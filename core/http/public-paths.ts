@@ -4,6 +4,8 @@ import { ConfigError } from '../errors.js'
 /** Paths that need no credentials, judged on the route that matched and the parameters its handler will see. */
 export class PublicPaths {
   private readonly paths: readonly (readonly string[])[]
+  // By route: most routes can never be covered, whatever is asked for.
+  private readonly reachable = new Map<string, boolean>()
 
   constructor(paths: readonly string[]) {
     this.paths = paths.map(segmentsOf)
@@ -19,9 +21,27 @@ export class PublicPaths {
   }
 
   cover(request: FastifyRequest): boolean {
-    const concrete = request.is404 ? askedFor(request) : matched(request)
+    const { is404, routeOptions } = request
+    if (!is404 && !this.mayCover(routeOptions.url ?? '')) return false
+    const concrete = is404 ? askedFor(request) : matched(request)
     if (concrete === undefined) return false
     return this.paths.some((path) => path.every((segment, index) => concrete[index] === segment))
+  }
+
+  private mayCover(route: string): boolean {
+    let may = this.reachable.get(route)
+    if (may === undefined) {
+      const template = segmentsOf(route)
+      const wildcard = template.indexOf('*')
+      may = this.paths.some((path) =>
+        path.every((segment, index) => {
+          const own = template[index]
+          return own === segment || own?.startsWith(':') === true || (wildcard >= 0 && index >= wildcard)
+        }),
+      )
+      this.reachable.set(route, may)
+    }
+    return may
   }
 }
 
