@@ -13,6 +13,7 @@ export function limitBody(
 ): void {
   if (
     raw.complete ||
+    raw.destroyed ||
     (headers['transfer-encoding'] === undefined && !(Number(headers['content-length']) > 0))
   )
     return
