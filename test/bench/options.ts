@@ -4,7 +4,7 @@ export const HELP = `npm run bench -- [OPTIONS]
 
 Measures the built package against what is installed of HAProxy, nginx and Apache, and against the runtime itself.
 
-  --quick        ask less of everyone: under two minutes, for a look
+  --quick        fewer rows, and less asked of everyone: under two minutes, for a look
   --only WORD    only rows whose key holds the word; may be given again
   --list         print the keys of the rows
   --json         print the results as JSON

@@ -59,7 +59,7 @@ export const FULL: Effort = {
 export const QUICK: Effort = {
   rounds: 3,
   seconds: 0.2,
-  warmUp: 2_000,
+  warmUp: 8_000,
   halfLoadOf: ['rs256'],
   newTokens: 500,
   starts: 3,
