@@ -2,7 +2,6 @@ import { createRequire } from 'node:module'
 import { setTimeout as pause } from 'node:timers/promises'
 import { definePlugin, type Instrument, Telemetry } from 'sallyport'
 import { z } from 'zod'
-
 import { Sums } from './metrics/sums.js'
 
 type Prometheus = typeof import('prom-client')

@@ -19,9 +19,7 @@ export class Sums {
 
   /** Nothing before these values are kept, nor for other labels than there are. */
   find(values: Values): Sum | undefined {
-    let given = 0
-    for (const _ in values) given++
-    if (given !== this.names.length) return undefined
+    if (!this.fits(values)) return undefined
     let found: unknown = this.byValues
     for (const name of this.names) {
       if (found === undefined) return undefined
@@ -31,7 +29,8 @@ export class Sums {
   }
 
   keep(values: Values): void {
-    if (this.find(values) !== undefined) return
+    // Labels left out are never found again, and would be kept anew each time.
+    if (!this.fits(values) || this.find(values) !== undefined) return
     const sum: Sum = { values: { ...values }, since: 0 }
     this.known.push(sum)
     let level = this.byValues
@@ -40,6 +39,12 @@ export class Sums {
       level.set(values[name], next)
       level = next as Level
     }
+  }
+
+  private fits(values: Values): boolean {
+    let given = 0
+    for (const _ in values) given++
+    return given === this.names.length
   }
 
   hand(take: (values: Values, since: number) => void): void {

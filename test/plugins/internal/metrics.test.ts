@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { definePlugin, type Measure } from 'sallyport'
+import { Sums } from '../../../plugins/internal/metrics/sums.js'
 import { recordedLog, serving } from '../../kit/booted.js'
 
 const words = fc.constantFrom('', 'a', 'b', 'c"d', 'e\\f', 'g\nh')
@@ -30,6 +31,16 @@ test('a counter says at every scrape what was counted until then', async (t) => 
     }),
     { numRuns: 30 },
   )
+})
+
+test('labels that are left out are counted, and nothing is kept for them', () => {
+  const sums = new Sums(['x', 'y'])
+  for (const values of [{}, { x: '1' }]) {
+    const before = JSON.stringify(sums)
+    sums.keep(values)
+    assert.equal(sums.find(values), undefined)
+    assert.equal(JSON.stringify(sums), before)
+  }
 })
 
 test('what no counter takes is left out and told, and the next scrape is whole', async (t) => {
