@@ -35,7 +35,8 @@ test('a counter says at every scrape what was counted until then', async (t) => 
 
 test('labels that are left out are counted, and nothing is kept for them', () => {
   const sums = new Sums(['x', 'y'])
-  for (const values of [{}, { x: '1' }]) {
+  const partial: Record<string, string>[] = [{}, { x: '1' }]
+  for (const values of partial) {
     const before = JSON.stringify(sums)
     sums.keep(values)
     assert.equal(sums.find(values), undefined)
