@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import { commands } from './options/commands.js'
 import type { Command, Invocation } from './options/option.js'
 import type { Parsed } from './options/parse.js'
@@ -23,8 +24,11 @@ async function program(argv: readonly string[], preset: string | undefined): Pro
 async function execute(invocation: Invocation, { canonical }: Parsed): Promise<number> {
   const debug = invocation.given.get('debug')?.value === true
   try {
+    // What runs once, while modules load, is not worth optimizing: the compiler's threads would take time and memory from it.
+    setFlagsFromString('--no-opt')
     const { dispatch } = await import('./options/dispatch.js')
     const run = await dispatch(canonical, commands).run()
+    setFlagsFromString('--opt')
     return (await run(invocation)) ?? 0
   } catch (error) {
     const { report } = await import('./terminal.js')

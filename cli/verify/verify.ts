@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Chart, type Finding } from '../findings/chart.js'
 import type { Job, Word } from './job.js'
@@ -38,7 +37,7 @@ interface Held {
 }
 
 async function hold(job: Job): Promise<Held> {
-  const child = fork(fileURLToPath(new URL(`./child${extname(import.meta.url)}`, import.meta.url)), {
+  const child = fork(fileURLToPath(import.meta.resolve('#cli/verify/child.js')), {
     execArgv: [...process.execArgv, '--no-warnings'],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // In a test of somebody, the runner would take what fails in there for a test of its own.

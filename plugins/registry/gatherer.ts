@@ -83,10 +83,11 @@ function inThread(job: Job, signal: AbortSignal): Promise<Gathered> {
 }
 
 function beginning(): string {
-  const { href } = new URL('./gather-thread.js', import.meta.url)
-  if (!import.meta.url.endsWith('.ts')) return `import(${JSON.stringify(href)})`
+  // By name: in the package as it is published, this code is not in the folder that it was written in.
+  const href = import.meta.resolve('#plugins/registry/gather-thread.js')
+  const thread = JSON.stringify(href)
+  if (href.endsWith('.js')) return `import(${thread})`
   // What teaches a process TypeScript does not teach its threads, on older Nodes.
   const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'))
-  const thread = JSON.stringify(href.replace(/js$/, 'ts'))
   return `import(${tsx}).then(({ register }) => { register(); return import(${thread}) })`
 }

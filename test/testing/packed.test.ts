@@ -28,7 +28,11 @@ async function installed(t: TestContext): Promise<string> {
   for (const name of ['package.json', 'README.md', 'LICENSE', 'examples']) {
     cpSync(join(root, name), join(staged, name), { recursive: true })
   }
-  await ran(root, tsc, '--outDir', join(staged, 'dist'))
+  await ran(root, tsc, '--emitDeclarationOnly', '--outDir', join(staged, 'dist'))
+  await run('npm', ['run', '--silent', 'bundle', '--', `--outdir=${join(staged, 'dist')}`], {
+    cwd: root,
+    env,
+  })
   const home = folder(t, { 'package.json': '{"name":"home","private":true}' })
   const packing = ['pack', '--silent', '--ignore-scripts', '--pack-destination', home]
   const { stdout } = await run('npm', packing, { cwd: staged, env })

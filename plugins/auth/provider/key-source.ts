@@ -1,4 +1,5 @@
-import { createLocalJWKSet, type LocalJWKSet } from 'jose'
+import type { LocalJWKSet } from 'jose'
+import { createLocalJWKSet } from 'jose/jwks/local'
 import { type Fetch, GatewayError, type IssuerMetadata, type JsonObject, jsonObject } from 'sallyport'
 import { isKeySet, keysUrlIn } from './key-documents.js'
 

@@ -1,4 +1,6 @@
-import { compactVerify, errors, type LocalJWKSet } from 'jose'
+import type { LocalJWKSet } from 'jose'
+import * as errors from 'jose/errors'
+import { compactVerify } from 'jose/jws/compact/verify'
 import { jsonObject } from 'sallyport'
 import { ALGORITHMS, type Claims } from './jwt.js'
 

@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { importPKCS8 } from 'jose'
+import { importPKCS8 } from 'jose/key/import'
 import { type ClientAuth, PrivateKeyJwt } from 'oauth4webapi'
 
 const OF_CURVE: Readonly<Record<string, string>> = {
