@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { within } from './deadline.js'
 import { ConfigError, GatewayError } from './errors.js'
+import { foreignPlace } from './foreign-place.js'
 import type { Addresses } from './gateway.js'
 
 /** Milliseconds that one step of one plugin may take. */
@@ -88,5 +89,9 @@ function failed(id: string, phase: string, error: unknown): GatewayError {
     return new ConfigError(problems, { cause: error })
   }
   const message = error instanceof Error ? error.message : String(error)
-  return new GatewayError('PLUGIN_FAILED', `plugin "${id}" failed in ${phase}: ${message}`, { cause: error })
+  const place = error instanceof Error ? foreignPlace(error) : undefined
+  const at = place === undefined ? '' : ` (${place})`
+  return new GatewayError('PLUGIN_FAILED', `plugin "${id}" failed in ${phase}: ${message}${at}`, {
+    cause: error,
+  })
 }

@@ -1,6 +1,7 @@
 import * as nodeModule from 'node:module'
-import { isAbsolute, join, resolve } from 'node:path'
+import { isAbsolute, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { foreignPlace } from './foreign-place.js'
 import { API_LEVEL, type Plugin } from './plugin.js'
 import { nearest, type Problem } from './problem.js'
 
@@ -62,7 +63,15 @@ export class Loader {
         suggestion: nearest(use, Object.keys(this.catalogue)),
       }
     }
-    return { message: `plugin "${use}" could not be loaded: ${message}` }
+    return { message: `plugin "${use}" could not be loaded: ${message}${this.placeOf(use, error)}` }
+  }
+
+  private placeOf(use: string, error: unknown): string {
+    const place = error instanceof Error ? foreignPlace(error) : undefined
+    if (place !== undefined) return ` (${place})`
+    // Node keeps the line of text that is no JavaScript to itself.
+    if (!(error instanceof SyntaxError) || !isPath(use)) return ''
+    return `; try \`node --check ${relative('', resolve(this.folder, use))}\``
   }
 }
 

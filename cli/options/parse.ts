@@ -133,7 +133,8 @@ function wrongPositionals(
   if (wrong.length > 0 || positionals.length <= expected.length || !countable) return wrong
   const place = expected.length === 0 ? `sallyport ${name}` : expected.map((each) => each.name).join(' ')
   const wanted = expected.length === 0 ? 'no argument is' : `${expected.length} is`
-  return [{ place, message: `${wanted} expected, ${positionals.length} are given` }]
+  const are = positionals.length === 1 ? 'is' : 'are'
+  return [{ place, message: `${wanted} expected, ${positionals.length} ${are} given` }]
 }
 
 function wrongPositional(expected: Positional, text: string | undefined): readonly Problem[] {

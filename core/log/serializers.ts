@@ -1,4 +1,5 @@
 import type { SerializerFn } from 'pino'
+import { foreignPlace } from '../foreign-place.js'
 
 interface RequestShape {
   readonly id?: unknown
@@ -20,7 +21,7 @@ export function responseFields({ statusCode }: { readonly statusCode?: number })
 // As deep as anybody wraps errors on purpose. A chain may also run in a circle.
 const deepestCause = 6
 
-/** Errors as type, code, message and causes; where they were thrown is told only when `withStack` is set. */
+/** Errors as type, code, message and causes, and the line of a person's own plugin; the whole stack only `withStack`. */
 export function errorFields(withStack: boolean): SerializerFn {
   return (error: unknown) => described(error, withStack, deepestCause)
 }
@@ -32,6 +33,7 @@ function described(error: unknown, withStack: boolean, depth: number): unknown {
     type: name,
     code: 'code' in error ? error.code : undefined,
     message,
+    at: foreignPlace(error),
     stack: withStack ? stack : undefined,
     cause: cause === undefined || depth === 0 ? undefined : described(cause, withStack, depth - 1),
     errors: inner(error)?.map((each) => (depth === 0 ? undefined : described(each, withStack, depth - 1))),

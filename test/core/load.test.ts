@@ -74,7 +74,10 @@ test('each way of being wrong has a message of its own', async (t) => {
       expected: /API level 0, this kernel has 1: use a newer version of the plugin/,
     },
     './syntax.mjs': { text: 'export default {', expected: /could not be loaded: / },
-    './throws.mjs': { text: 'throw new Error("at the top")', expected: /could not be loaded: at the top/ },
+    './throws.mjs': {
+      text: 'throw new Error("at the top")',
+      expected: /could not be loaded: at the top \(\S*throws\.mjs:1:7\)$/,
+    },
     './needs.mjs': { text: 'import "not-installed"', expected: /was found, but it imports "not-installed"/ },
   }
   const files = Object.fromEntries(
@@ -92,6 +95,25 @@ test('each way of being wrong has a message of its own', async (t) => {
     assert.match(problems[index]?.message ?? '', expected)
     assert.equal(problems[index]?.place, `plugins[${index}].use`)
   }
+})
+
+test("a mistake in somebody's own plugin is told with its line, at the start and in the log", async (t) => {
+  const of = (body: string): string =>
+    `export default { name: 'mine', api: 1, setup(gateway) {\n  ${body}\n} }`
+  const asked = `gateway.http.get('/', () => null.asked)`
+  const root = folder(t, { 'set-up.mjs': of('null.there'), 'asked.mjs': of(asked), 'old.cjs': 'null.there' })
+  const { log, lines } = recordedLog()
+
+  for (const [use, line] of Object.entries({ 'set-up.mjs': '2:8', 'old.cjs': '1:6' })) {
+    const failed = booted(t, [{ use: `./${use}` }], { folder: root })
+    await assert.rejects(failed, ({ message }) => message.endsWith(`/${use}:${line})`))
+  }
+  const list = [{ use: 'auth/anonymous' }, { use: './asked.mjs' }]
+  const app = await booted(t, list, { folder: root, log })
+  await app.inject('/')
+  const told = lines.flatMap(({ err }) => (err === undefined ? [] : [Object(err).at]))
+  assert.equal(told.length, 1)
+  assert.match(told[0], /\/asked\.mjs:2:36$/)
 })
 
 test('a built-in name that is nearly right gets a suggestion', async (t) => {
