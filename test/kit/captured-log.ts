@@ -9,6 +9,8 @@ export interface CapturedLog {
   until(pattern: RegExp): Promise<string>
 }
 
+type Awaitable<T> = T | Promise<T>
+
 export function capturedLog(options: LogOptions = {}): CapturedLog {
   const lines: string[] = []
   const log = createLog({
@@ -23,14 +25,11 @@ export function capturedLog(options: LogOptions = {}): CapturedLog {
   }
 }
 
-/** What `look` answers as soon as that is something; so many seconds of real time at most. */
-export async function eventually<T>(
-  look: () => T | undefined | Promise<T | undefined>,
-  seconds = 10,
-): Promise<T> {
+/** What `look` answers as soon as that is neither `undefined` nor `false`; so many seconds of real time at most. */
+export async function eventually<T>(look: () => Awaitable<T | false | undefined>, seconds = 10): Promise<T> {
   for (const end = performance.now() + seconds * 1000; performance.now() < end; await reallyWait(10)) {
     const found = await look()
-    if (found !== undefined) return found
+    if (found !== undefined && found !== false) return found
   }
   return assert.fail(`it did not happen within ${seconds} seconds`)
 }

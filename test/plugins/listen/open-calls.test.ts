@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -10,6 +11,8 @@ import { listening } from '../../kit/listening.js'
 import { ask, bridgedBy } from './bridged.js'
 
 const MOST = 4
+// More than what sockets hold for somebody who does not read.
+const LARGE = 12_000_000
 
 interface Held {
   readonly ids: readonly number[]
@@ -17,10 +20,12 @@ interface Held {
 }
 
 /** A bridge with room for `most` requests, before a target that answers when the test says so. */
-async function crowded(t: TestContext, most: number) {
+async function crowded(t: TestContext, most: number, maxMessage = 2 ** 20) {
   const held: Held[] = []
   const told: number[] = []
-  const origin = await listening(t, (request, response) => {
+  const reader = new EventTarget()
+  const origin = await listening(t, async (request, response) => {
+    if (Number(request.headers['content-length']) > LARGE) await once(reader, 'reads')
     void text(request).then((body) => {
       const messages = [JSON.parse(body)].flat()
       const ids = messages.filter(({ id, method }) => id !== undefined && method).map(({ id }) => id)
@@ -36,11 +41,11 @@ async function crowded(t: TestContext, most: number) {
   - { use: listen/http, with: { address: '127.0.0.1:0' } }
   - use: auth/anonymous
   - { use: forward/http, with: { target: '${origin}' } }
-  - { use: listen/stdio, with: { target: '${origin}/mcp', maxOpen: ${most} } }
+  - { use: listen/stdio, with: { target: '${origin}/mcp', maxOpen: ${most}, maxMessage: ${maxMessage} } }
 `,
   })
   const bridge = bridgedBy(t, join(home, 'gateway.yaml'))
-  return { bridge, held, told }
+  return { bridge, held, told, readLarge: () => reader.dispatchEvent(new Event('reads')) }
 }
 
 const cancel = (requestId: number) => ({
@@ -117,10 +122,28 @@ test('as many requests are open as were sent and neither answered, cancelled nor
   )
 })
 
+test('what is open holds no more bytes than a message may have, beside the one that reached them', async (t) => {
+  const { bridge, held } = await crowded(t, 10, 50_000)
+  const large = (id: number) => ask(id, 'tools/call', { name: 'x'.repeat(30_000) })
+  bridge.say(large(1), large(2), large(3))
+  await eventually(() => held[1])
+  assert.equal(Object(await bridge.heard(3))['error'].code, -32_000)
+
+  for (const { ids, response } of held) {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(result(ids[0] ?? 0)))
+  }
+  await bridge.heard(1)
+  await bridge.heard(2)
+  bridge.say(large(4))
+  await eventually(() => held[2])
+})
+
 test('one cancelled request takes no other of its batch along', async (t) => {
-  const { bridge, held, told } = await crowded(t, MOST)
-  bridge.say([ask(1, 'tools/call'), ask(2, 'tools/call')], cancel(1))
+  const { bridge, held, told, readLarge } = await crowded(t, MOST, 2 ** 24)
+  bridge.say([ask(1, 'tools/call', { name: 'x'.repeat(LARGE) }), ask(2, 'tools/call')], cancel(1))
   await eventually(() => told.includes(1))
+  readLarge()
   const { response } = await eventually(() => held[0])
   response.setHeader('content-type', 'application/json')
   response.end(JSON.stringify([result(2)]))
