@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
@@ -24,7 +24,7 @@ async function crowded(t: TestContext, most: number, maxMessage = 2 ** 20) {
   const held: Held[] = []
   const told: number[] = []
   const reader = new EventTarget()
-  const origin = await listening(t, async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (Number(request.headers['content-length']) > LARGE) await once(reader, 'reads')
     void text(request).then((body) => {
       const messages = [JSON.parse(body)].flat()
@@ -35,7 +35,8 @@ async function crowded(t: TestContext, most: number, maxMessage = 2 ** 20) {
         response.writeHead(202).end()
       }
     })
-  })
+  }
+  const origin = await listening(t, (request, response) => void answer(request, response))
   const home = folder(t, {
     'gateway.yaml': `plugins:
   - { use: listen/http, with: { address: '127.0.0.1:0' } }
