@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
-import { unreached } from './failure.js'
+import { ProxyTunnels } from './proxy-tunnels.js'
 import { guardedLookup, publicLookup, type Resolve } from './resolve.js'
 import type { Undici } from './undici.js'
 
@@ -21,6 +21,7 @@ export class Connections {
   readonly #reach: Reach
   readonly #sockets = new Set<Socket>()
   readonly #dispatchers = new Map<string | undefined, Dispatcher>()
+  readonly #tunnels: ProxyTunnels[] = []
 
   constructor(undici: Undici, reach: Reach) {
     this.#undici = undici
@@ -47,6 +48,7 @@ export class Connections {
 
     // A socket that is still connecting belongs to nobody yet, and would live until its own time is up.
     for (const socket of this.#sockets) socket.destroy()
+    for (const tunnels of this.#tunnels) tunnels.close()
   }
 
   #direct(): Dispatcher {
@@ -62,14 +64,10 @@ export class Connections {
   }
 
   #tunnelled(proxy: string): Dispatcher {
-    const { authorities, timeout } = this.#reach
     // The operator chose the proxy: it may be private, and its own certificate is judged by Node's authorities.
-    const toProxy = this.#tracked(this.#undici.buildConnector({ timeout }))
-    return new this.#undici.ProxyAgent({
-      uri: proxy,
-      requestTls: { ca: authorities, timeout },
-      clientFactory: (origin) => tunnelsOf(new this.#undici.Pool(origin, { connect: toProxy })),
-    })
+    const tunnels = new ProxyTunnels(proxy, this.#reach)
+    this.#tunnels.push(tunnels)
+    return new this.#undici.Agent({ connect: (to, tunnelled) => void tunnels.open(to, tunnelled) })
   }
 
   #tracked(connect: Connector): Connector {
@@ -81,18 +79,6 @@ export class Connections {
       socket.once('close', () => this.#sockets.delete(socket))
     }
   }
-}
-
-// A proxy that hangs up on CONNECT is asked again by undici, at once and for ever, unless the error has a code that
-// undici does not know.
-function tunnelsOf(pool: Dispatcher): Dispatcher {
-  const open = pool.connect.bind(pool)
-  return Object.assign(pool, {
-    connect: (options: Dispatcher.ConnectOptions) =>
-      open(options).catch((error: NodeJS.ErrnoException) => {
-        throw error.code === 'UND_ERR_SOCKET' ? unreached('EGRESS_PROXY') : error
-      }),
-  })
 }
 
 function isSocket(value: unknown): value is Socket {

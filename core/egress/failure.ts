@@ -51,9 +51,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   UND_ERR_DESTROYED: ['EGRESS_CLOSED', 'the gateway is stopping'],
   UND_ERR_CLOSED: ['EGRESS_CLOSED', 'the gateway is stopping'],
   EGRESS_PROXY: ['EGRESS_PROXY', 'the proxy on the way there opened no tunnel'],
-  // The only one who aborts without a signal is the tunnel.
-  UND_ERR_ABORTED: ['EGRESS_PROXY', 'the proxy on the way there refused'],
-  UND_ERR_PRX_TLS: ['EGRESS_PROXY', 'the TLS session through the proxy failed'],
+  EGRESS_PROXY_TIMEOUT: ['EGRESS_PROXY_TIMEOUT', 'the proxy on the way there did not answer in time'],
 }
 
 const families: readonly (readonly [RegExp, Kind])[] = [
@@ -73,7 +71,7 @@ export function unreached(code: string): NodeJS.ErrnoException {
 export function egressFailure(origin: string, cause: unknown): UpstreamError {
   const root = rootCause(cause)
   const [code, sentence] = kindOf(root)
-  const statusCode = code === 'EGRESS_TIMEOUT' ? 504 : 502
+  const statusCode = code.endsWith('_TIMEOUT') ? 504 : 502
   const message = `request to ${origin} failed: ${sentence}`
 
   // An error without a code quotes what it dislikes: a header, a URL, bytes of the answer.
@@ -84,6 +82,11 @@ export function egressFailure(origin: string, cause: unknown): UpstreamError {
 /** The class of a failed request, such as `EGRESS_DNS`; it holds no address. */
 export function failureCode(error: unknown): string {
   return kindOf(rootCause(error))[0]
+}
+
+/** What is the matter, to be said of whom it happened with. */
+export function failureSentence(error: unknown): string {
+  return kindOf(rootCause(error))[1]
 }
 
 function kindOf(error: unknown): Kind {

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js'
-import { GatewayError } from '../errors.js'
+import { ConfigError } from '../errors.js'
 import { addressIn, namesLoopback } from './address.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -35,10 +35,20 @@ function proxyUrl(name: string, written: string | undefined): string | undefined
   if (written === undefined) return undefined
   const text = written.includes('://') ? written : `http://${written}`
   const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url.href
+  if ((url?.protocol === 'http:' || url?.protocol === 'https:') && isDecodable(url)) return url.href
 
   // Without the value: it often holds a password.
-  throw new GatewayError('PROXY_INVALID', `${name} is not an http or https URL`)
+  throw new ConfigError([{ place: name, message: 'expected a URL of http or https, percent-encoded' }])
+}
+
+/** A user and a password of bytes that UTF-8 does not know could not be sent. */
+function isDecodable({ username, password }: URL): boolean {
+  try {
+    decodeURIComponent(username + password)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function exception(entry: string): Exception {

@@ -3,10 +3,7 @@ import { createRequire } from 'node:module'
 type Whole = typeof import('undici')
 
 /** What of undici the way out to providers is made of. */
-export type Undici = Pick<
-  Whole,
-  'Agent' | 'buildConnector' | 'fetch' | 'Headers' | 'Pool' | 'ProxyAgent' | 'Response'
->
+export type Undici = Pick<Whole, 'Agent' | 'buildConnector' | 'fetch' | 'Headers' | 'Response'>
 
 const require = createRequire(import.meta.url)
 
@@ -20,11 +17,8 @@ export function loadUndici(): Undici {
     Headers: require('undici/lib/web/fetch/headers.js').Headers,
     Response: require('undici/lib/web/fetch/response.js').Response,
     Agent: require('undici/lib/dispatcher/agent.js'),
-    Pool: require('undici/lib/dispatcher/pool.js'),
-    buildConnector: require('undici/lib/core/connect.js'),
-    // It asks dispatchers to connect, which only the whole teaches them.
-    get ProxyAgent() {
-      return require('undici').ProxyAgent
-    },
+    buildConnector: loadConnector(),
   }
 }
+
+export const loadConnector = (): Whole['buildConnector'] => require('undici/lib/core/connect.js')

@@ -105,9 +105,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   EGRESS_URL_INVALID: log('correct the URL: http or https, without a password'),
   EGRESS_BEARER_INVALID: log('put one token into `authTokenFile`'),
   EGRESS_PROXY: log('check HTTPS_PROXY: it opens no tunnel there'),
+  EGRESS_PROXY_TIMEOUT: log('check HTTPS_PROXY, and firewalls on the way to it: it does not answer'),
   EGRESS_CLOSED: log('nothing: the gateway is stopping'),
   EGRESS_FAILED: log('read the cause beside it'),
-  PROXY_INVALID: start('correct HTTPS_PROXY or HTTP_PROXY'),
   CERTIFICATES_INVALID: start('put PEM certificates into that file'),
 
   // Sources of a registry
