@@ -10,6 +10,8 @@ const SENTENCES: Readonly<Record<string, Failure>> = {
   UNREACHABLE: ['there is no route to the target'],
   MALFORMED: ['the target does not speak HTTP as it should'],
   TOO_LARGE: ["the target's headers are larger than this gateway takes"],
+  PROXY: ['the proxy on the way to the target opened no tunnel to it'],
+  PROXY_TIMEOUT: ['the proxy on the way to the target did not answer in time', 504],
   TIMEOUT: ['the target did not begin to answer in time', 504],
 }
 const UNKNOWN: Failure = ['the request to the target failed']

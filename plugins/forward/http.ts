@@ -7,12 +7,11 @@ import { Credentials } from './credentials.js'
 import { Exchange, type Parcel } from './exchange.js'
 import { House } from './house.js'
 import { jsonRpcErrors } from './json-rpc-errors.js'
-import { QuickLane } from './quick-lane.js'
+import type { Lane } from './lane.js'
+import { type Lanes, lanesTo } from './lanes.js'
 import { SlowBodies } from './slow-bodies.js'
 import { Target } from './target.js'
-import { WideLane } from './wide-lane.js'
 
-const CONNECT_TIMEOUT = 10_000
 // Bodies up to this length are read whole and sent in one write.
 const QUICK_BODY = 256 * 1024
 // The most that is kept of a body to send it again with a renewed credential.
@@ -51,23 +50,27 @@ export default definePlugin({
   api: 1,
   summary: 'Sends every request that no other route takes to one server, as the bytes it is.',
   options,
-  setup: (gateway, given) => new Forwarder(gateway, given).install(),
+  setup: async (gateway, given) => {
+    const target = new Target(given.target, gateway.scope)
+    const lanes = await lanesTo(target, gateway.log)
+    await new Forwarder(gateway, given, target, lanes).install()
+  },
 })
 
 class Forwarder {
-  private readonly target: Target
-  private readonly quick: QuickLane
-  private readonly wide: WideLane
+  private readonly quick: Lane
+  private readonly wide: Lane
   private readonly limits: BodyLimits
   private house: House | undefined
 
   constructor(
     private readonly gateway: Gateway,
     private readonly given: z.output<typeof options>,
+    private readonly target: Target,
+    { quick, wide }: Lanes,
   ) {
-    this.target = new Target(given.target, gateway.scope)
-    this.quick = new QuickLane(this.target, CONNECT_TIMEOUT)
-    this.wide = new WideLane(this.target, CONNECT_TIMEOUT)
+    this.quick = quick
+    this.wide = wide
     const most = given.maxBody ?? Number.POSITIVE_INFINITY
     this.limits = { most, slow: new SlowBodies(given.bodyTimeout) }
   }

@@ -13,8 +13,8 @@ const ConnectionPool: typeof Pool = createRequire(import.meta.url)('undici/lib/d
 export class QuickLane implements Lane {
   private readonly pool: Pool
 
-  constructor({ origin }: Target, connectTimeout: number) {
-    this.pool = new ConnectionPool(origin, { connect: { timeout: connectTimeout }, bodyTimeout: 0 })
+  constructor({ origin }: Target, connect: Pool.Options['connect']) {
+    this.pool = new ConnectionPool(origin, { connect, bodyTimeout: 0 })
   }
 
   send({ method, path, headers, body, patience }: Outgoing, receiver: Receiver): Trip {

@@ -4,6 +4,7 @@ import {
   request as httpRequest,
   type IncomingHttpHeaders,
   type IncomingMessage,
+  type RequestOptions,
 } from 'node:http'
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https'
 import type { Readable } from 'node:stream'
@@ -31,7 +32,7 @@ type Callback = (
  * itself reply-from parses the path as a URL, joins repeated headers, and knows neither trailers nor upgrades.
  */
 export class WideLane implements Lane {
-  private readonly agent: Agent
+  protected readonly agent: Agent
   private from: Promise<From> | undefined
 
   constructor(
@@ -78,17 +79,15 @@ export class WideLane implements Lane {
     trip.leave(this.open(trip.outgoing), callback, this.connectTimeout)
   }
 
-  private open({ method, path, headers, upgrade }: Outgoing): ClientRequest {
+  private open(outgoing: Outgoing): ClientRequest {
     const open = this.target.secure ? httpsRequest : httpRequest
+    return open(this.target.origin, this.optionsOf(outgoing))
+  }
+
+  protected optionsOf({ method, path, headers, upgrade }: Outgoing): RequestOptions {
     const sent = upgrade ? [...headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'] : headers
-    // The types ask for an object; a flat list is what keeps order, case and repeats.
-    return open(this.target.origin, {
-      method,
-      path,
-      headers: sent as never,
-      agent: this.agent,
-      setHost: false,
-    })
+    // A flat list is what keeps order, case and repeats.
+    return { method, path, headers: sent, agent: this.agent, setHost: false }
   }
 }
 

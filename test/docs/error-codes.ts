@@ -38,6 +38,10 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   TARGET_UNREACHABLE: answer('check routes and firewalls on the way to the target'),
   TARGET_MALFORMED: answer('check that the target speaks HTTP there, and not HTTPS'),
   TARGET_TOO_LARGE: answer('make the headers of the target smaller'),
+  TARGET_PROXY: answer(
+    'read in the log what the proxy of HTTPS_PROXY says: it opens no tunnel to the target',
+  ),
+  TARGET_PROXY_TIMEOUT: answer('check HTTPS_PROXY, and firewalls on the way to it: it does not answer'),
   TARGET_TIMEOUT: answer('raise `--target-timeout`, or find out why the target is slow'),
   TARGET_FAILED: answer('read the cause in the log'),
   TARGET_REDIRECT: answer('give the address that the target redirects to: a credential does not follow it'),

@@ -3,6 +3,9 @@ import type { TestContext } from 'node:test'
 import type { Entry, ServeContext } from 'sallyport'
 import { recordedLog, serving } from '../../kit/booted.js'
 
+/** The way that these tests take to a target on loopback, which no proxy is ever asked for. */
+export const way = { to: (target: string): string => target }
+
 /** A forwarder before a target, with what else the test puts into its list. */
 export async function proxied(
   t: TestContext,
@@ -16,7 +19,7 @@ export async function proxied(
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },
     { use: 'auth/anonymous' },
     ...more,
-    { use: 'forward/http', with: { target, ...options } },
+    { use: 'forward/http', with: { target: way.to(target), ...options } },
   ]
   const running = await serving(t, list, { log, scrubber, ...context })
   return { main: running.addresses.main ?? '', running, lines }

@@ -4,6 +4,7 @@ import { serving } from '../../kit/booted.js'
 import { allowedDifferences } from './allowed-differences.js'
 import { corpus } from './corpus.js'
 import type { Message } from './message.js'
+import { way } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
 const open = [{ use: 'auth/anonymous' }, { use: 'listen/http', with: { address: '127.0.0.1:0' } }]
@@ -33,7 +34,10 @@ for (const { name, request, answer } of corpus) {
   test(`direct and through the proxy it is the same: ${name}`, async (t) => {
     const target = await rawTarget(t, () => answer)
     const { main = '' } = (
-      await serving(t, [...open, { use: 'forward/http', with: { target: target.origin, ...transparent } }])
+      await serving(t, [
+        ...open,
+        { use: 'forward/http', with: { target: way.to(target.origin), ...transparent } },
+      ])
     ).addresses
     const ask = (origin: string) => answerTo(origin, request.replace('HOST', new URL(origin).host))
 
@@ -47,7 +51,7 @@ for (const { name, request, answer } of corpus) {
     assert.equal(lengthOf(seenProxied), lengthOf(seenDirect))
     assert.ok(
       seenProxied.headers.some(
-        ([each, value]) => each.toLowerCase() === 'host' && target.origin.endsWith(value),
+        ([each, value]) => each.toLowerCase() === 'host' && way.to(target.origin).endsWith(value),
       ),
     )
   })
