@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { isPublicAddress } from 'sallyport'
 import type { Chart } from '../findings/chart.js'
 import { messageOf } from '../findings/chart.js'
-import { examineProxy, proxyTo } from './proxy.js'
+import { examineProxy, tunnelsTo } from './proxy.js'
 import { examineTls, hostOf, portOf } from './tls.js'
 
 export interface Way {
@@ -22,9 +22,9 @@ const PATIENCE = 5_000
 export async function examineConnection(chart: Chart, written: string, way: Way): Promise<boolean> {
   const url = new URL(written)
   const authorities = way.caFile === undefined ? undefined : await readFile(way.caFile, 'utf8')
-  const proxy = way.direct === true ? undefined : proxyTo(url)
-  if (proxy !== undefined) {
-    const tunnel = await examineProxy(chart, proxy, url, PATIENCE)
+  const tunnels = way.direct === true ? undefined : tunnelsTo(url, PATIENCE)
+  if (tunnels !== undefined) {
+    const tunnel = await examineProxy(chart, tunnels, url)
     if (tunnel === undefined || url.protocol !== 'https:') {
       tunnel?.destroy()
       return tunnel !== undefined

@@ -1,14 +1,18 @@
-import { type IncomingHttpHeaders, request as plainRequest } from 'node:http'
+import { type IncomingHttpHeaders, request as plainRequest, type RequestOptions } from 'node:http'
 import { request as secureRequest } from 'node:https'
+import type { Socket } from 'node:net'
+import type { ProxyTunnels } from 'sallyport'
 import { Chart, messageOf } from '../findings/chart.js'
 import { examineConnection } from './connection.js'
-import { proxyTo } from './proxy.js'
+import { tunnelsTo } from './proxy.js'
 import { type Client, walk } from './walk.js'
 
 interface Reply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
 }
+
+const PATIENCE = 5_000
 
 const GREETING = JSON.stringify({
   jsonrpc: '2.0',
@@ -28,20 +32,18 @@ export async function examineTarget(
   { bearer, client }: Outgoing = {},
 ): Promise<Chart['findings']> {
   const chart = new Chart(about)
-  if (!(await examineConnection(chart, written, { direct: true }))) {
-    tellOfProxy(chart, new URL(written))
-    return chart.findings
-  }
+  if (!(await examineConnection(chart, written, {}))) return chart.findings
   try {
     const url = new URL(written)
-    const reply = await greet(url, url.host)
+    const greet = greeter(url, tunnelsTo(url, PATIENCE))
+    const reply = await greet(url.host)
     if (reply.status === 401) {
       chart.ok('target', 'it asks for a token')
       if (bearer === undefined) await walk(chart, written, challengeOf(reply), client)
-      else examineBearer(chart, await greet(url, url.host, bearer))
+      else examineBearer(chart, await greet(url.host, bearer))
     } else if (reply.status >= 200 && reply.status < 300) {
       chart.ok('target', `it answers without a token (${reply.status})`)
-    } else await examineRefusal(chart, url, reply)
+    } else await examineRefusal(chart, url, reply, greet)
   } catch (error) {
     chart.wrong(
       'target',
@@ -73,14 +75,6 @@ function examineBearer(chart: Chart, { status, headers }: Reply): void {
   chart.wrong('credential', 'CREDENTIAL_REFUSED', detail, advice)
 }
 
-/** Where only a proxy leads out, as in many companies, this is why nothing is reached. */
-function tellOfProxy(chart: Chart, url: URL): void {
-  const proxy = proxyTo(url)
-  if (proxy === undefined || !['DNS', 'TCP'].includes(chart.findings.at(-1)?.check ?? '')) return
-  const detail = `${proxy.origin} is set, and requests to a target go past it`
-  chart.warning('proxy', 'PROXY_UNUSED', detail, 'let this machine reach it directly')
-}
-
 /** The registry's or the proxy's own address as clients know it: 401, metadata, authorization server. */
 export async function examineResource(about: string, written: string): Promise<Chart['findings']> {
   const chart = new Chart(about)
@@ -95,7 +89,7 @@ export async function examineResource(about: string, written: string): Promise<C
   }
   try {
     const url = new URL(written)
-    const reply = await greet(url, url.host)
+    const reply = await greeter(url)(url.host)
     await walk(chart, written, challengeOf(reply))
   } catch (error) {
     const advice = 'look into the log of what stands there'
@@ -105,11 +99,11 @@ export async function examineResource(about: string, written: string): Promise<C
 }
 
 /** A server against DNS rebinding refuses names that it does not know; such a server answers to `localhost`. */
-async function examineRefusal(chart: Chart, url: URL, { status }: Reply): Promise<void> {
+async function examineRefusal(chart: Chart, url: URL, { status }: Reply, greet: Greeter): Promise<void> {
   if ([400, 403, 421].includes(status)) {
     const { port } = url
     const local = port === '' ? 'localhost' : `localhost:${port}`
-    const other = url.host === local ? undefined : await greet(url, local)
+    const other = url.host === local ? undefined : await greet(local)
     if (other !== undefined && other.status !== status) {
       const detail = `it refuses the Host ${url.host} (${status}), and takes ${local} (${other.status})`
       chart.wrong(
@@ -130,23 +124,32 @@ async function examineRefusal(chart: Chart, url: URL, { status }: Reply): Promis
 
 const challengeOf = ({ headers }: Reply): string | undefined => headers['www-authenticate']
 
-function greet(url: URL, host: string, bearer?: string): Promise<Reply> {
+type Greeter = (host: string, bearer?: string) => Promise<Reply>
+
+function greeter(url: URL, tunnels?: ProxyTunnels): Greeter {
   const request = url.protocol === 'https:' ? secureRequest : plainRequest
-  return new Promise((resolve, reject) => {
-    const headers = {
-      host,
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(GREETING),
-      accept: 'application/json, text/event-stream',
-      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
-    }
-    const asking = request(url, { method: 'POST', headers, timeout: 5_000 }, (response) => {
-      resolve({ status: response.statusCode ?? 0, headers: response.headers })
-      // What it says may be a stream without end.
-      response.destroy()
+  const createConnection: RequestOptions['createConnection'] = (_options, created) => {
+    // The types want a socket beside an error too.
+    tunnels?.open(url, (error, socket) => created(error, socket as Socket))
+    return undefined
+  }
+  return (host, bearer) =>
+    new Promise((resolve, reject) => {
+      const headers = {
+        host,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(GREETING),
+        accept: 'application/json, text/event-stream',
+        ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+      }
+      const way = tunnels === undefined ? {} : { createConnection }
+      const asking = request(url, { method: 'POST', headers, timeout: PATIENCE, ...way }, (response) => {
+        resolve({ status: response.statusCode ?? 0, headers: response.headers })
+        // What it says may be a stream without end.
+        response.destroy()
+      })
+      asking.on('timeout', () => asking.destroy(new Error('it does not answer within 5 s')))
+      asking.on('error', reject)
+      asking.end(GREETING)
     })
-    asking.on('timeout', () => asking.destroy(new Error('it does not answer within 5 s')))
-    asking.on('error', reject)
-    asking.end(GREETING)
-  })
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { planOf } from '#cli/config/all-problems.js'
 import { readList } from '#cli/config/listed-settings.js'
 import { examine } from '#cli/doctor/examine.js'
+import { connectProxy } from '../../kit/connect-proxy.js'
 import { folder } from '../../kit/folder.js'
 import { issuing } from '../../kit/index.js'
 import { closedPort, listening } from '../../kit/listening.js'
@@ -277,22 +278,17 @@ test('a token endpoint that does not know the client, or no exchange, is named',
   assert.deepEqual(await found('', `${issuer.origin}/elsewhere`), ['EXCHANGE_FAILED'])
 })
 
-/** A proxy on loopback that leads every tunnel to this port, once it has seen these credentials. */
+/** A proxy that leads every tunnel to this port, once it has seen these credentials. */
 async function proxyTo(t: TestContext, port: number, expected?: string): Promise<string> {
-  const server = createServer().on('connect', ({ headers }, socket) => {
-    if (expected !== undefined && headers['proxy-authorization'] !== expected) {
-      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n')
-      return
-    }
-    const onward = connect(port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'))
-    socket.on('error', () => onward.destroy())
-    onward.on('error', () => socket.destroy())
-    onward.pipe(socket).pipe(onward)
-    t.after(() => onward.destroy())
+  const { url } = await connectProxy(t, {
+    to: port,
+    instead(socket, { 'proxy-authorization': given }) {
+      const isRefused = expected !== undefined && given !== expected
+      if (isRefused) socket.end('HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n')
+      return isRefused
+    },
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => server.close())
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return url.replace('http://', '')
 }
 
 test('a proxy in the way is named, and what lies behind one is looked at through it', async (t) => {
@@ -305,18 +301,18 @@ test('a proxy in the way is named, and what lies behind one is looked at through
       ),
     ),
   )
-  const wanting = await proxyTo(t, port, `Basic ${Buffer.from('anna:geheim').toString('base64')}`)
+  const wanting = await proxyTo(t, port, `Basic ${Buffer.from('anna:ge heim@').toString('base64')}`)
   const through = async (HTTPS_PROXY: string, settings: object, NO_PROXY = '') => {
     const home = folder(t, { 'c.json': JSON.stringify(configOf({ ...good, issuerUrl, ...settings })) })
     const argv = ['doctor', '--config', join(home, 'c.json'), '--json']
     const looking = program(t, argv, { environment: { HTTPS_PROXY, NO_PROXY } })
     await looking.ended()
-    assert.doesNotMatch(looking.output.stdout, /anna|geheim/)
+    assert.doesNotMatch(looking.output.stdout, /anna|heim/)
     return faultsOf({ findings: JSON.parse(looking.output.stdout) })
   }
   const trusting = { caCertPath: ca.file }
   const looks = [
-    through(`http://anna:geheim@${wanting}`, trusting),
+    through(`http://anna:ge%20heim%40@${wanting}`, trusting),
     through(`http://${wanting}`, trusting),
     through((await closedPort()).replace('http://', ''), trusting),
     through(await proxyTo(t, port), {}),
@@ -331,21 +327,26 @@ test('a proxy in the way is named, and what lies behind one is looked at through
   ])
 })
 
-test('a target that is not reached past a proxy of the environment is told so', async (t) => {
-  const HTTP_PROXY = await closedPort()
-  const { port } = new URL(await closedPort())
-  // No loopback by name, so that a proxy would be asked for it, and nowhere but on this machine.
-  const uri = `http://0.0.0.0:${port}/mcp`
-  const faults = async (environment: Readonly<Record<string, string>>) => {
+test('a target is looked at on the way that its requests will go: through the proxy of the environment', async (t) => {
+  const ca = authority(t)
+  const port = await tlsListening(t, ca.issue(['mcp.example']), (_request, response) => response.end('{}'))
+  const NODE_EXTRA_CA_CERTS = ca.file
+  const HTTPS_PROXY = (await connectProxy(t, { to: port })).url
+  const away = await closedPort()
+  const faults = async (uri: string, environment: Readonly<Record<string, string>>) => {
     const looking = program(t, ['doctor', 'x', '--target-uri', uri, '--json'], { environment })
-    assert.equal(await looking.ended(), 1)
-    const findings: Found[] = JSON.parse(looking.output.stdout)
-    return findings.filter(({ state }) => state !== 'ok').map(({ code }) => code)
+    await looking.ended()
+    return faultsOf({ findings: JSON.parse(looking.output.stdout) })
   }
-  assert.deepEqual(await Promise.all([faults({ HTTP_PROXY }), faults({ HTTP_PROXY, NO_PROXY: '0.0.0.0' })]), [
-    ['TCP_REFUSED', 'PROXY_UNUSED'],
-    ['TCP_REFUSED'],
-  ])
+  // No loopback by name, so that a proxy would be asked for it, and nowhere but on this machine.
+  const here = `http://0.0.0.0:${new URL(away).port}/mcp`
+  const looks = [
+    faults('https://mcp.example/mcp', { HTTPS_PROXY, NODE_EXTRA_CA_CERTS }),
+    faults('https://mcp.example/mcp', { HTTPS_PROXY }),
+    faults(here, { HTTP_PROXY: away }),
+    faults(here, { HTTP_PROXY: away, NO_PROXY: '0.0.0.0' }),
+  ]
+  assert.deepEqual(await Promise.all(looks), [[], ['TLS_UNTRUSTED'], ['PROXY_UNREACHABLE'], ['TCP_REFUSED']])
 })
 
 test('a registry that is not up is only told, whatever proxy is in the environment', async (t) => {
