@@ -4,7 +4,7 @@ import type { Entry, ServeContext } from 'sallyport'
 import { recordedLog, serving } from '../../kit/booted.js'
 
 /** The way that these tests take to a target on loopback, which no proxy is ever asked for. */
-export const way = { to: (target: string): string => target }
+export const way = { isDirect: true, to: (target: string): string => target }
 
 /** A forwarder before a target, with what else the test puts into its list. */
 export async function proxied(
