@@ -8,7 +8,7 @@ import { Exchange, type Parcel } from './exchange.js'
 import { House } from './house.js'
 import { jsonRpcErrors } from './json-rpc-errors.js'
 import type { Lane } from './lane.js'
-import { type Lanes, lanesTo } from './lanes.js'
+import { lanesTo } from './lanes.js'
 import { SlowBodies } from './slow-bodies.js'
 import { Target } from './target.js'
 
@@ -50,14 +50,11 @@ export default definePlugin({
   api: 1,
   summary: 'Sends every request that no other route takes to one server, as the bytes it is.',
   options,
-  setup: async (gateway, given) => {
-    const target = new Target(given.target, gateway.scope)
-    const lanes = await lanesTo(target, gateway.log)
-    await new Forwarder(gateway, given, target, lanes).install()
-  },
+  setup: (gateway, given) => new Forwarder(gateway, given).install(),
 })
 
 class Forwarder {
+  private readonly target: Target
   private readonly quick: Lane
   private readonly wide: Lane
   private readonly limits: BodyLimits
@@ -66,9 +63,9 @@ class Forwarder {
   constructor(
     private readonly gateway: Gateway,
     private readonly given: z.output<typeof options>,
-    private readonly target: Target,
-    { quick, wide }: Lanes,
   ) {
+    this.target = new Target(given.target, gateway.scope)
+    const { quick, wide } = lanesTo(this.target, gateway.log)
     this.quick = quick
     this.wide = wide
     const most = given.maxBody ?? Number.POSITIVE_INFINITY

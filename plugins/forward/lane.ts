@@ -51,3 +51,8 @@ export interface Lane {
   send(outgoing: Outgoing, receiver: Receiver): Trip
   close(): void
 }
+
+export interface Lanes {
+  readonly quick: Lane
+  readonly wide: Lane
+}
