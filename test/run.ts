@@ -2,19 +2,27 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-// `npm test` runs every test; `npm test -- kernel proxy` those whose path holds one of the words.
+// `npm test` runs every test; `npm test -- kernel proxy` those whose path holds one of the words, and `!alone` among
+// them leaves out those that hold it.
 // Node 20 finds no `.ts` file in a folder by itself and then calls that a success, so the list is made here.
-const words = process.argv.slice(2)
+const asked = process.argv.slice(2)
+const words = asked.filter((word) => !word.startsWith('!'))
+const left = asked.filter((word) => word.startsWith('!')).map((word) => word.slice(1))
 const root = import.meta.dirname
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.test.ts'))
   .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
+  .filter((file) => !left.some((word) => file.includes(word)))
   .toSorted()
 
 if (files.length === 0) {
-  process.stderr.write(`no test file matches ${words.join(' ')}\n`)
+  process.stderr.write(`no test file matches ${asked.join(' ')}\n`)
   process.exit(1)
 }
+
+// Programs are tested as they are published.
+const bundled = spawnSync('npm', ['run', '--silent', 'bundle'], { cwd: join(root, '..'), stdio: 'inherit' })
+if (bundled.status !== 0) process.exit(1)
 
 // What measures time or memory has the machine for itself: its name ends in `.alone.test.ts`.
 const alone = files.filter((file) => file.endsWith('.alone.test.ts'))

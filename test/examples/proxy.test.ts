@@ -9,6 +9,7 @@ import { eventually } from '../kit/captured-log.js'
 import { folder } from '../kit/folder.js'
 import { listening } from '../kit/listening.js'
 import { realIssuer } from '../kit/oidc-provider.js'
+import { bin } from '../kit/program.js'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -19,14 +20,11 @@ async function example(
   environment: Readonly<Record<string, string>>,
   flags: readonly string[] = [],
 ): Promise<string> {
-  const tsx = import.meta.resolve('tsx')
-  const bin = folder(t, {
-    sallyport: `#!/bin/sh\nexec '${process.execPath}' -C source --import '${tsx}' '${root}/cli/bin.ts' "$@"\n`,
-  })
-  chmodSync(join(bin, 'sallyport'), 0o755)
+  const path = folder(t, { sallyport: `#!/bin/sh\nexec '${process.execPath}' '${bin}' "$@"\n` })
+  chmodSync(join(path, 'sallyport'), 0o755)
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(join(root, 'examples/proxy', name), flags, {
-    env: { PATH: `${bin}:${PATH}`, HOME, ...environment },
+    env: { PATH: `${path}:${PATH}`, HOME, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const exited = once(child, 'close')

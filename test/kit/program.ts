@@ -8,6 +8,9 @@ import { eventually } from './captured-log.js'
 
 const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
 
+/** The program as it is published; `npm test` builds it before anything else. */
+export const bin = join(root, 'dist/cli/bin.js')
+
 /** The program as a person starts it, in a process of its own. */
 export interface Program {
   readonly process: ChildProcess
@@ -29,26 +32,24 @@ interface Surroundings {
   readonly patience?: number
   /** It leads a process group, as a shell would have it. */
   readonly group?: boolean
+  /** It can load plugins that are not built, on every Node. */
+  readonly typescript?: boolean
 }
 
-/** Starts `sallyport` from source with only these variables in its environment. Killed when the test ends. */
+/** Starts `sallyport` with only these variables in its environment. Killed when the test ends. */
 export function program(
   t: TestContext,
   argv: readonly string[],
-  { environment = {}, cwd = root, patience = 10, group = false }: Surroundings = {},
+  { environment = {}, cwd = root, patience = 10, group = false, typescript = false }: Surroundings = {},
 ): Program {
   const { PATH = '', HOME = '' } = process.env
-  const tsx = import.meta.resolve('tsx')
-  const child = spawn(
-    process.execPath,
-    ['-C', 'source', '--import', tsx, join(root, 'cli/bin.ts'), ...argv],
-    {
-      cwd,
-      env: { PATH, HOME, DBUS_SESSION_BUS_ADDRESS, ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: group,
-    },
-  )
+  const loader = typescript ? ['--import', import.meta.resolve('tsx')] : []
+  const child = spawn(process.execPath, [...loader, bin, ...argv], {
+    cwd,
+    env: { PATH, HOME, DBUS_SESSION_BUS_ADDRESS, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: group,
+  })
   const output = { stdout: '', stderr: '' }
   child.stdout.on('data', (chunk) => {
     output.stdout += String(chunk)

@@ -1,23 +1,20 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { folder } from '../../kit/folder.js'
 import { type Issuer, issuing } from '../../kit/index.js'
 import { closedPort } from '../../kit/listening.js'
-
-const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
+import { bin } from '../../kit/program.js'
 
 async function explain(t: TestContext, config: unknown, token: string, way: 'file' | 'stdin' = 'stdin') {
   const files = folder(t, { 'config.json': JSON.stringify(config), token })
   const argv = ['explain', '--config', join(files, 'config.json')]
   if (way === 'file') argv.push('--token-file', join(files, 'token'))
-  const node = ['-C', 'source', '--import', import.meta.resolve('tsx'), join(root, 'cli/bin.ts')]
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, [...node, ...argv], { cwd: root, env: { PATH, HOME } })
+  const child = spawn(process.execPath, [bin, ...argv], { env: { PATH, HOME } })
   child.stdin.end(way === 'stdin' ? token : '')
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   const signature = token.split('.')[2]?.trim()

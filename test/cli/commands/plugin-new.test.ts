@@ -63,7 +63,7 @@ test('a new plugin of each kind passes its own test, the compiler and its contra
       assert.fail(String(Object(error).stdout)),
     ),
     ...places.map(async (place) => {
-      const verifying = program(t, ['plugin', 'verify', join(place, 'index.ts')])
+      const verifying = program(t, ['plugin', 'verify', join(place, 'index.ts')], { typescript: true })
       assert.equal(await verifying.ended(), 0, verifying.output.stdout + verifying.output.stderr)
       assert.doesNotMatch(verifying.output.stdout, /^(?:wrong|warning)/m)
       assert.match(verifying.output.stdout, /contract: it keeps that of/)

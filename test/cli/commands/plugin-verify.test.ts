@@ -56,7 +56,7 @@ test('a plugin that does not, ends it with 1, and its fault stands in the line o
   assert.equal(await verifying.ended(), 1)
   assert.match(
     verifying.output.stdout,
-    /^wrong .*setup: plugin "seeded" failed in setup: no luck; setup wires/m,
+    /^wrong .*setup: plugin "seeded" failed in setup: no luck \(\S+:8:\d+\); setup wires/m,
   )
 })
 

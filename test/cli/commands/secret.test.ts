@@ -1,25 +1,22 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ProxySettings, proxy } from 'sallyport/presets/proxy'
 import { serving } from '../../kit/booted.js'
 import { listening } from '../../kit/listening.js'
+import { bin } from '../../kit/program.js'
 import { temporaryFolder } from '../../kit/tls.js'
 import { asking } from '../../plugins/forward/proxied.js'
-
-const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
 
 /** Runs `sallyport secret` on an encrypted file of its own, as a person without a keyring would. */
 function keeper(t: TestContext) {
   const environment = { XDG_DATA_HOME: temporaryFolder(t), SALLYPORT_SECRETS_PASSPHRASE: 'correct horse' }
   const run = (argv: readonly string[], input = '') => {
-    const { status, stdout, stderr } = spawnSync(
-      process.execPath,
-      ['-C', 'source', '--import', import.meta.resolve('tsx'), join(root, 'cli/bin.ts'), 'secret', ...argv],
-      { cwd: root, env: { PATH: process.env['PATH'], ...environment }, input, encoding: 'utf8' },
-    )
+    const { status, stdout, stderr } = spawnSync(process.execPath, [bin, 'secret', ...argv], {
+      env: { PATH: process.env['PATH'], ...environment },
+      input,
+      encoding: 'utf8',
+    })
     return { status, stdout, stderr }
   }
   return { run, environment }

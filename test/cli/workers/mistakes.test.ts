@@ -62,6 +62,6 @@ test('one process is what it always was: no cluster is loaded for it', async (t)
   const gateway = program(t, argv, { environment, patience: 60 })
 
   await gateway.ready()
-  assert.match(gateway.output.stderr, /cli\/workers\/mark\.ts/)
-  assert.doesNotMatch(gateway.output.stderr, /node:cluster|cli\/workers\/(?:primary|worker|crew)\.ts/)
+  assert.match(gateway.output.stderr, /dist\/parts\/program-/)
+  assert.doesNotMatch(gateway.output.stderr, /node:cluster|dist\/parts\/(?:primary|worker)-/)
 })

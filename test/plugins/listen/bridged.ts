@@ -1,19 +1,16 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { eventually } from '../../kit/captured-log.js'
+import { bin } from '../../kit/program.js'
 
-const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
-
-/** The command line of `sallyport proxy stdio`, from source. */
+/** The command line of `sallyport proxy stdio`. */
 export const bridgeCommand = (target: string, flags: readonly string[] = []) =>
   command(['proxy', 'stdio', 'test', '--target-uri', target, ...flags])
 
 const command = (argv: readonly string[]) => ({
   command: process.execPath,
-  args: ['-C', 'source', '--import', import.meta.resolve('tsx'), join(root, 'cli/bin.ts'), ...argv],
+  args: [bin, ...argv],
 })
 
 export interface Bridged {

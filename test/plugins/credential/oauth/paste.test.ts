@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '../../../kit/captured-log.js'
 import { folder } from '../../../kit/folder.js'
+import { bin } from '../../../kit/program.js'
 import { type AuthorizationServer, authorizing } from './authorization-server.js'
 
 const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
@@ -14,9 +15,8 @@ const skip = terminals ? false : 'no `script` of util-linux here, which makes a 
 
 /** A proxy on a real terminal, as somebody over ssh starts it. */
 function onTerminal(t: TestContext, { target }: AuthorizationServer) {
-  const node = ['-C', 'source', '--import', import.meta.resolve('tsx'), join(root, 'cli/bin.ts')]
   const login = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-callback-port=0']
-  const command = [process.execPath, ...node, 'proxy', 'mine', `--target-uri=${target}`, ...login]
+  const command = [process.execPath, bin, 'proxy', 'mine', `--target-uri=${target}`, ...login]
   const child = spawn('script', ['-q', '-e', '-f', '-c', command.join(' '), '/dev/null'], {
     cwd: root,
     env: { PATH: process.env['PATH'], TERM: 'dumb', XDG_STATE_HOME: folder(t), SHELL: '/bin/sh' },
