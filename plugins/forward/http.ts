@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Authenticator, Credential, definePlugin, type Gateway, HeaderSource, isUpgrade } from 'sallyport'
 import { z } from 'zod'
 import { Body, type BodyFacts, type BodyLimits, bodyFacts } from './body.js'
-import { keepRoomForBodies } from './body-room.js'
 import { Credentials } from './credentials.js'
 import { Exchange, type Parcel } from './exchange.js'
 import { House } from './house.js'
@@ -60,7 +59,6 @@ class Forwarder {
   private readonly wide: Lane
   private readonly limits: BodyLimits
   private house: House | undefined
-  private leaveRoom = (): void => {}
 
   constructor(
     private readonly gateway: Gateway,
@@ -92,9 +90,6 @@ class Forwarder {
       }
       const held = new Credentials(credentials())
       this.house = new House(target, held, sources(), given, measure, gateway.log)
-    })
-    gateway.onReady(() => {
-      this.leaveRoom = keepRoomForBodies()
     })
     gateway.onStop(() => this.close())
     await this.declare()
@@ -162,7 +157,6 @@ class Forwarder {
     this.quick.close()
     this.wide.close()
     this.limits.slow.close()
-    this.leaveRoom()
   }
 }
 
