@@ -5,6 +5,7 @@ import { settle } from '../config/settle.js'
 import { type Preset, runGateway } from '../gateway.js'
 import type { Invocation, OptionValue } from '../options/option.js'
 import { settingOf, settingsOf } from './proxy-settings.js'
+import { internalPart } from './ready-line.js'
 
 /** Stands in front of one MCP server. */
 export const proxy = (invocation: Invocation): Promise<number> => runGateway(preset, invocation)
@@ -12,8 +13,8 @@ export const proxy = (invocation: Invocation): Promise<number> => runGateway(pre
 const preset: Preset<ProxySettings> = {
   read: async (invocation) => readProxySettings(invocation),
   list: proxyList,
-  readyLine: ({ name, targetUri }, { main }) =>
-    `sallyport proxy "${name}" listening on ${main} -> ${targetUri}`,
+  readyLine: ({ name, targetUri }, addresses) =>
+    `sallyport proxy "${name}" listening on ${addresses.main} -> ${targetUri}${internalPart(addresses)}`,
 }
 
 // Flags of the command that say how it is run, and not what it does.

@@ -13,6 +13,7 @@ import { quickstartGroups } from '../options/quickstart.js'
 import { valuesOf } from '../options/values.js'
 import { freePorts } from './free-ports.js'
 import { ownName, packageFolder } from './own-name.js'
+import { internalPart } from './ready-line.js'
 import { type Stop, tour } from './tour.js'
 
 /** Runs everything at once on this machine, and tells what to try. */
@@ -29,8 +30,8 @@ const presetOf = (settings: QuickstartSettings): Preset<QuickstartSettings> => (
     locate: pathText,
   }),
   list: quickstartList,
-  readyLine: async (_settings, { main, internal }) => {
-    const ready = `sallyport quickstart listening on ${main} (health and metrics on ${internal})`
+  readyLine: async (_settings, addresses) => {
+    const ready = `sallyport quickstart listening on ${addresses.main}${internalPart(addresses)}`
     return `${ready}\n\n${await tourText(settings)}`
   },
 })

@@ -6,6 +6,7 @@ import { type Preset, runGateway } from '../gateway.js'
 import type { Invocation } from '../options/option.js'
 import { registryGroups } from '../options/registry.js'
 import { valuesOf } from '../options/values.js'
+import { internalPart } from './ready-line.js'
 
 /** Serves a registry. */
 export const registry = (invocation: Invocation): Promise<number> => runGateway(preset, invocation)
@@ -13,8 +14,8 @@ export const registry = (invocation: Invocation): Promise<number> => runGateway(
 const preset: Preset<RegistrySettings> = {
   read: readRegistrySettings,
   list: registryList,
-  readyLine: (_settings, { main, internal }) =>
-    `sallyport registry listening on ${main} (health and metrics on ${internal})`,
+  readyLine: (_settings, addresses) =>
+    `sallyport registry listening on ${addresses.main}${internalPart(addresses)}`,
 }
 
 /** What `sallyport registry` was told, by flags, environment and file. */

@@ -6,6 +6,7 @@ import { type Preset, runGateway } from '../gateway.js'
 import type { Invocation } from '../options/option.js'
 import { runGroups } from '../options/run.js'
 import { valuesOf } from '../options/values.js'
+import { internalPart } from './ready-line.js'
 
 /** Boots the list of plugins that a file holds. */
 export const run = (invocation: Invocation): Promise<number> => runGateway(preset, invocation)
@@ -13,11 +14,14 @@ export const run = (invocation: Invocation): Promise<number> => runGateway(prese
 const preset: Preset<RunSettings> = {
   read: readRunSettings,
   list: ({ plugins }) => plugins,
-  readyLine: ({ plugins }, { main, public: outside }) => {
+  readyLine: ({ plugins }, addresses) => {
     // Somebody reads nothing but JSON-RPC there.
     if (plugins.some((entry) => 'use' in entry && entry.use === 'listen/stdio')) return undefined
-    if (main === undefined) return 'sallyport run is up; no plugin of the list opens the main port'
-    return `sallyport run listening on ${main}${outside === undefined ? '' : `, reachable at ${outside}`}`
+    const { main, public: outside } = addresses
+    const internal = internalPart(addresses)
+    if (main === undefined) return `sallyport run is up; no plugin of the list opens the main port${internal}`
+    const reach = outside === undefined ? '' : `, reachable at ${outside}`
+    return `sallyport run listening on ${main}${reach}${internal}`
   },
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readProxySettings } from '#cli/commands/proxy.js'
+import { program } from '../../kit/program.js'
 import { placesOf, proxied } from '../parsed.js'
 
 function read(flags: readonly string[], environment: Readonly<Record<string, string>> = {}) {
@@ -29,6 +30,17 @@ test('a target alone is a whole proxy', () => {
   assert.equal(settings.allowedOrigins, undefined)
   assert.equal(settings.oidcIssuer, undefined)
   assert.equal(settings.remoteAuthBearerToken, undefined)
+})
+
+test('the ready line says where health and metrics are, when they have a port', async (t) => {
+  const target = 'https://target.example/mcp'
+  const argv = ['proxy', 'mine', '--target-uri', target]
+  const [plain, watched] = [program(t, argv), program(t, [...argv, '--internal-address', '127.0.0.1:0'])]
+  const main = await plain.ready()
+  assert.equal(plain.output.stdout, `sallyport proxy "mine" listening on ${main} -> ${target}\n`)
+  await watched.ready()
+  const [, internal = ''] = /-> \S+ \(health and metrics on (http:\S+)\)\n$/.exec(watched.output.stdout) ?? []
+  assert.equal((await fetch(new URL('/health', internal))).status, 200)
 })
 
 test('an empty list of origins is not the same as none given', () => {

@@ -5,7 +5,10 @@ import { anew, ofTwo } from './several.js'
 
 test('workers share an IPv6 address, and one that died has it again', async (t) => {
   const gateway = await ofTwo(t, { host: '[::1]' })
-  assert.match(gateway.output.stdout, /^sallyport run listening on http:\/\/\[::1\]:\d+\n$/)
+  assert.match(
+    gateway.output.stdout,
+    /^sallyport run listening on http:\/\/\[::1\]:\d+ \(health and metrics on http:\S+\)\n$/,
+  )
   const answered = async (): Promise<number> => Number((await anew(gateway.url, 'asked')).body)
   const pids = new Set(gateway.pids().values())
   const seen = new Set<number>()

@@ -5,7 +5,10 @@ import { lives, load, ofTwo, once, reached } from './several.js'
 
 test('workers answer on one port as one gateway, and end together', async (t) => {
   const gateway = await ofTwo(t)
-  assert.equal(gateway.output.stdout, `sallyport run listening on ${gateway.url}\n`)
+  assert.equal(
+    gateway.output.stdout,
+    `sallyport run listening on ${gateway.url} (health and metrics on ${gateway.internal})\n`,
+  )
   for (const told of ['these need no credentials']) assert.equal(gateway.lines(told).length, 1, told)
 
   const answers = await Promise.all(Array.from({ length: 40 }, (_, id) => once(`${gateway.url}/`, `${id}`)))
