@@ -5,12 +5,13 @@ import { fileURLToPath } from 'node:url'
 const own = new URL('..', import.meta.url).href
 
 /** The line of somebody's own code that an error came from, as `file:line:column`; none where it is ours or a package's. */
-export function foreignPlace({ message, stack = '' }: Error): string | undefined {
-  // The stack repeats the message, which may hold anything.
+export function foreignPlace({ message, stack }: Error): string | undefined {
+  // The stack repeats the message, which may hold anything, and whoever throws may have written into both.
+  if (typeof stack !== 'string' || typeof message !== 'string' || !stack.includes(message)) return undefined
   const frames = stack.slice(stack.indexOf(message) + message.length).matchAll(FRAME)
   for (const [, inBrackets, bare] of frames) {
     const place = inBrackets ?? bare ?? ''
-    const isPath = /^(?:file:|[/\\]|[A-Za-z]:\\)/.test(place)
+    const isPath = /^(?:file:\/\/\/|[/\\]|[A-Za-z]:\\)/.test(place)
     if (isPath && !isOurs(place) && !/[/\\]node_modules[/\\]/.test(place)) return shortened(place)
   }
   return undefined

@@ -57,6 +57,20 @@ test('an error is logged with its code and all its causes, and its stack at debu
   assert.match(JSON.parse(loud.lines[0] ?? '').err.stack, /log\.test/)
 })
 
+test('an error that was written into is logged all the same, and its text names no line', () => {
+  const { log, lines } = capturedLog(level('info'))
+  const frame = 'x\n    at file://elsewhere/a.js:1:1\n    at /a/b.js:1:1\n    at '
+  for (const written of [{ stack: 7 }, { message: undefined }, { message: 'other' }, { stack: frame }, {}]) {
+    log.error({ err: Object.assign(new Error(frame), written) })
+  }
+  const places = lines.map((line) => JSON.parse(line).err.at)
+  assert.equal(places.length, 5)
+  assert.ok(
+    places.every((at) => at === undefined || !/elsewhere|\/a\/b/.test(at)),
+    String(places),
+  )
+})
+
 test('a terminal gets lines for people, scrubbed as well', () => {
   const { log, lines } = capturedLog({ pretty: true })
 
