@@ -31,6 +31,9 @@ export async function runGateway<Settings>(
   // V8 would soon place what looks lasting among the old objects at once: with requests in flight at every look that
   // is everything of a request, which then stays until the next full collection, a third of all that is allocated.
   setFlagsFromString('--no-allocation-site-pretenuring')
+  // Young objects have 1 MB after a quiet time, and V8 doubles it late: for seconds it would collect every few
+  // milliseconds, and each time take what is of requests in flight for lasting. The next step is the largest there is.
+  setFlagsFromString('--semi-space-growth-factor=16')
   const number = ownNumber()
   if (number !== undefined) {
     const { work } = await import('./workers/worker.js')
