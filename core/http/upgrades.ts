@@ -30,8 +30,12 @@ export function ignoreUpgrades(server: Server): void {
   server.removeAllListeners('upgrade')
 }
 
+// Node reads no body of an upgrade: one that tells of a body is an ordinary request, and is read as one.
 const isWebSocket = ({ method, headers }: IncomingMessage): boolean =>
-  method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket'
+  method === 'GET' &&
+  headers.upgrade?.toLowerCase() === 'websocket' &&
+  headers['transfer-encoding'] === undefined &&
+  !(Number(headers['content-length']) > 0)
 
 function enter(answer: Handler, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   if (head.length > 0) socket.unshift(head)

@@ -62,10 +62,11 @@ export class AnswerWriter {
   }
 
   private write({ status, reason, headers }: Passed): void {
-    this.reply.hijack()
     // A caller is told the target's date or none.
     this.response.sendDate = false
-    this.response.writeHead(status, reason, headers)
+    this.response.writeHead(status, REASON.test(reason) ? reason : '', headers)
+    // Only now: what cannot be written is still answered with an error of ours.
+    this.reply.hijack()
   }
 
   /** What other plugins put on the reply goes along, unless the target has the same header. */
@@ -79,6 +80,9 @@ export class AnswerWriter {
     return headers
   }
 }
+
+// A phrase that Node would not write says nothing that the status does not.
+const REASON = /^[\t\x20-\x7e\x80-\xff]*$/
 
 const isEventStream = ({ method }: IncomingMessage, { headers }: Head): boolean =>
   method === 'GET' &&

@@ -97,7 +97,10 @@ export class Exchange implements Receiver {
   }
 
   proceed(): void {
-    if (!this.over && !this.reply.raw.headersSent) this.reply.raw.writeContinue()
+    const { headers, httpVersionMinor } = this.request.raw
+    // To a caller that did not ask it would look like the answer.
+    const asked = headers.expect !== undefined && httpVersionMinor > 0
+    if (asked && !this.over && !this.reply.raw.headersSent) this.reply.raw.writeContinue()
   }
 
   upgraded(head: Head, socket: Duplex, early: Buffer): void {

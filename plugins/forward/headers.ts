@@ -21,7 +21,7 @@ export class RequestRules {
     private readonly host: string,
     dropped: Iterable<string>,
   ) {
-    this.dropped = new Set([...NEVER_SENT, ...dropped])
+    this.dropped = new Set([...NEVER_SENT, ...dropped].map(asRead))
   }
 
   /** The headers to send. What is added stands at the end, and nothing of the caller's has the same name. */
@@ -61,16 +61,21 @@ export class RequestRules {
   }
 
   private passes(lower: string, held: Held | undefined, named: ReadonlySet<string> | undefined): boolean {
-    if (this.dropped.has(lower) || lower.startsWith('x-forwarded-')) return false
+    const name = asRead(lower)
+    if (this.dropped.has(name) || name.startsWith('x-forwarded-')) return false
     // A credential takes the place of the caller's own, wherever it is carried.
-    if (held !== undefined && (lower === held.header || lower === 'authorization')) return false
-    return named === undefined || !named.has(lower) || FRAMING.has(lower)
+    if (held !== undefined && (name === asRead(held.header) || name === 'authorization')) return false
+    if (FRAMING.has(name)) return name === lower
+    return named === undefined || !named.has(lower)
   }
 }
 
+/** As CGI and those after it read a name, to whom `X_Tenant` and `X-Tenant` are one. */
+const asRead = (lower: string): string => (lower.includes('_') ? lower.replaceAll('_', '-') : lower)
+
 /** The target's headers as the caller gets them. `hidden` is one more name to leave out. */
 export function answerHeaders(raw: readonly string[], hidden?: string): FlatHeaders {
-  const named = namedIn(firstValue(raw, 'connection'))
+  const named = namedIn(joinedValues(raw, 'connection'))
   const passed: FlatHeaders = []
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index] ?? ''
@@ -91,6 +96,17 @@ export function firstValue(raw: readonly string[], wanted: string): string | und
     if (name?.length === wanted.length && name.toLowerCase() === wanted) return raw[index + 1]
   }
   return undefined
+}
+
+/** The values of a header that is a list, as one. */
+function joinedValues(raw: readonly string[], wanted: string): string | undefined {
+  let joined: string | undefined
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index]
+    if (name?.length !== wanted.length || name.toLowerCase() !== wanted) continue
+    joined = joined === undefined ? raw[index + 1] : `${joined},${raw[index + 1]}`
+  }
+  return joined
 }
 
 /** Every value of a header among flat ones. */

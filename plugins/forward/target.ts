@@ -26,7 +26,8 @@ export class Target {
   pathFor(requestTarget: string): string {
     const target = this.withoutScope(originForm(requestTarget))
     if (this.base === '') return target
-    const end = target.search(/[?#]/)
+    // A `#` has no meaning in a request target, so some servers take it for one more letter of the path.
+    const end = target.indexOf('?')
     const path = end < 0 ? target : target.slice(0, end)
     const query = end < 0 ? '' : target.slice(end)
     if (path === '/' || path === this.base || path === this.itself) return this.itself + query

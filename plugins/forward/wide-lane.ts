@@ -140,6 +140,11 @@ class WideTrip implements Trip {
       callback(null, { statusCode: 200, headers: {}, body: answer })
     })
     request.on('upgrade', (answer, socket, early) => {
+      if (!this.outgoing.upgrade) {
+        socket.destroy()
+        this.fail(unasked())
+        return
+      }
       clearTimeout(this.timer)
       this.over = true
       receiver.upgraded(headOf(answer), socket, early)
@@ -162,6 +167,8 @@ class WideTrip implements Trip {
     answer.on('end', () => {
       if (this.over) return
       this.over = true
+      // An answer that did not wait for the body: nobody else would end a request that is never finished.
+      if (this.request?.writableFinished === false) this.request.destroy()
       receiver.end(answer.rawTrailers)
     })
     if (receiver.head(headOf(answer), this)) this.resume()
@@ -223,6 +230,8 @@ const headOf = ({ statusCode = 0, statusMessage = '', rawHeaders }: IncomingMess
   reason: statusMessage,
   headers: rawHeaders,
 })
+
+const unasked = (): Error => Object.assign(new Error('changed protocols unasked'), { code: 'HPE_UPGRADE' })
 
 const timedOut = (): Error => Object.assign(new Error('no connection'), { code: 'UND_ERR_CONNECT_TIMEOUT' })
 

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { listening } from '../../kit/listening.js'
+import { spoken } from '../../kit/raw.js'
+import { opening, proxied } from './proxied.js'
+import { answerTo, rawTarget } from './raw-target.js'
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
+const HANDSHAKE = 'Connection: Upgrade\r\nUpgrade: websocket\r\n'
+const lanes = [
+  ['quick', 'GET / HTTP/1.1\r\nHost: a\r\n'],
+  ['wide', 'HEAD / HTTP/1.1\r\nHost: a\r\n'],
+] as const
+
+test('T13 an upgrade that tells of a body leaves with it: no next request is taken for its body', async (t) => {
+  const seen: string[] = []
+  // It answers before it reads the body, as most servers do.
+  const origin = await listening(t, ({ method, url }, response) => {
+    seen.push(`${method} ${url}`)
+    response.end()
+  })
+  const { main } = await proxied(t, origin)
+
+  for (const body of ['Content-Length: 30\r\n\r\n', 'Transfer-Encoding: chunked\r\n\r\n1e\r\n']) {
+    const end = body.startsWith('Content') ? '' : '\r\n0\r\n\r\n'
+    const upgrade = `GET /ws HTTP/1.1\r\nHost: a\r\n${HANDSHAKE}${body}${'x'.repeat(30)}${end}`
+    assert.equal((await answerTo(main, upgrade)).line, 'HTTP/1.1 200 OK')
+    assert.equal((await opening(main, { method: 'HEAD', path: '/next' })).statusCode, 200)
+  }
+  assert.deepEqual(seen, ['GET /ws', 'HEAD /next', 'GET /ws', 'HEAD /next'])
+})
+
+for (const [lane, request] of lanes) {
+  test(`T13 a target that changes protocols unasked gets no caller's connection (${lane})`, async (t) => {
+    const target = await rawTarget(t, () => `HTTP/1.1 101 Switching Protocols\r\n${HANDSHAKE}\r\n`)
+    const { main } = await proxied(t, target.origin)
+    assert.match(await spoken(main, `${request}Connection: close\r\n\r\n`), /^HTTP\/1.1 502 /)
+  })
+
+  test(`an answer whose first line cannot be written on is answered all the same (${lane})`, async (t) => {
+    const lines = ['HTTP/1.1 200 O\x01K', 'HTTP/1.1 200 O\x7fK']
+    const target = await rawTarget(t, ({ headers }) => {
+      const wanted = Number(headers.find(([name]) => name === 'X-Line')?.[1])
+      return `${lines[wanted] ?? 'HTTP/1.1 099 Low'}\r\nContent-Length: 0\r\n\r\n`
+    })
+    const { main } = await proxied(t, target.origin)
+    for (const [index, expected] of [
+      'HTTP/1.1 200 ',
+      'HTTP/1.1 200 ',
+      'HTTP/1.1 502 Bad Gateway',
+    ].entries()) {
+      const answer = await spoken(main, `${request}X-Line: ${index}\r\nConnection: close\r\n\r\n`)
+      assert.equal(answer.split('\r\n', 1)[0], expected)
+    }
+  })
+
+  test(`every Connection header of an answer names what ends here (${lane})`, async (t) => {
+    const target = await rawTarget(
+      t,
+      () =>
+        'HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nConnection: x-hop\r\nX-Hop: 1\r\nX-End: 2\r\nContent-Length: 0\r\n\r\n',
+    )
+    const { main } = await proxied(t, target.origin)
+    const { headers } = await answerTo(main, `${request}\r\n`)
+    assert.deepEqual(
+      headers.map(([name]) => name).filter((name) => name.startsWith('X-')),
+      ['X-End'],
+    )
+  })
+}
+
+test('T13 a name with underscores stands for nothing that is ours, framing or the way it came', async (t) => {
+  const target = await rawTarget(t, () => OK)
+  const { main } = await proxied(t, target.origin, {}, [
+    {
+      use: 'headers/static',
+      with: {
+        headers: [
+          { name: 'X-Tenant', value: 'one' },
+          { name: 'x_plan', value: 'a' },
+        ],
+      },
+    },
+  ])
+  const forged = ['X_Tenant', 'x-plan', 'X_Forwarded_For', 'X_Forwarded-Host', 'Proxy_Authorization']
+  const lines = [...forged, 'Content_Length', 'Transfer_Encoding', 'My_Own'].map((name) => `${name}: 7\r\n`)
+  await answerTo(main, `POST / HTTP/1.1\r\nHost: a\r\n${lines.join('')}Content-Length: 1\r\n\r\nx`)
+
+  const [seen] = target.seen
+  const names = seen?.headers.map(([name]) => name.toLowerCase())
+  assert.deepEqual(names?.sort(), ['connection', 'content-length', 'host', 'my_own', 'x-tenant', 'x_plan'])
+  assert.equal(seen?.body, 'x')
+})
+
+test('T17 what stands behind a # leads out of the target no more than the rest', async (t) => {
+  const target = await rawTarget(t, () => OK)
+  const { main } = await proxied(t, `${target.origin}/base/mcp`)
+  for (const path of ['/a#/../../x', '/#/../../x', '/a#/%2e%2e/%2e%2e/x']) {
+    assert.match((await answerTo(main, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)).line, / 400 /, path)
+  }
+  assert.deepEqual(target.seen, [])
+})
+
+test('only who asked to be told to go on is told so', async (t) => {
+  const target = await rawTarget(t, () => `HTTP/1.1 100 Continue\r\n\r\n${OK}`)
+  const { main } = await proxied(t, target.origin)
+  assert.match(
+    await spoken(main, 'HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
+    /^HTTP\/1.1 200 /,
+  )
+  assert.match(await spoken(main, 'HEAD / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n'), /^HTTP\/1.1 200 /)
+})
+
+test('T16 a target that answers without the body keeps no connection of the gateway for the rest of it', async (t) => {
+  const closed: Promise<unknown>[] = []
+  const origin = await listening(t, ({ socket }, response) => {
+    closed.push(new Promise((resolve) => socket.on('close', resolve)))
+    response.statusCode = 404
+    response.end()
+  })
+  const { main } = await proxied(t, origin)
+  for (const body of [
+    'Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n',
+    'Content-Length: 1000000\r\n\r\nhello',
+  ]) {
+    assert.match(await spoken(main, `POST / HTTP/1.1\r\nHost: a\r\n${body}`), /^HTTP\/1.1 404 /)
+  }
+  assert.equal(closed.length, 2)
+  await Promise.all(closed)
+})
