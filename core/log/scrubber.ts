@@ -51,18 +51,20 @@ const patterns: readonly (readonly [RegExp, string])[] = [
 const suspicious =
   /bearer|basic|dpop|eyJ|:\/\/|\?\S|=|%3D|token|secret|cookie|authorization|api-key|password|code|state|assertion|verifier/i
 
+// A shorter one would blot out half of every line.
+const SHORTEST = 4
+
 /**
  * Takes secrets out of what is about to be written: credentials by their shape, URL queries, and every value
  * that was added. One is made for each boot, and whoever opens a secret adds it.
  */
 export class Scrubber {
   readonly #known = new Map<string, number>()
-  #pattern: RegExp | undefined
+  #spelt: readonly Spelt[] = []
 
   /** From now on `value` is never written, in any of the spellings it may have in a line. The result undoes this. */
   add(value: string): () => void {
-    // A shorter one would blot out half of every line.
-    if (value.length < 4) return () => {}
+    if (value.length < SHORTEST) return () => {}
     this.#count(value, 1)
     let added = true
     return () => {
@@ -78,7 +80,7 @@ export class Scrubber {
 
   /** A text without its secrets. */
   text(text: string): string {
-    const unknown = this.#pattern === undefined ? text : text.replace(this.#pattern, '***')
+    const unknown = this.#spelt.reduce(without, text)
     if (!suspicious.test(unknown)) return unknown
     const plain = unknown.includes('eyJ') ? unknown.replace(/[\w.-]+/g, withoutToken) : unknown
     return patterns.reduce((rest, [pattern, replacement]) => rest.replace(pattern, replacement), plain)
@@ -113,7 +115,7 @@ export class Scrubber {
     const count = (this.#known.get(value) ?? 0) + change
     if (count > 0) this.#known.set(value, count)
     else this.#known.delete(value)
-    this.#pattern = patternOf([...this.#known.keys()])
+    this.#spelt = speltIn([...this.#known.keys()])
   }
 }
 
@@ -128,11 +130,45 @@ function namesSecret(name: unknown): boolean {
   return typeof name === 'string' && secretKeys.has(name.toLowerCase())
 }
 
-function patternOf(values: readonly string[]): RegExp | undefined {
-  if (values.length === 0) return undefined
+/** Some of the spellings, of which the shortest has so many characters. */
+interface Spelt {
+  readonly pattern: RegExp
+  readonly shortest: number
+}
+
+const without = (text: string, { pattern, shortest }: Spelt): string =>
+  text.length < shortest ? text : text.replace(pattern, '***')
+
+// V8 refuses a pattern of some 50,000 characters only when it is used, and quotes all of it.
+const LONGEST_PATTERN = 16_384
+const LONGEST_PIECE = 4_096
+
+function speltIn(values: readonly string[]): readonly Spelt[] {
+  const groups: { source: string; shortest: number }[] = []
   // The longest first: of two that begin alike, an alternation takes the one that stands first.
-  const spellings = [...new Set(values.flatMap(spellingsOf))].sort((a, b) => b.length - a.length)
-  return new RegExp(spellings.map(escaped).join('|'), 'gi')
+  const pieces = [...new Set(values.flatMap(spellingsOf).flatMap(piecesOf))].sort(
+    (a, b) => b.length - a.length,
+  )
+  for (const piece of pieces) {
+    const source = escaped(piece)
+    const last = groups.at(-1)
+    if (last === undefined || last.source.length + source.length >= LONGEST_PATTERN) {
+      groups.push({ source, shortest: piece.length })
+    } else {
+      last.source += `|${source}`
+      last.shortest = piece.length
+    }
+  }
+  return groups.map(({ source, shortest }) => ({ pattern: new RegExp(source, 'gi'), shortest }))
+}
+
+/** Cut at the same places whatever follows: spellings that begin alike stay in step. */
+function piecesOf(spelling: string): string[] {
+  const count = Math.ceil(spelling.length / LONGEST_PIECE)
+  const pieces = Array.from({ length: count }, (_, index) =>
+    spelling.slice(index * LONGEST_PIECE, (index + 1) * LONGEST_PIECE),
+  )
+  return pieces.filter((piece) => piece.length >= SHORTEST)
 }
 
 function spellingsOf(value: string): string[] {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createLog, type LogOptions, Scrubber, UpstreamError } from 'sallyport'
@@ -168,6 +169,20 @@ test('RS-31 T10: a secret that the scrubber knows is in no line, in no spelling,
 
 test('RS-31 T10: a credential that nobody told the scrubber is found by its shape', () => {
   assertHidden(unknown, () => {}, ['canary'])
+})
+
+test('T10 T16: secrets of any length are hidden, and so are many long ones', () => {
+  const scrubber = new Scrubber()
+  const lengths = [30_000, 100_000, ...Array.from({ length: 40 }, () => 4_000)]
+  const secrets = lengths.map((length) => `${randomBytes(length).toString('base64')}/+"\\`)
+  for (const secret of secrets) scrubber.add(secret)
+  const { log, lines } = capturedLog({ scrubber })
+
+  for (const secret of secrets) log.info({ spelt: [secret, encodeURIComponent(secret), btoa(secret)] })
+
+  assert.equal(lines.length, secrets.length)
+  for (const line of lines)
+    assert.match(line, /"spelt":\["(\*{3})+.{0,3}","(\*{3})+.{0,3}","(\*{3})+.{0,3}"\]/)
 })
 
 test('a known secret is found in the name of a field and as a number too', () => {
