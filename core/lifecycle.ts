@@ -80,6 +80,14 @@ async function runNow(run: Step['run'], addresses: Addresses): Promise<void> {
   await run(addresses)
 }
 
+// Files that the configuration names, whichever plugin opens them.
+const OF_THE_OPERATOR = new Set([
+  'FILE_UNREADABLE',
+  'SECRET_EMPTY',
+  'CERTIFICATES_INVALID',
+  'EGRESS_BEARER_INVALID',
+])
+
 function failed(id: string, phase: string, error: unknown): GatewayError {
   if (error instanceof ConfigError) {
     const problems = error.problems.map((problem) => ({
@@ -87,6 +95,9 @@ function failed(id: string, phase: string, error: unknown): GatewayError {
       place: `plugin "${id}": ${problem.place}`,
     }))
     return new ConfigError(problems, { cause: error })
+  }
+  if (error instanceof GatewayError && OF_THE_OPERATOR.has(error.code)) {
+    return new ConfigError([{ place: `plugin "${id}"`, message: error.message }], { cause: error })
   }
   const message = error instanceof Error ? error.message : String(error)
   const place = error instanceof Error ? foreignPlace(error) : undefined

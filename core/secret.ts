@@ -47,6 +47,8 @@ export interface SecretPlaces {
 export interface SecretContext {
   readonly environment?: Readonly<Record<string, string | undefined>>
   readonly log?: WatchedFileOptions['log']
+  /** Throws when a value is of no use, and never quotes it. Of a file that changes, the last good one is kept. */
+  readonly check?: ((value: string, place: string) => void) | undefined
   /** Learns the value, and each new one, so that no log line shows it. */
   readonly scrubber?: Scrubber | undefined
 }
@@ -62,17 +64,21 @@ export function secretFrom(places: SecretPlaces, context: SecretContext = {}): S
   return name === undefined ? undefined : fixed(environment[name] ?? '', name, context)
 }
 
-function fixed(value: string, place: string, { scrubber }: SecretContext): Secret {
+function fixed(value: string, place: string, { scrubber, check }: SecretContext): Secret {
   refuseEmpty(value, place)
+  check?.(value, place)
   const forget = scrubber?.add(value)
   return new Secret(value, forget)
 }
 
-function watched(path: string, { log, scrubber }: SecretContext): Secret {
+function watched(path: string, { log, scrubber, check }: SecretContext): Secret {
   const file = WatchedFile.open(path, {
     log,
     secret: true,
-    check: (text) => refuseEmpty(trimmed(text), path),
+    check(text) {
+      refuseEmpty(trimmed(text), path)
+      check?.(trimmed(text), path)
+    },
   })
   let forget = scrubber?.add(trimmed(file.text))
   let forgetLast: (() => void) | undefined

@@ -1,6 +1,6 @@
 import type { BaseLogger } from 'pino'
 import type { Headers } from 'undici'
-import { UpstreamError } from '../errors.js'
+import { GatewayError, UpstreamError } from '../errors.js'
 import type { WatchedFile } from '../files/watched-file.js'
 import type { Scrubber } from '../log/scrubber.js'
 import { type Secret, secretFrom } from '../secret.js'
@@ -53,7 +53,7 @@ export function createFetcher(options: FetcherOptions = {}): Fetcher {
   const proxyFor = proxyChoice(environment)
   const authorities = caFile === undefined ? undefined : openCertificates(caFile, log)
   try {
-    const token = secretFrom({ file: bearer?.file }, { log, scrubber })
+    const token = secretFrom({ file: bearer?.file }, { log, scrubber, check: refuseNoToken })
     const outbound = new Outbound(options, proxyFor, authorities, token)
     return { fetch: (url, init) => outbound.fetch(url, init), close: () => outbound.close() }
   } catch (error) {
@@ -137,12 +137,7 @@ class Outbound {
     if (!headers.has('user-agent')) headers.set('user-agent', 'sallyport')
     if (this.#token === undefined || headers.has('authorization') || !this.#mayHaveToken(url)) return headers
 
-    const token = this.#token.reveal()
-    // `Headers` would quote the token in its complaint.
-    if (!/^[\x21-\x7e]+$/.test(token)) {
-      throw new UpstreamError('EGRESS_BEARER_INVALID', `the token file for ${url.origin} holds no token`)
-    }
-    headers.set('authorization', `Bearer ${token}`)
+    headers.set('authorization', `Bearer ${this.#token.reveal()}`)
     return headers
   }
 
@@ -180,6 +175,13 @@ class Outbound {
     this.#warned = true
     this.#options.log?.warn({ origin: url.origin }, 'provider is reached without TLS')
   }
+}
+
+// `Headers` would quote it in its complaint.
+function refuseNoToken(text: string, place: string): void {
+  if (/^[\x21-\x7e]+$/.test(text)) return
+  const message = `${place} holds no token: one line without white space is expected`
+  throw new GatewayError('EGRESS_BEARER_INVALID', message)
 }
 
 function requestBody(body: RequestInit['body']): string | Uint8Array | URLSearchParams | null {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import {
@@ -14,6 +15,7 @@ import {
 } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { recordedLog } from '../kit/booted.js'
+import { folder } from '../kit/folder.js'
 
 const never = (): Promise<void> => new Promise<void>(() => {})
 
@@ -72,6 +74,26 @@ test('a boot that fails half way stops what was set up, and says which plugin fa
         error instanceof GatewayError && error.message === `plugin "bad" failed in ${phase}: out of luck`,
     )
     assert.deepEqual(notes.filter((note) => note.endsWith('stop')).slice(-2), ['bad stop', 'a stop'])
+  }
+})
+
+test('a file that a plugin was told to read and cannot is a mistake in the configuration, whichever plugin it is', async (t) => {
+  const files = folder(t, { empty: '\n', text: 'hello, this is no certificate' })
+  const far = { name: 'far', url: 'https://registry.example.com' }
+  const wrong: readonly (readonly [use: string, options: object, file: string])[] = [
+    ['source/http', { ...far, bearerTokenFile: join(files, 'none') }, 'none'],
+    ['source/http', { ...far, bearerTokenFile: join(files, 'empty') }, 'empty'],
+    ['source/http', { ...far, bearerTokenFile: join(files, 'text') }, 'text'],
+    ['source/http', { ...far, caCertPath: join(files, 'text') }, 'text'],
+    ['source/git', { ...far, tokenFile: join(files, 'none') }, 'none'],
+    ['state/files', { directory: files, passphraseFile: join(files, 'empty') }, 'empty'],
+  ]
+  for (const [use, options, file] of wrong) {
+    await assert.rejects(boot([{ use, with: options }], context), (error) => {
+      assert.ok(error instanceof ConfigError, String(error))
+      assert.equal(error.problems[0]?.place, `plugin "${use}"`)
+      return error.problems[0]?.message.includes(join(files, file))
+    })
   }
 })
 

@@ -107,7 +107,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   EGRESS_TOO_LARGE: log('check the URL: the answer is larger than such an answer can be'),
   EGRESS_MALFORMED: log('check the URL: the answer is no HTTP'),
   EGRESS_URL_INVALID: log('correct the URL: http or https, without a password'),
-  EGRESS_BEARER_INVALID: log('put one token into `authTokenFile`'),
+  EGRESS_BEARER_INVALID: start('put one token into that file, on one line'),
   EGRESS_PROXY: log('check HTTPS_PROXY: it opens no tunnel there'),
   EGRESS_PROXY_TIMEOUT: log('check HTTPS_PROXY, and firewalls on the way to it: it does not answer'),
   EGRESS_CLOSED: log('nothing: the gateway is stopping'),

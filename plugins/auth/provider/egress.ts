@@ -58,7 +58,11 @@ export function openEgress(gateway: Gateway, options: CommonOptions, bearerTo: I
       log: gateway.log,
     })
   } catch (error) {
-    throw named(error, { CERTIFICATES_INVALID: 'caCertPath', SECRET_EMPTY: 'authTokenFile' })
+    throw named(error, {
+      CERTIFICATES_INVALID: 'caCertPath',
+      SECRET_EMPTY: 'authTokenFile',
+      EGRESS_BEARER_INVALID: 'authTokenFile',
+    })
   }
 }
 

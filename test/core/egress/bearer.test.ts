@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createFetcher } from 'sallyport'
+import { createFetcher, type GatewayError } from 'sallyport'
 import { capturedLog, eventually } from '../../kit/captured-log.js'
-import { failsWith, fetching, hereForAll } from '../../kit/egress.js'
+import { fetching, hereForAll } from '../../kit/egress.js'
 import { listening } from '../../kit/listening.js'
 import { temporaryFolder } from '../../kit/tls.js'
 
@@ -74,16 +74,27 @@ test('a token file is read again when it changes', async (t) => {
   await eventually(async () => ((await seen()) === 'Bearer second' ? true : undefined))
 })
 
-test('T10: a token file that holds no token is never quoted', async (t) => {
+test('T10: a token file that holds no token fails when the fetcher is made, and is never quoted', (t) => {
+  for (const content of ['canary one\ncanary two\n', 'canary\n\n', 'canary one', '\ufeffcanary']) {
+    const bearer = { file: tokenFile(t, content), to: ['https://provider.test'] }
+    assert.throws(
+      () => createFetcher({ bearer }),
+      (error: GatewayError) => error.code === 'EGRESS_BEARER_INVALID' && !/canary/.test(String(error)),
+    )
+  }
+})
+
+test('a token file that changes to no token changes nothing, and that is said', async (t) => {
+  const { log, lines } = capturedLog()
+  const file = tokenFile(t, 'first')
   const echo = await echoing(t)
-  const { fetch } = fetching(t, {
-    ...here,
-    bearer: { file: tokenFile(t, 'canary one\ncanary two\n'), to: [echo] },
-  })
+  const { fetch } = fetching(t, { ...here, bearer: { file, to: [echo] }, log })
 
-  const error = await failsWith('EGRESS_BEARER_INVALID', fetch(echo))
+  writeFileSync(file, 'canary one\ncanary two\n')
 
-  assert.doesNotMatch(`${error.message}${String(error.cause)}`, /canary/)
+  await eventually(() => lines.find((line) => line.includes('its last content is kept')))
+  assert.equal(await (await fetch(echo)).text(), 'Bearer first')
+  assert.doesNotMatch(lines.join(), /canary/)
 })
 
 test('a token file that is missing or empty fails when the fetcher is made', (t) => {

@@ -38,6 +38,7 @@ test('files that hold nothing of use stop the start, and name their option', asy
   const issuer = await issuing(t)
   const files = folder(t, {
     empty: '',
+    lines: 'one\ntwo\n',
     nonsense: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
   })
   const options = { ...issuer.provider, introspectionUrl: issuer.introspectionUrl, clientId: 'me' }
@@ -45,6 +46,7 @@ test('files that hold nothing of use stop the start, and name their option', asy
     ['caCertPath', 'empty'],
     ['caCertPath', 'nonsense'],
     ['authTokenFile', 'empty'],
+    ['authTokenFile', 'lines'],
     ['clientSecretFile', 'empty'],
   ] as const) {
     const written = { ...options, [option]: join(files, file) }
