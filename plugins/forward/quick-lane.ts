@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Dispatcher, Pool } from 'undici'
+import { tooLate } from './failures.js'
 import type { Head, Lane, Outgoing, Receiver, Trip } from './lane.js'
 import type { Target } from './target.js'
 
@@ -14,13 +15,14 @@ export class QuickLane implements Lane {
   private readonly pool: Pool
 
   constructor({ origin }: Target, connect: Pool.Options['connect']) {
-    this.pool = new ConnectionPool(origin, { connect, bodyTimeout: 0 })
+    // undici's own timers for answers outlive their calls by up to a second, and make old objects of young ones.
+    this.pool = new ConnectionPool(origin, { connect, headersTimeout: 0, bodyTimeout: 0 })
   }
 
   send({ method, path, headers, body, patience }: Outgoing, receiver: Receiver): Trip {
-    const trip = new QuickTrip(receiver)
+    const trip = new QuickTrip(receiver, patience)
     const whole = Buffer.isBuffer(body) ? body : null
-    this.pool.dispatch({ method, path, headers, body: whole, headersTimeout: patience }, trip)
+    this.pool.dispatch({ method, path, headers, body: whole }, trip)
     return trip
   }
 
@@ -33,18 +35,27 @@ export class QuickLane implements Lane {
 class QuickTrip implements Dispatcher.DispatchHandler, Trip {
   private connection: ((error?: Error) => void) | undefined
   private flow: (() => void) | undefined
+  private timer: NodeJS.Timeout | undefined
   private over = false
 
-  constructor(private readonly receiver: Receiver) {}
+  constructor(
+    private readonly receiver: Receiver,
+    private readonly patience: number,
+  ) {}
 
   onConnect(abort: (error?: Error) => void): void {
-    if (this.over) abort()
-    else this.connection = abort
+    if (this.over) {
+      abort()
+      return
+    }
+    this.connection = abort
+    if (this.patience > 0) this.timer = setTimeout(expire, this.patience, this)
   }
 
   onHeaders(status: number, headers: Buffer[], resume: () => void, reason: string): boolean {
     // Informational answers come before the real one.
     if (status < 200 || this.over) return true
+    clearTimeout(this.timer)
     this.flow = resume
     const head: Head = { status, reason: bytesOf(reason), headers: headers.map(latin1) }
     return this.receiver.head(head, this)
@@ -64,7 +75,13 @@ class QuickTrip implements Dispatcher.DispatchHandler, Trip {
   onError(error: Error): void {
     if (this.over) return
     this.over = true
+    clearTimeout(this.timer)
     this.receiver.failed(error)
+  }
+
+  expire(): void {
+    this.onError(tooLate())
+    this.connection?.()
   }
 
   resume(): void {
@@ -74,9 +91,12 @@ class QuickTrip implements Dispatcher.DispatchHandler, Trip {
   abort(): void {
     if (this.over) return
     this.over = true
+    clearTimeout(this.timer)
     this.connection?.()
   }
 }
+
+const expire = (trip: QuickTrip): void => trip.expire()
 
 const latin1 = (text: Buffer | string): string => (typeof text === 'string' ? text : text.toString('latin1'))
 
