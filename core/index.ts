@@ -51,7 +51,7 @@ export { type Instrument, type Labels, Telemetry } from './contracts/telemetry.j
 export { type OpenTunnel, Tunnel } from './contracts/tunnel.js'
 export { Crowd } from './crowd.js'
 export { isPromise, within } from './deadline.js'
-export { duration } from './duration.js'
+export { duration, LONGEST_WAIT } from './duration.js'
 export { isPublicAddress } from './egress/address.js'
 export { basicAuthorization } from './egress/basic.js'
 export { failureCode } from './egress/failure.js'

@@ -1,6 +1,14 @@
 import { METHODS } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Authenticator, Credential, definePlugin, type Gateway, HeaderSource, isUpgrade } from 'sallyport'
+import {
+  Authenticator,
+  Credential,
+  definePlugin,
+  type Gateway,
+  HeaderSource,
+  isUpgrade,
+  LONGEST_WAIT,
+} from 'sallyport'
 import { z } from 'zod'
 import { Body, type BodyFacts, type BodyLimits, bodyFacts } from './body.js'
 import { Credentials } from './credentials.js'
@@ -35,12 +43,14 @@ const options = z.strictObject({
   targetTimeout: z
     .int()
     .nonnegative()
+    .max(LONGEST_WAIT)
     .default(60_000)
     .describe('milliseconds for the target to begin its answer, none for event streams; 0 for no limit'),
   maxBody: z.int().positive().optional().describe('bytes of the largest request body; none by default'),
   bodyTimeout: z
     .int()
     .positive()
+    .max(LONGEST_WAIT)
     .default(60_000)
     .describe('milliseconds that a request body may stand still'),
 })

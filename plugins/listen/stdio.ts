@@ -1,4 +1,4 @@
-import { ConfigError, definePlugin, Errand } from 'sallyport'
+import { ConfigError, definePlugin, Errand, LONGEST_WAIT } from 'sallyport'
 import { z } from 'zod'
 import { Bridge } from './stdio/bridge.js'
 import { Conversation } from './stdio/conversation.js'
@@ -22,6 +22,7 @@ const options = z.strictObject({
   drainLimit: z
     .int()
     .nonnegative()
+    .max(LONGEST_WAIT)
     .default(30_000)
     .describe('milliseconds for requests to be answered when the input has ended'),
 })

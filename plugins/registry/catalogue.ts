@@ -6,6 +6,7 @@ import {
   duration,
   type Gateway,
   Health,
+  LONGEST_WAIT,
   nearest,
   ServerCatalogue,
   Source,
@@ -45,7 +46,7 @@ const options = z.strictObject({
     .describe(
       'where the last good state of each source is kept; the user’s state directory when unset, null keeps none',
     ),
-  syncTimeout: duration().default(300_000).describe('the longest that one sync may take'),
+  syncTimeout: duration(LONGEST_WAIT).default(300_000).describe('the longest that one sync may take'),
   maxDocumentBytes: z
     .int()
     .positive()

@@ -1,3 +1,4 @@
+import { LONGEST_WAIT } from 'sallyport'
 import type { SourceSync } from './source-sync.js'
 
 const FIRST_RETRY = 1_000
@@ -50,7 +51,7 @@ export class Schedule {
     clearTimeout(this.#timer)
     if (this.signal.aborted || milliseconds === Number.POSITIVE_INFINITY) return
     // A timer takes 31 bits, and one that is longer runs at once.
-    this.#timer = setTimeout(() => void this.run(), Math.min(milliseconds, 2 ** 31 - 1))
+    this.#timer = setTimeout(() => void this.run(), Math.min(milliseconds, LONGEST_WAIT))
     this.#timer.unref()
   }
 }

@@ -4,6 +4,7 @@ import {
   duration,
   type Gateway,
   isInsecure,
+  LONGEST_WAIT,
   type Secret,
   Source,
   secretFrom,
@@ -49,7 +50,7 @@ const options = z.strictObject({
     .default('.')
     .describe('a file, or a folder whose JSON and YAML files are read'),
   every: interval().default(300_000).describe('how often it is looked at'),
-  timeout: duration().default(60_000).describe('the longest that one look may take'),
+  timeout: duration(LONGEST_WAIT).default(60_000).describe('the longest that one look may take'),
   maxBytes: z
     .int()
     .positive()

@@ -1,4 +1,4 @@
-import type { Held, Scrubber } from 'sallyport'
+import { type Held, LONGEST_WAIT, type Scrubber } from 'sallyport'
 import type { Session } from './session.js'
 
 // How long before its end a token is renewed, and how long before it requests wait for that.
@@ -56,7 +56,7 @@ export class Holding {
     // Not all processes at once: most find that another has done it.
     const due = left - Math.min(AHEAD, this.life / 2) * (0.9 + Math.random() / 5)
     const again = Math.min(500 * 2 ** failures, LONGEST_PAUSE, left > 0 ? left / 4 : LONGEST_PAUSE)
-    return Math.max(0, Math.min(failures === 0 ? due : again, 2 ** 31 - 1))
+    return Math.max(0, Math.min(failures === 0 ? due : again, LONGEST_WAIT))
   }
 
   private get end(): number {

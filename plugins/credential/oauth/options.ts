@@ -1,4 +1,4 @@
-import { duration } from 'sallyport'
+import { duration, LONGEST_WAIT } from 'sallyport'
 import { z } from 'zod'
 
 const url = z
@@ -45,7 +45,7 @@ export const OAuthOptions = z.strictObject({
     .default(false)
     .describe('a port in use is an error, since the client is registered with it; else a free one is taken'),
   openBrowser: z.boolean().default(true).describe('open a browser; else the URL is printed'),
-  timeout: duration().default(30_000).describe('how long a sign-in may take'),
+  timeout: duration(LONGEST_WAIT).default(30_000).describe('how long a sign-in may take'),
   allowPrivateIP: z
     .boolean()
     .default(false)

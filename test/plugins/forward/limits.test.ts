@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
-import { Authenticator, definePlugin } from 'sallyport'
+import { Authenticator, definePlugin, LONGEST_WAIT } from 'sallyport'
 import { serving } from '../../kit/booted.js'
 import { listening } from '../../kit/listening.js'
 import { dial, spoken } from '../../kit/raw.js'
@@ -43,6 +43,20 @@ test('headers that never end are cut off (T16)', async (t) => {
   const { main } = await proxied(t, target.origin)
   const long = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`
   assert.match(await spoken(main, long), /^HTTP\/1.1 431 /)
+})
+
+test('a target may take its time for as long as a timer can wait, and no option asks for more', async (t) => {
+  const origin = await listening(t, (request, response) => {
+    request.resume()
+    setTimeout(() => response.end(), 50)
+  })
+  const { main } = await proxied(t, origin, { targetTimeout: LONGEST_WAIT })
+  const streamed = { ...call('w'), headers: { 'transfer-encoding': 'chunked' } }
+
+  assert.equal((await asking(main, call('q'))).status, 200)
+  assert.equal((await asking(main, streamed)).status, 200)
+  for (const option of ['targetTimeout', 'bodyTimeout'])
+    await assert.rejects(proxied(t, origin, { [option]: LONGEST_WAIT + 1 }), new RegExp(option))
 })
 
 test('a target that does not begin to answer is 504 on both lanes; an event stream may', async (t) => {
