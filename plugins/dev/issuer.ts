@@ -48,6 +48,8 @@ async function listenedTo<T>({ log }: Gateway, work: () => Promise<T>): Promise<
 // A short signature: its tokens are pasted into terminals.
 const ALGORITHM = 'EdDSA'
 
+const SCOPE = 'mcp'
+
 async function configuration({
   clientId,
   clientSecret,
@@ -70,6 +72,8 @@ async function configuration({
     // MCP clients register themselves, and wait on a port of this machine for their user to come back.
     clientDefaults: { application_type: 'native', id_token_signed_response_alg: ALGORITHM },
     enabledJWA: { idTokenSigningAlgValues: [ALGORITHM] },
+    // MCP clients ask for the scope of the resource when they register, which only known scopes allow.
+    scopes: ['openid', 'offline_access', SCOPE],
     clientBasedCORS: () => true,
     findAccount: (_context: unknown, accountId: string) => ({
       accountId,
@@ -86,7 +90,7 @@ async function configuration({
         enabled: true,
         useGrantedResource: () => true,
         getResourceServerInfo: (_context: unknown, resource: string) => ({
-          scope: 'mcp',
+          scope: SCOPE,
           audience: resource,
           accessTokenTTL: lifetime,
           accessTokenFormat: 'jwt',

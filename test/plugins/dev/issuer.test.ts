@@ -59,6 +59,7 @@ test('a client that registers itself can sign in anybody, and gets a token for t
       response_types: ['code'],
       token_endpoint_auth_method: 'none',
       client_name: 'test',
+      scope: 'mcp',
     }),
   })
   const verifier = randomBytes(32).toString('base64url')
