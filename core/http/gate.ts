@@ -54,7 +54,9 @@ export class Gate {
     for (let index = from; index < guards.length; index++) {
       const answer = guards[index]?.(request)
       if (isPromise(answer)) {
-        return waitFor(keepers, answer).then(() => this.guard(keepers, request, isPublic, index + 1))
+        return waitFor(keepers, answer, 'a guard').then(() =>
+          this.guard(keepers, request, isPublic, index + 1),
+        )
       }
     }
     if (isPublic || (keepers.publicPaths.any && keepers.publicPaths.cover(request))) return undefined
@@ -73,7 +75,7 @@ export class Gate {
       if (authenticator === undefined) continue
       const verdict = authenticator.authenticate(request)
       if (isPromise(verdict)) {
-        return waitFor(keepers, verdict).then((late) =>
+        return waitFor(keepers, verdict, `"${authenticator.provider}"`).then((late) =>
           accepted(request, authenticator, late, asked)
             ? undefined
             : this.authenticate(keepers, request, index + 1, asked),
@@ -85,8 +87,8 @@ export class Gate {
   }
 }
 
-const waitFor = <T>({ deadline }: Keepers, answer: PromiseLike<T>): Promise<T> =>
-  within(deadline, answer, () => new Error(`no answer within ${deadline / 1000} s`))
+const waitFor = <T>({ deadline }: Keepers, answer: PromiseLike<T>, who: string): Promise<T> =>
+  within(deadline, answer, () => new Error(`${who} did not answer within ${deadline / 1000} s`))
 
 /** Only a verdict that names somebody and rejects nothing lets a request in; one that is neither is a fault. */
 function accepted(
@@ -95,19 +97,24 @@ function accepted(
   verdict: Verdict,
   asked: Asked[],
 ): boolean {
-  const { identity, rejection }: { identity?: unknown; rejection?: unknown } = verdict
-  if (isObject(identity) && rejection === undefined) {
-    request.identity = (verdict as { identity: Identity }).identity
+  const { identity, rejection }: { identity?: unknown; rejection?: unknown } = isObject(verdict)
+    ? verdict
+    : {}
+  if (namesSomebody(identity) && rejection === undefined) {
+    request.identity = identity
     return true
   }
   if (!isObject(rejection) || (identity !== undefined && identity !== null)) {
-    throw new TypeError(`the verdict of "${provider}" is neither an identity nor a rejection`)
+    throw new TypeError(`the verdict of "${provider}" is neither an identity with a subject nor a rejection`)
   }
   asked.push({ provider, ...(verdict as { rejection: Rejection }).rejection })
   return false
 }
 
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+const namesSomebody = (value: unknown): value is Identity =>
+  isObject(value) && typeof (value as Partial<Identity>).subject === 'string'
 
 function refusalFor({ credentials }: FastifyRequest, asked: Asked[], unavailableStatus: 401 | 503): Refusal {
   const reasons = asked.map(({ provider, cause, detail }) => ({

@@ -46,6 +46,8 @@ test('a verdict that names nobody, or is no verdict, lets nobody in', async (t) 
     () => ({ identity: null }),
     () => ({ identity: false }),
     () => ({ identity: 'me' }),
+    () => ({ identity: {} }),
+    () => ({ identity: { provider: 'judge', subject: undefined, claims: {} } }),
     () => ({ identity: { provider: 'x', subject: 'x', claims: {} }, rejection }),
     () => ({}),
     () => undefined,
