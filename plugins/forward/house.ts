@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { HeaderSource, Held, Log, Measure, OutgoingHeaders } from 'sallyport'
+import { headersOf } from './added-headers.js'
 import type { Credentials } from './credentials.js'
 import { type FlatHeaders, RequestRules } from './headers.js'
 import type { Target } from './target.js'
@@ -59,8 +60,8 @@ export class House {
     const { sources, options } = this
     if (sources.length === 0 && !options.forwardedHeaders) return NOTHING
     if (sources.length === 1 && sources[0] !== undefined && !options.forwardedHeaders)
-      return sources[0].headers(request)
-    const added = sources.flatMap((source) => source.headers(request))
+      return headersOf(sources[0], request)
+    const added = sources.flatMap((source) => headersOf(source, request))
     return options.forwardedHeaders ? [...added, ...forwarded(request)] : added
   }
 }

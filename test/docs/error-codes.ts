@@ -50,6 +50,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   // The credential for the target
   CREDENTIAL_NOT_READY: answer('sign in: the URL is in the log'),
   CREDENTIAL_FAILED: answer('read the cause in the log'),
+  HEADERS_FAILED: answer('read the cause in the log: a plugin that adds headers is broken'),
   CREDENTIAL_REFUSED: answer('renew what the target was given: it refuses it'),
   CREDENTIAL_UNUSABLE: answer('put one token into the file, and nothing else'),
   EXCHANGE_FAILED: answer(
