@@ -1,6 +1,7 @@
-import { access, constants } from 'node:fs/promises'
+import { access, constants, readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Authenticator, isPlannedScope, type PlannedEntry, type PlannedScope, secretFrom } from 'sallyport'
+import { parse } from 'yaml'
 import { isMapping } from '../config/path.js'
 import { Chart, type Finding, messageOf } from '../findings/chart.js'
 import { examineConnection } from './connection.js'
@@ -46,8 +47,10 @@ const inScope = (scope: string, findings: readonly Finding[]): readonly Finding[
 async function examineFile(id: string, path: string): Promise<readonly Finding[]> {
   const chart = new Chart(id)
   try {
+    const isFolder = (await stat(path)).isDirectory()
     await access(path, constants.R_OK)
-    chart.ok('file', `${path} can be read`)
+    if (isFolder) chart.ok('file', `${path} can be read`)
+    else examineText(chart, path, await readFile(path, 'utf8'))
   } catch (error) {
     chart.wrong(
       'file',
@@ -57,6 +60,18 @@ async function examineFile(id: string, path: string): Promise<readonly Finding[]
     )
   }
   return chart.findings
+}
+
+function examineText(chart: Chart, path: string, text: string): void {
+  const isYaml = /\.ya?ml$/i.test(path)
+  try {
+    if (isYaml) parse(text)
+    else JSON.parse(text)
+    chart.ok('file', `${path} can be read`)
+  } catch (error) {
+    const form = isYaml ? 'YAML' : 'JSON'
+    chart.wrong('file', 'FILE_MALFORMED', `is not ${form}: ${messageOf(error)}`, 'repair the file')
+  }
 }
 
 const optionsOf = ({ items }: PlannedScope, name: string): Readonly<Record<string, unknown>> | undefined => {

@@ -106,6 +106,11 @@ export class Intake {
   ): Admitted {
     const wrapped = isObject(value) && isObject(value['server'])
     const inner = wrapped ? value['server'] : value
+    if (isObject(inner) && isObject(inner['mcpServers']))
+      return refused(
+        number,
+        'this is what a client keeps of its servers; a server document has name, description and version',
+      )
     const read = serverDocument.safeParse(inner)
     if (!read.success) return refused(titleOf(inner) ?? number, complaint(read.error))
 
@@ -168,6 +173,12 @@ function titleOf(value: unknown): string | undefined {
 function complaint({ issues }: z.ZodError): string {
   return issues
     .slice(0, 3)
-    .map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`))
+    .map(({ path, message }) => {
+      const said = message.replace(
+        /^Invalid input: expected (\w+), received undefined$/,
+        'missing, a $1 is expected',
+      )
+      return path.length === 0 ? said : `${path.join('.')}: ${said}`
+    })
     .join('; ')
 }

@@ -39,6 +39,8 @@ export async function collected({ payloads, handedOver }: Given, breath: Breath)
   let size = 0
   for await (const payload of payloads) {
     breath.mayGoOn()
+    if (!(payload instanceof Uint8Array))
+      throw new TypeError('a payload of the source is not bytes: Buffer.from makes them of text')
     size += payload.length
     const moves = handedOver === true && payload.length >= WORTH_MOVING
     const place = moves ? arena.adopt(payload) : arena.room(payload.length)

@@ -1,4 +1,4 @@
-import { type HealthState, type Log, type Source, UpstreamError } from 'sallyport'
+import { type Fetched, type HealthState, type Log, type Source, UpstreamError } from 'sallyport'
 import { Breath } from './breath.js'
 import type { Found, Gatherer } from './gatherer.js'
 import { type Holding, NOTHING } from './holding.js'
@@ -142,6 +142,7 @@ export class SourceSync {
   private async read(signal: AbortSignal): Promise<SyncResult> {
     const { size: held } = this.holding
     const found = await this.source.fetch({ signal, bookmark: this.#bookmark, held })
+    if (!isFetched(found)) throw new TypeError('the source answered neither "unchanged" nor payloads')
     if (found.kind === 'unchanged')
       return { outcome: 'unchanged', versions: held, refused: this.#refused.count }
 
@@ -215,6 +216,11 @@ export class SourceSync {
     }
     this.#failure = undefined
   }
+}
+
+function isFetched(found: unknown): found is Fetched {
+  const { kind, payloads }: { kind?: unknown; payloads?: unknown } = Object(found)
+  return kind === 'unchanged' || ((kind === 'whole' || kind === 'changes') && Object(payloads) === payloads)
 }
 
 function reasonOf(error: unknown): string {

@@ -1,21 +1,23 @@
-import type { Stats } from 'node:fs'
-import { type FileHandle, open, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { DirectoryWatch, definePlugin, type Fetched, GatewayError, Source } from 'sallyport'
 import { z } from 'zod'
 import { interval } from './interval.js'
-import { jsonBytes } from './list-text.js'
+import { isFolder, listedAt, payloadOf } from './listed-files.js'
 
 export default definePlugin({
   name: 'source/file',
   api: 1,
-  summary: 'Reads server documents from a file, JSON or YAML, and again whenever it changes.',
+  summary:
+    'Reads server documents from a file, JSON or YAML, or from all files of a folder, and again whenever they change.',
   provides: [Source],
   options: z.strictObject({
     name: z.string().min(1).describe('the name that registries list it by'),
     path: z
       .string()
       .min(1)
-      .describe('a list of server documents, or the `{"servers": [...]}` that a registry answers'),
+      .describe(
+        'a server document, a list of them, or the `{"servers": [...]}` that a registry answers; or a folder of such files',
+      ),
     watch: z.boolean().default(true).describe('read it again when it changes'),
     every: interval().optional().describe('also read it at this interval'),
   }),
@@ -35,7 +37,7 @@ export default definePlugin({
 const GONE = 'gone'
 
 class WatchedList {
-  /** What the file was like when it was last read. */
+  /** What the place was like when it was last read. */
   #read: string | undefined
 
   constructor(readonly path: string) {}
@@ -44,19 +46,15 @@ class WatchedList {
     const { path } = this
     this.#read = GONE
     try {
-      const file = await open(path)
-      try {
-        const facts = await file.stat()
-        const mark = markOf(facts)
-        this.#read = mark
-        if (mark === bookmark) return { kind: 'unchanged' }
-        const payloads = [jsonBytes(path, await contentOf(file, facts.size))]
-        return { kind: 'whole', payloads, handedOver: true, asOf: facts.mtime, bookmark: () => mark }
-      } finally {
-        await file.close()
-      }
+      // Looked at before it is read: what changes in between is seen the next time.
+      const { files, mark, asOf } = await listedAt(path)
+      this.#read = mark
+      if (mark === bookmark) return { kind: 'unchanged' }
+      const payloads: Uint8Array[] = []
+      for (const file of files) payloads.push(await payloadOf(file, file !== path))
+      return { kind: 'whole', payloads, handedOver: true, asOf, bookmark: () => mark }
     } catch (cause) {
-      if (!(cause instanceof Error) || !('code' in cause)) throw cause
+      if (!(cause instanceof Error) || !('code' in cause) || cause instanceof GatewayError) throw cause
       throw new GatewayError('FILE_UNREADABLE', `cannot read ${path}: ${String(cause.code)}`, { cause })
     }
   }
@@ -72,26 +70,18 @@ class WatchedList {
       }
       if (mark !== this.#read) changed()
     }
-    const watch = new DirectoryWatch(this.path, { pollEvery: 10_000, look })
-    return () => watch.close()
+    // What happens in a folder is seen from a name below it.
+    const places = [this.path, ...(isFolder(this.path) ? [join(this.path, 'any')] : [])]
+    const watches = places.map((place) => new DirectoryWatch(place, { pollEvery: 10_000, look }))
+    return () => {
+      for (const watch of watches) watch.close()
+    }
   }
 
   private mark(): Promise<string> {
-    return stat(this.path).then(markOf, () => GONE)
+    return listedAt(this.path).then(
+      ({ mark }) => mark,
+      () => GONE,
+    )
   }
 }
-
-/** Read into one piece of memory: a catalogue may be large, and joining its parts would take as much again. */
-async function contentOf(file: FileHandle, size: number): Promise<Buffer> {
-  const content = Buffer.allocUnsafeSlow(size)
-  let filled = 0
-  while (filled < size) {
-    const { bytesRead } = await file.read(content, filled, size - filled)
-    if (bytesRead === 0) break
-    filled += bytesRead
-  }
-  return content.subarray(0, filled)
-}
-
-const markOf = ({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string =>
-  [dev, ino, size, mtimeMs, ctimeMs].join(' ')

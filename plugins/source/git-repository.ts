@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Fetched, GatewayError, type SyncContext } from 'sallyport'
 import { type GitOptions, git } from './git-command.js'
-import { jsonBytes } from './list-text.js'
+import { checkedBytes, isListName } from './list-text.js'
 
 export interface GitPlace {
   readonly url: string
@@ -91,7 +91,7 @@ export class GitRepository {
 
   private wanted(blobs: readonly Blob[]): readonly Blob[] {
     const { path, maxBytes } = this.place
-    const found = blobs.filter((blob) => blob.path === path || /\.(?:json|ya?ml)$/i.test(blob.path))
+    const found = blobs.filter((blob) => blob.path === path || isListName(blob.path))
     if (found.length === 0) throw new GatewayError('GIT_PATH_EMPTY', `there is nothing to read at "${path}"`)
     const size = found.reduce((sum, blob) => sum + blob.size, 0)
     if (size > maxBytes) {
@@ -117,18 +117,7 @@ function* payloadsIn(batch: Buffer, blobs: readonly Blob[]): Generator<Uint8Arra
   let at = 0
   for (const { path, size } of blobs) {
     const start = batch.indexOf(0x0a, at) + 1
-    yield named(path, batch.subarray(start, start + size))
+    yield checkedBytes('GIT_FILE_MALFORMED', path, batch.subarray(start, start + size))
     at = start + size + 1
-  }
-}
-
-/** A commit is taken whole or not at all, so a file that cannot be read has to be told by its name. */
-function named(path: string, bytes: Buffer): Uint8Array {
-  try {
-    const json = jsonBytes(path, bytes)
-    JSON.parse(Buffer.from(json).toString('utf8'))
-    return json
-  } catch (cause) {
-    throw new GatewayError('GIT_FILE_MALFORMED', `${path} is neither JSON nor YAML`, { cause })
   }
 }

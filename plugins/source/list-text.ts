@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { GatewayError } from 'sallyport'
 import { LineCounter, parseDocument, visit } from 'yaml'
 
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
@@ -6,6 +7,19 @@ const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 /** The bytes of a file as JSON: as they are, or made from YAML when the name says that it is YAML. */
 export const jsonBytes = (path: string, bytes: Buffer): Uint8Array =>
   /\.ya?ml$/i.test(path) ? Buffer.from(jsonFromYaml(bytes.toString('utf8'))) : bytes
+
+export const isListName = (path: string): boolean => /\.(?:json|ya?ml)$/i.test(path)
+
+/** The same, for one file of several: they are taken whole or not at all, so the one at fault is told by its name. */
+export function checkedBytes(code: string, path: string, bytes: Buffer): Uint8Array {
+  try {
+    const json = jsonBytes(path, bytes)
+    JSON.parse(Buffer.from(json).toString('utf8'))
+    return json
+  } catch (cause) {
+    throw new GatewayError(code, `${path} is neither JSON nor YAML`, { cause })
+  }
+}
 
 function jsonFromYaml(text: string): string {
   const lineCounter = new LineCounter()

@@ -124,6 +124,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   GIT_REF_UNKNOWN: log('correct `ref`'),
   GIT_PATH_EMPTY: log('correct `path`'),
   GIT_TOO_LARGE: log('choose a smaller `path`, or raise `maxBytes`'),
+  FILE_MALFORMED: log('repair that file: it is neither JSON nor YAML'),
   GIT_FILE_MALFORMED: log('repair that file: it is neither JSON nor YAML'),
   FILE_UNREADABLE: log('check the path, and that this user may read it'),
 

@@ -371,6 +371,21 @@ test('what stands in a scope is told with it, and a file that is not there is fo
   )
 })
 
+test('a file of server documents that is cut off is found, and a folder of them is well', async (t) => {
+  const home = folder(t, { 'cut.json': '[{"name":', 'cut.yaml': 'a: [', 'well.json': '[]' })
+  const source = (name: string) => ({ use: 'source/file', id: name, with: { name, path: join(home, name) } })
+  const { findings } = await looked(t, ['cut.json', 'cut.yaml', 'well.json', '.'].map(source))
+  assert.deepEqual(
+    findings.map(({ about, state, code }) => [about, state, code]),
+    [
+      ['cut.json', 'wrong', 'FILE_MALFORMED'],
+      ['cut.yaml', 'wrong', 'FILE_MALFORMED'],
+      ['well.json', 'ok', 'OK'],
+      ['.', 'ok', 'OK'],
+    ],
+  )
+})
+
 test('a list that needs nothing from outside is not answered with silence', async (t) => {
   const home = folder(t, { 'list.json': '[{ "use": "auth/anonymous" }]' })
   const looking = program(t, ['doctor', '--config', join(home, 'list.json')])

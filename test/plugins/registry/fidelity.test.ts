@@ -147,6 +147,8 @@ test('a document that breaks the schema is refused by name and reason, and the o
     [server('a.example/u', '1.0.0', { websiteUrl: 'not a url' }), /websiteUrl: /],
     [wrapped(server('a.example/s', '1.0.0'), { status: 'odd' }), /^a\.example\/s@1\.0\.0: .*status/],
     [server('a.example/big', '1.0.0', { x: 'x'.repeat(300_000) }), /^document 2: larger/],
+    [{ name: 'a.example/m', version: '1.0.0' }, /description: missing, a string is expected$/],
+    [{ mcpServers: { a: { command: 'npx' } } }, /^document 2: this is what a client keeps/],
     ['text', /^document 2: /],
     [null, /^document 2: /],
     [good, /^a\.example\/good@1\.0\.0: given twice/],

@@ -57,6 +57,21 @@ test('a sync that fails changes nothing, is told once, and readiness goes on', a
   assert.equal(lines.filter(({ msg }) => msg === 'a source could not be read').length, 1)
 })
 
+test('a source that answers nonsense is told what is wrong with it, and changes nothing', async (t) => {
+  const nonsense: (readonly [answer: unknown, told: RegExp])[] = [
+    [undefined, /neither "unchanged" nor payloads/],
+    ['[]', /neither "unchanged" nor payloads/],
+    [{ kind: 'whole' }, /neither "unchanged" nor payloads/],
+    [{ kind: 'all', payloads: [payload([two])] }, /neither "unchanged" nor payloads/],
+    [{ kind: 'whole', payloads: [JSON.stringify([two])] }, /Buffer\.from makes them of text/],
+  ]
+  for (const [answer, told] of nonsense) {
+    const app = await booted(t, scripted([() => whole(one), () => answer as Fetched]).list)
+    assert.match((await app.inject(sync)).json().error_description, told)
+    assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0'])
+  }
+})
+
 test('until every source was read once the registry is 503, and so is readiness', async (t) => {
   let open = (): void => {}
   const gate = new Promise<void>((resolve) => {

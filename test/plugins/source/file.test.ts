@@ -82,3 +82,39 @@ test('a file that is missing at the start leaves the registry not ready, until i
   writeFileSync(path, list('a'))
   await shows(app, 'a')
 })
+
+test('all JSON and YAML files of a folder are read, and each change in it is seen', async (t) => {
+  const one = (name: string): string => JSON.stringify(server(`a.example/${name}`, '1.0.0'))
+  const root = folder(t, { 'b.yaml': 'name: a.example/b\nversion: 1.0.0\ndescription: second\n' })
+  writeFileSync(join(root, 'a.json'), one('a'))
+  writeFileSync(join(root, 'README.md'), '# not a server')
+  mkdirSync(join(root, 'old.json'))
+  const app = await over(t, root)
+  await shows(app, 'a', 'b')
+
+  writeFileSync(join(root, 'c.json'), list('c', 'd'))
+  await shows(app, 'a', 'b', 'c', 'd')
+  rmSync(join(root, 'b.yaml'))
+  await shows(app, 'a', 'c', 'd')
+  writeFileSync(join(root, 'a.json'), one('e'))
+  await shows(app, 'c', 'd', 'e')
+})
+
+test('a broken file of a folder is named, and the folder keeps what it had', async (t) => {
+  const root = folder(t, { 'a.json': list('a') })
+  const app = await over(t, root)
+  await shows(app, 'a')
+  const reason = (text: RegExp) =>
+    eventually(async () => {
+      const { checks = {} } = (await app.inject('/internal/readiness')).json()
+      return text.test(String(checks['source own']?.reason)) ? true : undefined
+    })
+
+  writeFileSync(join(root, 'b.json'), '{"name":')
+  await reason(/b\.json is neither JSON nor YAML/)
+  await shows(app, 'a')
+  rmSync(join(root, 'a.json'))
+  rmSync(join(root, 'b.json'))
+  await reason(/FILE_UNREADABLE|no JSON or YAML file/)
+  await shows(app, 'a')
+})
