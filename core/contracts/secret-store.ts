@@ -12,6 +12,8 @@ export interface SecretKeeping {
 export interface SecretStore {
   readonly name: string
   get(name: string): string | undefined | Promise<string | undefined>
+  /** Tells each new value of a secret that it has, until the function that it returns is called. */
+  readonly watch?: (name: string, changed: (value: string) => void) => () => void
   /** Only what the operator may fill through this gateway has it; an environment or a mounted directory has not. */
   readonly keeping?: SecretKeeping
 }

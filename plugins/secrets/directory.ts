@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { definePlugin, GatewayError, SecretStore, warnIfWorldReadable } from 'sallyport'
+import { definePlugin, GatewayError, SecretStore, WatchedFile, warnIfWorldReadable } from 'sallyport'
 import { z } from 'zod'
 import { isSecretName } from './variable.js'
 
@@ -8,7 +8,7 @@ export default definePlugin({
   name: 'secrets/directory',
   api: 1,
   summary:
-    'Reads secrets from a directory that holds one file for each, as Docker and Kubernetes mount them.',
+    'Reads secrets from a directory that holds one file for each, as Docker and Kubernetes mount them, and again when they change.',
   provides: [SecretStore],
   options: z.strictObject({ path: z.string().min(1).describe('the directory') }),
 
@@ -21,12 +21,19 @@ export default definePlugin({
         const file = join(directory, name)
         const text = await readIfThere(file)
         if (text !== undefined) warnIfWorldReadable(file, gateway.log)
-        // Editors and `echo` end a file with a newline.
-        return text?.replace(/\r?\n$/, '')
+        return text === undefined ? undefined : trimmed(text)
+      },
+      watch(name, changed) {
+        const file = WatchedFile.open(join(directory, name), { log: gateway.log })
+        file.onChange((text) => changed(trimmed(text)))
+        return () => file.close()
       },
     })
   },
 })
+
+// Editors and `echo` end a file with a newline.
+const trimmed = (text: string): string => text.replace(/\r?\n$/, '')
 
 async function readIfThere(file: string): Promise<string | undefined> {
   try {

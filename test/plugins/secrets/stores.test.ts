@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ConfigError, definePlugin, type Entry, GatewayError, SecretStore } from 'sallyport'
 import { booted, recordedLog } from '../../kit/booted.js'
+import { eventually } from '../../kit/captured-log.js'
+import { listening } from '../../kit/listening.js'
 import { temporaryFolder } from '../../kit/tls.js'
 
 /** The stores of a list, as a plugin sees them. */
@@ -142,6 +144,42 @@ test('headers get their secrets from the first store that has them', async (t) =
   )
   app.log.warn('from the directory it came')
   assert.ok(!JSON.stringify(lines).includes('from the directory'))
+})
+
+test('a header follows the file of its secret, and keeps the last value that can stand in one', async (t) => {
+  const mounted = temporaryFolder(t)
+  const put = (generation: string, value: string): void => {
+    // As the kubelet does it.
+    mkdirSync(join(mounted, generation))
+    writeFileSync(join(mounted, generation, 'token'), value, { mode: 0o600 })
+    symlinkSync(generation, join(mounted, 'next'))
+    renameSync(join(mounted, 'next'), join(mounted, '..data'))
+  }
+  put('..1', 'first\n')
+  symlinkSync(join('..data', 'token'), join(mounted, 'token'))
+  const target = await listening(t, ({ headers }, response) => response.end(headers['x-key']))
+  const { log, lines, scrubber } = recordedLog()
+  const app = await booted(
+    t,
+    [
+      { use: 'auth/anonymous' },
+      { use: 'secrets/directory', with: { path: mounted } },
+      { use: 'headers/stored', with: { headers: [{ name: 'X-Key', secret: 'token' }] } },
+      { use: 'forward/http', with: { target } },
+    ],
+    { log, scrubber },
+  )
+  const sent = async () => (await app.inject('/')).body
+  assert.equal(await sent(), 'first')
+
+  put('..2', 'second\n')
+  await eventually(async () => ((await sent()) === 'second' ? true : undefined))
+  put('..3', 'third\r\nX-Evil: 1')
+  await eventually(() => lines.find(({ msg }) => String(msg).includes('its last value is kept')))
+
+  assert.equal(await sent(), 'second')
+  log.warn('second is known')
+  assert.doesNotMatch(JSON.stringify(lines), /second|X-Evil/)
 })
 
 test('a secret that nobody has stops the start, with everybody who was asked and no value', async (t) => {
