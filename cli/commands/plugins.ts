@@ -18,7 +18,8 @@ export async function plugins({ given, positionals: [name] }: Invocation): Promi
   const wanted = known.plugins.filter(({ use }) => name === undefined || use === name)
   if (name !== undefined && wanted.length === 0) {
     const suggestion = nearest(name, uses)
-    const message = 'no plugin is called so; `sallyport plugins` lists them'
+    const message =
+      'no plugin is called so; `sallyport plugins` lists them, with --config those of a file too'
     return tell([{ place: 'NAME', message, ...(suggestion !== undefined && { suggestion }) }])
   }
   const told = wanted.map(described)

@@ -1,7 +1,9 @@
 import { createRequire } from 'node:module'
-import { dirname, sep } from 'node:path'
+import { dirname } from 'node:path'
 import type { PluginKind } from '../options/plugin.js'
 import { kinds } from './kinds.js'
+import { dependencyOn } from './own-package.js'
+import { readme } from './readme.js'
 
 interface Manifest {
   readonly version: string
@@ -20,7 +22,7 @@ export function pluginFiles(name: string, kind: PluginKind): Readonly<Record<str
     'tsconfig.json': json(compiler),
     'index.ts': kinds[kind].source.replaceAll('NAME', name),
     'index.test.ts': kinds[kind].test.replaceAll('NAME', name),
-    'README.md': readme(name),
+    'README.md': readme(name, kind),
     '.gitignore': 'node_modules/\ndist/\n',
   }
 }
@@ -48,8 +50,7 @@ function manifestOf(name: string, kind: PluginKind, own: Manifest, home: string)
     ...(kinds[kind].source.includes("'zod'") && { dependencies: { zod: dependencies['zod'] } }),
     devDependencies: {
       ...Object.fromEntries(tools),
-      // A checkout is of no published version: what wrote the plugin is what it is tested with.
-      sallyport: home.includes(`${sep}node_modules${sep}`) ? sallyport : `file:${home}`,
+      sallyport: dependencyOn(home, version),
     },
   }
 }
@@ -68,24 +69,5 @@ const compiler = {
   },
   include: ['index.ts'],
 }
-
-const readme = (name: string): string => `# ${name}
-
-A plugin for Sallyport.
-
-\`\`\`sh
-npm install
-npm test          # its own test
-npm run verify    # builds it, and holds it against its contract
-\`\`\`
-
-Name it in a list of \`sallyport run\`, or under \`plugins\` in the registry's file: by its folder's
-\`./dist/index.js\` while you work on it, by its package name once it is installed beside the file.
-
-\`\`\`yaml
-plugins:
-  - use: ${name}
-\`\`\`
-`
 
 const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`

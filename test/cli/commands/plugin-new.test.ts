@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { pluginFiles } from '#cli/new-plugin/files.js'
+import { dependencyOn } from '#cli/new-plugin/own-package.js'
 import { pluginKinds } from '#cli/options/plugin.js'
 import { folder } from '../../kit/folder.js'
 import { program } from '../../kit/program.js'
@@ -86,6 +87,18 @@ test('a new plugin can be found, and is made for the kernel that wrote it', asyn
   const verifying = program(t, ['plugin', 'verify', place])
   assert.equal(await verifying.ended(), 2)
   assert.match(verifying.output.stderr, /build it first/)
+})
+
+test('what npm installed from a tarball has new plugins tested with that tarball, and what came from elsewhere by version', (t) => {
+  const lock = (resolved: string) =>
+    JSON.stringify({ packages: { 'node_modules/sallyport': { version: '1.2.3', resolved } } })
+  const asked = (resolved: string): string => {
+    const root = folder(t, { 'node_modules/.package-lock.json': lock(resolved) })
+    return dependencyOn(join(root, 'node_modules/sallyport'), '1.2.3').replace(join(root, '..'), 'ABOVE')
+  }
+  assert.equal(asked('file:../packed/sallyport-1.2.3.tgz'), 'file:ABOVE/packed/sallyport-1.2.3.tgz')
+  assert.equal(asked('https://packages.example.com/sallyport-1.2.3.tgz'), '^1.2.3')
+  assert.equal(dependencyOn(join(folder(t), 'node_modules/sallyport'), '1.2.3'), '^1.2.3')
 })
 
 test('a folder that is there already, and a name that no package may have, are left alone', async (t) => {
