@@ -73,8 +73,8 @@ export const commands: readonly Command[] = [
     ],
     groups: stdioGroups,
     examples: [
-      'sallyport proxy stdio github --target-uri https://mcp.example.com/mcp --remote-auth',
-      'sallyport proxy stdio github --target-uri https://mcp.example.com/mcp --print-client-config',
+      'sallyport proxy stdio github --remote-auth \\\n  --target-uri https://mcp.example.com/mcp',
+      'sallyport proxy stdio github --print-client-config \\\n  --target-uri https://mcp.example.com/mcp',
     ],
     run: async () => {
       // Clients start it again and again, and a person waits.
@@ -97,7 +97,7 @@ export const commands: readonly Command[] = [
     ],
     groups: tunnelGroups,
     examples: [
-      '# a server of yours, whose web server leads https://mcp.example.com to its port 9000',
+      '# a server of yours: its web server leads https://mcp.example.com to port 9000',
       'sallyport proxy tunnel notes --target-uri http://127.0.0.1:3000/mcp \\\n  --oidc-issuer https://idp.example.com --oidc-audience mcp \\\n  --tunnel-provider ssh --tunnel-ssh-destination me@mcp.example.com \\\n  --tunnel-ssh-remote-port 9000 --tunnel-public-url https://mcp.example.com',
       '# any tunnel client',
       'sallyport proxy tunnel notes --target-uri http://127.0.0.1:3000/mcp \\\n  --oidc-issuer https://idp.example.com --oidc-audience mcp \\\n  --tunnel-provider command --tunnel-command "cloudflared tunnel --url {url}"',
@@ -224,7 +224,7 @@ export const commands: readonly Command[] = [
     examples: [
       'sallyport secret set github-token < token.txt',
       'sallyport secret list',
-      'sallyport proxy github --target-uri https://mcp.example.com/mcp --remote-forward-headers-secret X-Api-Key=github-token',
+      'sallyport proxy github --target-uri https://mcp.example.com/mcp \\\n  --remote-forward-headers-secret X-Api-Key=github-token',
     ],
     run: async () => (await import('../commands/secret.js')).secret,
   },

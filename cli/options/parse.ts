@@ -25,8 +25,8 @@ export function parse(
   shared: readonly Option[],
 ): Parsed {
   const { words, occurrences, problems } = splitWords(argv, allOptions(commands, shared))
-  const command = commandOf(words, commands)
-  const asksFor = asked(occurrences)
+  const asksFor = asked(words, occurrences)
+  const command = commandOf(words[0] === 'help' ? words.slice(1) : words, commands)
   if (asksFor !== undefined) return { ...(command && { command }), asksFor, canonical: [], problems }
   if (command === undefined) {
     return {
@@ -70,8 +70,12 @@ function commandOf(words: readonly string[], commands: readonly Command[]): Comm
     .sort((a, b) => b.name.length - a.name.length)[0]
 }
 
-function asked(occurrences: readonly Occurrence[]): 'help' | 'version' | undefined {
-  const wants = (flag: string) => occurrences.some(({ name, text }) => name === flag && text === 'true')
+function asked(
+  [first]: readonly string[],
+  occurrences: readonly Occurrence[],
+): 'help' | 'version' | undefined {
+  const wants = (flag: string) =>
+    first === flag || occurrences.some(({ name, text }) => name === flag && text === 'true')
   return wants('help') ? 'help' : wants('version') ? 'version' : undefined
 }
 
@@ -98,7 +102,10 @@ function unknownCommand(words: readonly string[], commands: readonly Command[]):
   const names = commands.map(({ name }) => name)
   const [first] = words
   const place = 'sallyport'
-  if (first === undefined) return { place, message: `a command is expected: ${names.join(', ')}` }
+  const more = '; "sallyport --help" tells what each does'
+  if (first === undefined) return { place, message: `a command is expected: ${names.join(', ')}${more}` }
+  const below = names.filter((name) => name.startsWith(`${first} `)).map((name) => `"${name}"`)
+  if (below.length > 0) return { place, message: `${below.join(' or ')} is expected` }
   return { place, ...unknownName('unknown command', first, names) }
 }
 

@@ -8,6 +8,7 @@ export const quickstartGroups = [
       {
         name: 'port',
         type: 'port',
+        placeholder: 'PORT',
         help: 'Port of the gateway on 127.0.0.1; 8080, or a free one when that is taken, unless given',
       },
       printPlugins,

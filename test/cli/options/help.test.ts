@@ -26,13 +26,13 @@ test('the help of a command names every flag and every default', () => {
   }
 })
 
-test('no line of the flags is wider than the terminal', () => {
+test('no line is wider than the terminal', () => {
   const [command] = commands
   assert.ok(command !== undefined)
   const everything = { ...command, groups: [proxyOAuthGroup, proxyExchangeGroup], examples: [] }
 
   for (const width of [80, 100]) {
-    for (const each of [...commands.map((known) => ({ ...known, examples: [] })), everything]) {
+    for (const each of [...commands, everything]) {
       for (const line of commandHelp(each, pageOf(width)).split('\n')) assert.ok(line.length <= width, line)
     }
     for (const line of programHelp(commands, helpOptions, pageOf(width)).split('\n')) {

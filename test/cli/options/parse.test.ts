@@ -135,6 +135,7 @@ test('a pair without a name is a problem that does not repeat it', () => {
 test('an unknown command is told with the nearest known one', () => {
   assert.equal(parsed(['regstry']).problems[0]?.suggestion, 'registry')
   assert.equal(parsed([]).problems.length, 1)
+  assert.equal(parsed(['plugin']).problems[0]?.message, '"plugin new" or "plugin verify" is expected')
   for (const name of ['constructor', '__proto__', 'toString']) assert.equal(parsed([name]).problems.length, 1)
 })
 
@@ -179,6 +180,12 @@ test('help and version are answered whatever else is wrong', () => {
   assert.equal(parsed(['nonsense', '--help']).asksFor, 'help')
   assert.equal(parsed(['--version']).asksFor, 'version')
   assert.equal(parsed(['-v']).asksFor, 'version')
+  assert.equal(parsed(['version']).asksFor, 'version')
+  assert.equal(parsed(['help']).asksFor, 'help')
+  const named = parsed(['help', 'proxy', 'stdio'])
+  assert.equal(named.asksFor, 'help')
+  assert.equal(named.command?.name, 'proxy stdio')
+  assert.equal(parsed(['proxy', 'help', '--target-uri', 'http://127.0.0.1']).asksFor, undefined)
   assert.equal(proxied(['--help=false']).asksFor, undefined)
   assert.equal(proxied(['--', '--help']).asksFor, undefined)
 })
