@@ -39,9 +39,23 @@ export function createLog(options: LogOptions = {}): Log {
         err: errorFields(level === 'debug' || level === 'trace'),
       },
     },
-    { write: (line: string) => void stream.write(format(scrubber.line(line))) },
+    { write: (line: string) => void stream.write(format(allEscaped(scrubber.line(line)))) },
   )
 }
+
+/** JSON leaves these as they are, and strangers write some of what is logged: terminals obey them or turn text round. */
+const allEscaped = (line: string): string =>
+  line.replace(
+    /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+
+const ESCAPE = /\\(?:u[\da-f]{4}|.)/g
+const WELCOME = new Set(['\\"', '\\\\', '\\/', '\\n', '\\t'])
+
+/** What has to be escaped is still escaped when the printer has read the line. */
+const twiceEscaped = (line: string): string =>
+  line.replace(ESCAPE, (sequence) => (WELCOME.has(sequence) ? sequence : `\\${sequence}`))
 
 const ERROR = 50
 
@@ -54,5 +68,7 @@ const quietWhile = (muted: () => boolean): LoggerOptions['hooks'] => ({
 // Synchronous, because a log that loads its printer later loses the lines of a boot that fails.
 function prettyLines(): (line: string) => string {
   const pretty: { prettyFactory: typeof prettyFactory } = createRequire(import.meta.url)('pino-pretty')
-  return pretty.prettyFactory({ colorize: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' })
+  const options = { colorize: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' }
+  const print = pretty.prettyFactory(options)
+  return (line) => print(twiceEscaped(line))
 }

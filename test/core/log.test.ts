@@ -72,6 +72,20 @@ test('an error that was written into is logged all the same, and its text names 
   )
 })
 
+test('T10: nothing that a terminal would obey, or that turns text round, is written as it is', () => {
+  const strange = '\u001b[2J\u0007\u009b31m\u202e\u2028\r'
+  for (const pretty of [false, true]) {
+    const { log, lines } = capturedLog({ pretty, level: 'debug' })
+    log.warn({ reason: strange, err: new Error(strange) }, `told "it": a\\b ${strange}`)
+    // What the printer colours with.
+    const text = lines.join('').replaceAll(/\u001b\[\d+m/g, '')
+    assert.match(text, /^[\n\x20-\x7e]*$/)
+    assert.match(text, /\\u009b31m\\u202e/)
+    if (pretty) assert.match(text, /told "it": a\\b \\u001b\[2J/)
+    else assert.equal(JSON.parse(text).reason, strange)
+  }
+})
+
 test('a terminal gets lines for people, scrubbed as well', () => {
   const { log, lines } = capturedLog({ pretty: true })
 
