@@ -43,12 +43,21 @@ export function isOtherKind({ header, claims }: UnverifiedJwt, accessTokensOnly:
   if (accessTokensOnly || (type === undefined && header['typ'] !== undefined)) return true
   // A media type of its own names a kind of its own: introspection answers, DPoP proofs, logout tokens, grants.
   if (type?.endsWith('+jwt')) return true
-  // ID tokens carry `JWT` or nothing. Their hashes give them away, and Keycloak writes it down.
-  const isIdToken =
-    claims['at_hash'] !== undefined || claims['c_hash'] !== undefined || claims['typ'] === 'ID'
-  // Older security events and logout tokens (RFC 8417).
-  return isIdToken || claims['events'] !== undefined
+  return areOfOtherKind(claims)
 }
+
+/** Whether claims, of a JWT or of an introspection answer, are those of something other than an access token. */
+export function areOfOtherKind({ at_hash, c_hash, typ, token_use: use, events }: Claims): boolean {
+  // ID tokens carry the type `JWT` or nothing. Their hashes give them away, and some issuers write down what it is.
+  const isIdToken = at_hash !== undefined || c_hash !== undefined
+  // Keycloak, for whom refresh tokens are active too; Cognito and Hydra.
+  const isNamed =
+    KEYCLOAK_OTHERS.has(typ) || (use !== undefined && use !== 'access' && use !== 'access_token')
+  // Older security events and logout tokens (RFC 8417).
+  return isIdToken || isNamed || events !== undefined
+}
+
+const KEYCLOAK_OTHERS: ReadonlySet<unknown> = new Set(['ID', 'Refresh', 'Offline'])
 
 function typeOf({ typ }: Claims): string | undefined {
   return typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined

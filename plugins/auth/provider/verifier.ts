@@ -1,7 +1,14 @@
 import { ExpiringMap, isPromise, type Measure, type Rejection, type Verdict, within } from 'sallyport'
 import { type ClaimPolicy, claimFindings, identityFrom } from './claims.js'
 import type { Answer, Introspector } from './introspector.js'
-import { type Claims, isAllowedAlgorithm, isOtherKind, readJwt, type UnverifiedJwt } from './jwt.js'
+import {
+  areOfOtherKind,
+  type Claims,
+  isAllowedAlgorithm,
+  isOtherKind,
+  readJwt,
+  type UnverifiedJwt,
+} from './jwt.js'
 import type { KeyRing } from './key-ring.js'
 import { type Checked, checkSignature } from './signature.js'
 
@@ -83,7 +90,7 @@ export class TokenVerifier {
   async verifyHere(token: string, jwt: UnverifiedJwt): Promise<Local> {
     const { ring, accessTokensOnly } = this.options
     const { header, claims } = jwt
-    if (isOtherKind(jwt, accessTokensOnly)) return definite('type')
+    if (isOtherKind(jwt, accessTokensOnly)) return OTHER_KIND
     // No extension is understood here, and one that must be understood is not to be skipped (RFC 7515, 4.1.11).
     if (header['crit'] !== undefined) return definite('format')
     if (ring === undefined) return UNREADABLE
@@ -106,7 +113,9 @@ export class TokenVerifier {
     const { introspectionPolicy, introspectionTtl } = this.options
     const verdict =
       'claims' in answer
-        ? this.judgeClaims(answer.claims, introspectionPolicy, token)
+        ? areOfOtherKind(answer.claims)
+          ? OTHER_KIND
+          : this.judgeClaims(answer.claims, introspectionPolicy, token)
         : // Nobody else knows a JWT that names this issuer.
           {
             rejection:
@@ -157,6 +166,7 @@ const refusal = (kind: Rejection['kind'], cause: string, open: boolean) => ({
 })
 const definite = (cause: string): Local => refusal('invalid', cause, false)
 
+const OTHER_KIND = refusal('invalid', 'type', false)
 const FOREIGN: Verdict = { rejection: { kind: 'notMine', cause: 'foreign' } }
 const UNREADABLE: Local = refusal('notMine', 'format', true)
 const NO_ISSUER: Local = refusal('invalid', 'claim:iss', true)

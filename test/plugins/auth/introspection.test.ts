@@ -110,6 +110,16 @@ test('RS-17: an answer without `iss` or `aud` is refused, unless the operator sa
   assert.deepEqual(await statuses(issuer.opaque({ exp: undefined })), [200, 200, 200])
 })
 
+test('T14: what is active and no access token is refused where it can be told', async (t) => {
+  const issuer = await issuing(t)
+  const { status, cause } = await gate(t, issuer)
+  for (const claims of [{ token_use: 'refresh_token' }, { typ: 'Refresh' }, { at_hash: 'x' }]) {
+    assert.equal(await status(issuer.opaque(claims)), 401, JSON.stringify(claims))
+    assert.equal(cause(), 'type')
+  }
+  assert.equal(await status(issuer.opaque({ token_use: 'access_token', typ: 'Bearer' })), 200)
+})
+
 test('RS-18: a revocation is seen within the cache time, which is 30 s at most', async (t) => {
   const issuer = await issuing(t)
   const usual = await gate(t, issuer)

@@ -131,7 +131,13 @@ test('T14: an ID token is refused where it can be told', async (t) => {
   const issuer = await issuing(t)
   const { status } = await gate(t, issuer)
   assert.equal(await status(await issuer.jwt({ at_hash: 'x' })), 401)
-  assert.equal(await status(await issuer.jwt({ typ: 'ID' })), 401)
+  for (const typ of ['ID', 'Refresh', 'Offline'])
+    assert.equal(await status(await issuer.jwt({ typ })), 401, typ)
+  assert.equal(await status(await issuer.jwt({ typ: 'Bearer' })), 200)
+  for (const use of ['id', 'refresh_token', true]) {
+    assert.equal(await status(await issuer.jwt({ token_use: use })), 401, String(use))
+  }
+  assert.equal(await status(await issuer.jwt({ token_use: 'access' })), 200)
   const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
   assert.equal(await status(await issuer.jwt({ events })), 401)
 })
