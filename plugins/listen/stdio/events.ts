@@ -9,6 +9,7 @@ export interface StreamEvent {
 const SPACE = Buffer.from(' ')
 const COLON = 0x3a
 const CARRIAGE_RETURN = 0x0d
+const MOST_LOOSE = 1024
 
 /** Reads an event stream (HTML, 9.2) from bytes as they come. Data of several lines is joined by spaces: JSON takes either. */
 export class Events {
@@ -18,35 +19,39 @@ export class Events {
   retry: number | undefined
   private readonly lines: Lines
   private data: Buffer[] = []
+  // Bytes of data, and the lines that are not joined yet: a line may be of one byte, and what names it takes a hundred.
+  private size = 0
+  private loose = 0
   private name = ''
   private nextId: string | undefined
   private first = true
   private afterReturn = false
 
-  constructor(most: number) {
+  constructor(private readonly most: number) {
     this.lines = new Lines(most)
   }
 
   /** An event too long to be taken is told as such. */
   *cut(chunk: Buffer): Generator<StreamEvent | typeof TOO_LONG> {
     for (const line of this.lines.cut(this.withLineFeeds(chunk))) {
-      if (line === TOO_LONG) {
-        this.data = []
-        yield TOO_LONG
-      } else if (line.length === 0) {
+      if (line === TOO_LONG) this.size = Number.POSITIVE_INFINITY
+      else if (line.length === 0) {
         const event = this.dispatch()
         if (event !== undefined) yield event
       } else this.field(line)
     }
   }
 
-  private dispatch(): StreamEvent | undefined {
-    const { data, name } = this
+  private dispatch(): StreamEvent | typeof TOO_LONG | undefined {
+    const { data, name, size } = this
     this.data = []
+    this.size = 0
+    this.loose = 0
     this.name = ''
     this.id = this.nextId ?? this.id
+    if (size > this.most) return TOO_LONG
     if (data.length === 0) return undefined
-    return { name: name === '' ? 'message' : name, data: Buffer.concat(data.slice(1)) }
+    return { name: name === '' ? 'message' : name, data: Buffer.concat(data).subarray(1) }
   }
 
   private field(given: Buffer): void {
@@ -56,11 +61,25 @@ export class Events {
     const name = line.toString('latin1', 0, colon < 0 ? line.length : colon)
     const start = colon < 0 ? line.length : colon + (line[colon + 1] === SPACE[0] ? 2 : 1)
     const value = line.subarray(start)
-    if (name === 'data') {
-      if (value.length > 0 || this.data.length > 0) this.data.push(SPACE, value)
-    } else if (name === 'event') this.name = value.toString()
+    if (name === 'data') this.keep(value)
+    else if (name === 'event') this.name = value.toString()
     else if (name === 'id' && !value.includes(0)) this.nextId = value.toString()
     else if (name === 'retry' && /^\d{1,9}$/.test(value.toString('latin1'))) this.retry = Number(value)
+  }
+
+  private keep(value: Buffer): void {
+    const { data } = this
+    if (value.length === 0 && data.length === 0) return
+    this.size += value.length + (data.length > 0 ? 1 : 0)
+    if (this.size > this.most) {
+      this.data = []
+      return
+    }
+    data.push(SPACE, value)
+    this.loose += 2
+    if (this.loose < MOST_LOOSE) return
+    data.push(Buffer.concat(data.splice(-this.loose)))
+    this.loose = 0
   }
 
   /** Three kinds of line end become one. */

@@ -104,7 +104,8 @@ const NAMED: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ])
 
-const isPlain = (text: string): boolean => /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text)
+/** Whether a header can hold it as it is. */
+export const isPlain = (text: string): boolean => /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text)
 
 /** What a header cannot hold, or would seem to be encoded already, goes in base64. */
 export const headerText = (text: string): string =>

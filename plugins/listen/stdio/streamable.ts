@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Call } from './call.js'
 import { type Carrier, type Delivery, type Desk, unavailable } from './carrier.js'
 import { Events } from './events.js'
-import { fieldsOf, type Message, routingHeaders, versionOf } from './messages.js'
+import { fieldsOf, isPlain, type Message, routingHeaders, versionOf } from './messages.js'
 import { Parameters } from './parameters.js'
 import { pause } from './pause.js'
 import { readEvents, takeMessage } from './reader.js'
@@ -221,7 +221,7 @@ export class Streamable implements Carrier {
 
 const agreedVersion = ({ single }: Message): string | undefined => {
   const { protocolVersion } = fieldsOf(single['result'])
-  return typeof protocolVersion === 'string' ? protocolVersion : undefined
+  return typeof protocolVersion === 'string' && isPlain(protocolVersion) ? protocolVersion : undefined
 }
 
 // A stream that held this long did not fail.
