@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { GatewayError } from 'sallyport'
-import { LineCounter, parseDocument, visit } from 'yaml'
+import { isScalar, LineCounter, parseDocument, visit } from 'yaml'
 
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
@@ -23,16 +23,27 @@ export function checkedBytes(code: string, path: string, bytes: Buffer): Uint8Ar
 
 function jsonFromYaml(text: string): string {
   const lineCounter = new LineCounter()
-  const document = parseDocument(text, { lineCounter, intAsBigInt: true, version: '1.2', merge: true })
+  // Keys are compared below: the parser compares each with each, and a file of many would hold up everything.
+  const reading = { lineCounter, uniqueKeys: false, intAsBigInt: true, version: '1.2', merge: true } as const
+  const document = parseDocument(text, reading)
   const [error] = document.errors
-  if (error !== undefined) {
-    const { line, col } = lineCounter.linePos(error.pos[0])
-    throw new SyntaxError(`not YAML at line ${line}, column ${col}`)
+  const refuse = (what: string, at: number): never => {
+    const { line, col } = lineCounter.linePos(at)
+    throw new SyntaxError(`${what} at line ${line}, column ${col}`)
   }
+  if (error !== undefined) refuse('not YAML', error.pos[0])
   // A number stays the text that it was, as it does in JSON: 1.0 is not to become 1.
   const mark = randomUUID()
   const numbers: string[] = []
   visit(document, {
+    Map(_, { items }) {
+      const keys = new Set<unknown>()
+      for (const { key } of items) {
+        if (!isScalar(key)) continue
+        if (keys.has(key.value)) refuse('a key stands here a second time', key.range?.[0] ?? 0)
+        keys.add(key.value)
+      }
+    },
     Scalar(key, node) {
       if (typeof node.value !== 'number' && typeof node.value !== 'bigint') return
       const number = numberText(node.source, node.value)

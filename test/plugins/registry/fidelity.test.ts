@@ -3,9 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { eventually } from '../../kit/captured-log.js'
 import { folder } from '../../kit/folder.js'
 import { booted } from '../../kit/index.js'
-import { BASE, fileRegistry, inside, registryOf, server, wrapped } from './registry.js'
+import { BASE, fileRegistry, idsIn, inside, type ListBody, registryOf, server, wrapped } from './registry.js'
 
 /** Texts of JSON numbers that a number in memory cannot hold as they are written. */
 const numberText = fc.oneof(
@@ -133,6 +134,28 @@ test('numbers in YAML keep their text, and its other values mean what they say',
   const { body } = await app.inject(BASE)
   const x = '"x":{"5":"five","one":1.0,"big":12345678901234567890,"hex":16,"no":"no","when":"2024-01-01"}'
   assert.equal(body.split(x).length, 3, body)
+})
+
+test('T16 a YAML file of very many keys is read in no time, and one that repeats a key is refused', {
+  timeout: 20_000,
+}, async (t) => {
+  const path = join(folder(t), 'servers.yaml')
+  const many = Array.from({ length: 40_000 }, (_, index) => `  k${index}: 1\n`).join('')
+  const named = (name: string): string => `- name: a.example/${name}\n  version: "1.0"\n  description: d\n`
+  const list = [...registryOf([{ use: 'source/file', with: { name: 'y', path } }], ['y']), { use: inside }]
+
+  writeFileSync(path, `- unlike: server\n${many}${named('a')}`)
+  const app = await booted(t, list)
+  const body = await eventually<ListBody>(async () => {
+    const answer = await app.inject(BASE)
+    return answer.statusCode === 200 ? answer.json() : undefined
+  })
+  assert.deepEqual(idsIn(body), ['a.example/a@1.0'])
+
+  writeFileSync(path, `${named('a')}  version: "1.1"\n`)
+  const again = await booted(t, list)
+  const { checks } = (await again.inject('/internal/readiness')).json()
+  assert.match(checks['source y'].reason, /second time at line 4, column 3/)
 })
 
 test('a document that breaks the schema is refused by name and reason, and the others go in', async (t) => {
