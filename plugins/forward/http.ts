@@ -1,5 +1,5 @@
 import { METHODS } from 'node:http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import {
   Authenticator,
   Credential,
@@ -111,14 +111,16 @@ class Forwarder {
       for (const method of methods) {
         if (!http.supportedMethods.includes(method)) http.addHttpMethod(method, { hasBody: false })
       }
-      http.route({
-        method: methods,
-        url: '/*',
+      const everywhere = {
         config: { errors: jsonRpcErrors, forwardsExpect: true, upgrades: true },
         // The last step before Fastify looks at the body: it would refuse content types it does not understand.
         preParsing: (request, reply, _payload, done) => this.forward(request, reply, done),
         handler: (_request, reply) => reply,
-      })
+      } satisfies Partial<RouteOptions>
+      http.route({ ...everywhere, method: methods, url: '/*' })
+      // The path of a scope itself, without a slash after it: where clients are told that the server is.
+      const left = methods.filter((method) => !http.hasRoute({ method, url: this.gateway.scope }))
+      if (this.gateway.scope !== '') http.route({ ...everywhere, method: left, url: '' })
       declared()
     })
   }

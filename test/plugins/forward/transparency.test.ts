@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { definePlugin } from 'sallyport'
 import { serving } from '../../kit/booted.js'
+import { listening } from '../../kit/listening.js'
 import { allowedDifferences } from './allowed-differences.js'
 import { corpus } from './corpus.js'
 import type { Message } from './message.js'
-import { way } from './proxied.js'
+import { asking, way } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
 const open = [{ use: 'auth/anonymous' }, { use: 'listen/http', with: { address: '127.0.0.1:0' } }]
@@ -56,3 +58,29 @@ for (const { name, request, answer } of corpus) {
     )
   })
 }
+
+test("the path of a scope is the target's own, with a slash after it and without", async (t) => {
+  const target = await listening(t, (request, response) => response.end(`${request.method} ${request.url}`))
+  const taken = definePlugin({
+    name: 'taken',
+    api: 1,
+    setup: ({ http }) => void http.get('/', () => 'a page'),
+  })
+  const forward = { use: 'forward/http', with: { target: `${target}/mcp` } }
+  const { addresses } = await serving(t, [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: 'auth/anonymous' },
+    { scope: '/notes', plugins: [forward] },
+    { scope: '/shared', plugins: [{ use: taken }, forward] },
+  ])
+  const ask = async (path: string, method = 'POST') =>
+    (await asking(addresses.main ?? '', { path, method })).body
+
+  assert.equal(await ask('/notes'), 'POST /mcp')
+  assert.equal(await ask('/notes?x=1'), 'POST /mcp?x=1')
+  assert.equal(await ask('/notes/'), 'POST /mcp')
+  assert.equal(await ask('/notes/mcp', 'GET'), 'GET /mcp')
+  assert.match(await ask('/notesandmore'), /not_found/)
+  assert.equal(await ask('/shared', 'GET'), 'a page')
+  assert.equal(await ask('/shared'), 'POST /mcp')
+})
