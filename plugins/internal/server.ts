@@ -1,6 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { definePlugin, Health, type HealthState, Listener, listenAddress } from 'sallyport'
+import type { FastifyRequest } from 'fastify'
+import {
+  definePlugin,
+  Health,
+  type HealthState,
+  isInsecure,
+  Listener,
+  listenAddress,
+  Refusal,
+} from 'sallyport'
 import { z } from 'zod'
 
 export default definePlugin({
@@ -14,6 +23,12 @@ export default definePlugin({
 
   setup(gateway, { address }) {
     gateway.provide(Listener, { port: 'internal', address })
+    if (isOfThisMachine(address)) {
+      gateway.internal.addHook('onRequest', (request, _reply, done) => {
+        refuseForeignHost(request)
+        done()
+      })
+    }
     const parts = gateway.use(Health)
     const version = versionFacts()
 
@@ -28,6 +43,17 @@ export default definePlugin({
     })
   },
 })
+
+/** A page could rebind its own name to this machine, and read what is told here. Its browser then says that name. */
+function refuseForeignHost({ raw }: FastifyRequest): void {
+  const { host } = raw.headers
+  if (host === undefined || isOfThisMachine(host)) return
+  throw new Refusal(403, 'HOST_FORBIDDEN', 'this gateway is not known by that host')
+}
+
+// Where plain http is for this machine alone, it is this machine.
+const isOfThisMachine = (host: string): boolean =>
+  URL.canParse(`http://${host}`) && !isInsecure(new URL(`http://${host}`))
 
 const isDown = ([, { status }]: readonly [string, HealthState]): boolean => status === 'down'
 

@@ -180,15 +180,16 @@ test('RS-32 T7: on loopback a foreign host and a foreign origin are refused, unl
   }
   const { addresses } = await serving(t, registry(RegistrySettings.parse(settings)))
   const { host, port, hostname } = new URL(addresses.main ?? '')
-  const status = (headers: Record<string, string>) =>
+  const asked = (hostname: string, port: string, path: string, headers: Record<string, string>) =>
     new Promise<number | undefined>((resolve, reject) => {
-      const url = '/registry/default/v0.1/servers'
-      request({ hostname, port, path: url, headers }, (response) => {
+      request({ hostname, port, path, headers }, (response) => {
         resolve(response.resume().statusCode)
       })
         .on('error', reject)
         .end()
     })
+  const status = (headers: Record<string, string>) =>
+    asked(hostname, port, '/registry/default/v0.1/servers', headers)
   assert.equal(await status({ host }), 200)
   assert.equal(await status({ host: 'registry.example.com' }), 200)
   assert.equal(await status({ host: `evil.example.com:${port}` }), 403)
@@ -196,6 +197,21 @@ test('RS-32 T7: on loopback a foreign host and a foreign origin are refused, unl
   assert.equal(await status({ host, origin: `http://localhost:${port}` }), 200)
   assert.equal(await status({ host, origin: 'https://evil.example.com' }), 403)
   assert.equal(await status({ host, origin: 'null' }), 403)
+
+  const internal = new URL(addresses.internal ?? '')
+  for (const path of ['/health', '/readiness', '/version', '/metrics', '/nothing']) {
+    const known = path === '/nothing' ? 404 : 200
+    for (const [name, expected] of [
+      [internal.host, known],
+      [`localhost:${internal.port}`, known],
+      ['[::1]:9000', known],
+      [`evil.example.com:${internal.port}`, 403],
+      ['127.0.0.1.evil.example.com', 403],
+      ['127.0.0.1@evil.example.com', 403],
+    ] as const) {
+      assert.equal(await asked(internal.hostname, internal.port, path, { host: name }), expected, name + path)
+    }
+  }
 })
 
 test('what a listed origin is told is not kept for another', async (t) => {
