@@ -77,6 +77,9 @@ const plain = (message: string): string =>
       /^Invalid option: expected one of (.+)$/,
       (_, names: string) => `expected one of ${names.replaceAll('|', ', ')}`,
     )
+    .replace(/^Too small: expected string to have >=1 characters$/, 'expected a text that is not empty')
+    .replace(/^Too (?:small|big): expected (?:array|string) to have (.+)$/, 'expected $1')
+    .replace(/^Too (?:small|big): expected number to be (.+)$/, 'expected a number $1')
     .replace(/^Invalid (?:input|URL)$/, (whole) =>
       whole.endsWith('URL') ? 'expected a URL' : 'not one of the accepted forms',
     )

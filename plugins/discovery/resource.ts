@@ -13,6 +13,8 @@ const scope = z
 const resourceUrl = z
   .string()
   .refine((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'expected an http or https URL')
+  // Everybody may read it.
+  .refine((text) => !/^[^/]*\/\/[^/?#]*@/.test(text), 'expected a URL without user and password')
   .refine((text) => !/[#*]/.test(text), 'expected a URL without fragment and asterisk')
 
 // It is between a client and the authorization server, and no business of a resource.

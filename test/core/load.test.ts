@@ -158,6 +158,22 @@ test('wrong options are told all at once, with their place and a suggestion, and
   assert.ok(!JSON.stringify(problems).includes('hunter2'))
 })
 
+test('a bound that is not kept is told in words of an operator', async (t) => {
+  const provider = { name: 'corp', issuerUrl: 'https://idp.example.com', audience: '' }
+  const page = { name: 'far', url: 'https://registry.example.com', maxPageBytes: 0 }
+  const list = [
+    { use: 'discovery/issuer' },
+    { use: 'auth/oidc', with: provider },
+    { use: 'headers/stored', with: { headers: [] } },
+    { use: 'source/http', with: page },
+  ]
+
+  assert.deepEqual(
+    (await complaints({}, list, folder(t))).map(({ message }) => message),
+    ['expected a text that is not empty', 'expected >=1 items', 'expected a number >0'],
+  )
+})
+
 test('a path that leaves the folder of a scope, or none at all, is no scope', async (t) => {
   for (const scope of ['github', '/github/', '/', '', '/a b', '/:name', '/*']) {
     const problems = await complaints({}, [{ scope, plugins: [] }], folder(t))

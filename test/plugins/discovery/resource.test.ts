@@ -234,6 +234,7 @@ test('wrong options stop the start', async (t) => {
   const wrong = [
     { resource: 'r.example' },
     { resource: 'https://r.example/#part' },
+    { resource: 'https://user:pass@r.example/' },
     { resource: 'ftp://r.example' },
     { resource: 'https://r.example', scopes: ['two words'] },
     { resource: 'https://r.example', scopes: ['quo"te'] },
