@@ -45,6 +45,8 @@ export function settle<Schema extends z.ZodType>(
       const place = written.locate(at, part)
       // A reference that led nowhere has left a wrong value behind, and what was taken out is missed: told once.
       if (told.has(place) || faulty.some((above) => isWithin(at, above))) continue
+      // A list that is empty only because its items were taken out is told by them.
+      if (isEmptyList(valueAt(value, path)) && faulty.some((below) => isWithin(below, at))) continue
       problems.push({ place, ...complaint })
     }
     // What is missing because it was taken out takes with it what cannot be without it.
@@ -59,5 +61,7 @@ export function settle<Schema extends z.ZodType>(
   }
   return { problems: [...earlier, ...problems] }
 }
+
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
 const isWithin = (path: Path, above: Path): boolean => above.every((step, index) => path[index] === step)

@@ -136,6 +136,14 @@ registries:
   assert.match(problems.find(({ place }) => place.endsWith('sources[0]'))?.message ?? '', /known are: a/)
 })
 
+test('the only item of a list that is wrong leaves no complaint about its list', async (t) => {
+  const wrong = await registry(t, good.replace('name: default', 'name: a/b'))
+  const empty = await registry(t, good.replace(/registries:[^]*$/, 'registries: []\n'))
+
+  assert.deepEqual(placesOf(wrong), ['registry.yaml:12:13 registries[0].name'])
+  assert.deepEqual(placesOf(empty), ['registry.yaml:11:13 registries'])
+})
+
 test('a wrong value is never repeated', async (t) => {
   const { problems } = await registry(t, 'auth: hunter2\naddress: [hunter2]\nregistries: {hunter2: 1}\n')
 
