@@ -8,6 +8,8 @@ import { ignoreUpgrades, takeUpgrades } from './upgrades.js'
 
 // Room for a bearer token of 16 KiB beside everything else.
 const MAX_HEADER_SIZE = 32 * 1024
+// Node leaves out what comes after 2000 lines: a server behind this one would not see what is added here.
+const MOST_HEADERS = 1_000
 const HEADERS_TIMEOUT = 20_000
 const KEEP_ALIVE_TIMEOUT = 72_000
 // Time for somebody who was turned away to read why.
@@ -17,22 +19,27 @@ const LINGER = 2_000
 export class Door {
   private readonly server: Server
   private handler: Handler = notYet
+  private readonly answer: Handler = (request, response) => {
+    if (request.rawHeaders.length > 2 * MOST_HEADERS) refuseHeaders(request, response)
+    else this.handler(request, response)
+  }
   private closed: Promise<void> | undefined
   private maxConnections = Number.POSITIVE_INFINITY
   private readonly sockets = new Set<Socket>()
   private inside = 0
 
   constructor() {
-    const answer: Handler = (request, response) => this.handler(request, response)
     this.server = createServer({
       maxHeaderSize: MAX_HEADER_SIZE,
       connectionsCheckingInterval: 5_000,
       // A long upload is no fault. A body that never ends is bounded where it is read.
       requestTimeout: 0,
     })
-    this.server.on('request', answer)
+    // All of them, as those that are left out may frame the message.
+    this.server.maxHeadersCount = 0
+    this.server.on('request', this.answer)
     // Nobody is told to go on before the gate has let the request in: see `Entrance`.
-    this.server.on('checkContinue', answer)
+    this.server.on('checkContinue', this.answer)
     this.server.on('clientError', refuseGarbage)
     this.countSockets()
     this.spareTheSending()
@@ -56,7 +63,7 @@ export class Door {
     this.maxConnections = listener.maxConnections ?? Number.POSITIVE_INFINITY
     this.server.headersTimeout = listener.headersTimeout ?? HEADERS_TIMEOUT
     this.server.keepAliveTimeout = listener.keepAliveTimeout ?? KEEP_ALIVE_TIMEOUT
-    if (upgrades) takeUpgrades(this.server, (request, response) => this.handler(request, response))
+    if (upgrades) takeUpgrades(this.server, this.answer)
     else ignoreUpgrades(this.server)
   }
 
@@ -125,6 +132,12 @@ export class Door {
 // Between opening a door and giving it to a list lie the list's last steps.
 const notYet: Handler = (_request, response) => {
   response.writeHead(503, { 'retry-after': '1', connection: 'close' }).end()
+}
+
+const refuseHeaders: Handler = (_request, response) => {
+  response
+    .writeHead(431, { 'content-type': 'application/json', connection: 'close' })
+    .end('{"error":"invalid_request","error_description":"there are more headers than are taken"}')
 }
 
 function hostAndPort(address: string): { host: string; port: number } {

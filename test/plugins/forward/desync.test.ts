@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { listening } from '../../kit/listening.js'
 import { spoken } from '../../kit/raw.js'
@@ -127,4 +128,31 @@ test('T16 a target that answers without the body keeps no connection of the gate
   }
   assert.equal(closed.length, 2)
   await Promise.all(closed)
+})
+
+test('T13 many headers hide neither the frame of a body nor what is added here', async (t) => {
+  const seen: unknown[] = []
+  // It leaves out what comes after 2000 headers.
+  const origin = await listening(t, (request, response) => {
+    void text(request).then((body) => {
+      seen.push([request.url, body, request.headers.authorization])
+      response.end()
+    })
+  })
+  const { main } = await proxied(t, origin, {}, [
+    { use: 'credential/static-bearer', with: { token: 'mine' } },
+  ])
+  const inner = 'GET /inner HTTP/1.1\r\nHost: a\r\n\r\n'
+  const h2c = 'Connection: Upgrade\r\nUpgrade: h2c\r\n'
+  const request = (headers: number, more: string): string =>
+    `POST /outer HTTP/1.1\r\nHost: a\r\n${more}${'a: b\r\n'.repeat(headers)}Content-Length: ${inner.length}\r\n\r\n${inner}`
+
+  for (const more of ['', h2c, HANDSHAKE, 'Expect: 100-continue\r\n']) {
+    const answers = await spoken(main, request(2_100, more))
+    assert.match(answers, /^HTTP\/1.1 431 [\s\S]*Connection: close/i)
+    assert.equal(answers.split('HTTP/1.1 ').length, 2, answers)
+  }
+  assert.deepEqual(seen, [])
+  assert.match((await answerTo(main, request(990, h2c))).line, / 200 /)
+  assert.deepEqual(seen, [['/outer', inner, 'Bearer mine']])
 })
