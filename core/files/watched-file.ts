@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { BaseLogger } from 'pino'
 import { GatewayError } from '../errors.js'
 import { DirectoryWatch } from './directory-watch.js'
+import { fileFailure } from './file-failure.js'
 import { warnIfWorldReadable } from './world-readable.js'
 
 export interface WatchedFileOptions {
@@ -86,7 +87,7 @@ export class WatchedFile {
   }
 
   #reject(error: unknown): void {
-    const reason = reasonOf(error)
+    const reason = fileFailure(error)
     if (reason === this.#trouble) return
     this.#trouble = reason
     this.#options.log?.warn({ path: this.path, reason }, 'file cannot be used, its last content is kept')
@@ -97,11 +98,6 @@ function readNow(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (cause) {
-    throw new GatewayError('FILE_UNREADABLE', `cannot read ${path}: ${reasonOf(cause)}`, { cause })
+    throw new GatewayError('FILE_UNREADABLE', `cannot read ${path}: ${fileFailure(cause)}`, { cause })
   }
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown'
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.message
 }

@@ -58,16 +58,20 @@ interface Given {
 }
 
 /** The secret as it is at the start: what cannot be used then stops the boot. */
-function opened({ token, file = 'the token' }: Given, context: SecretContext): Secret {
-  const wrong = (message: string): ConfigError => new ConfigError([{ place: file, message }])
+function opened({ token, file }: Given, context: SecretContext): Secret {
+  const wrong = (place: string, message: string): ConfigError => new ConfigError([{ place, message }])
   try {
     const secret = secretFrom({ value: token, file }, context)
     if (secret !== undefined && TOKEN.test(secret.reveal())) return secret
     secret?.close()
   } catch (error) {
-    throw wrong(error instanceof GatewayError ? error.message : 'cannot be read')
+    // It names the file.
+    throw wrong(
+      file === undefined ? 'token' : 'file',
+      error instanceof GatewayError ? error.message : 'cannot be read',
+    )
   }
-  throw wrong('holds no bearer token: one line without white space is expected')
+  throw wrong(file ?? 'the token', 'holds no bearer token: one line without white space is expected')
 }
 
 const unusable = (): UpstreamError =>

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DirectoryWatch, definePlugin, type Fetched, GatewayError, Source } from 'sallyport'
+import { DirectoryWatch, definePlugin, type Fetched, fileFailure, GatewayError, Source } from 'sallyport'
 import { z } from 'zod'
 import { interval } from './interval.js'
 import { isFolder, listedAt, payloadOf } from './listed-files.js'
@@ -55,7 +55,7 @@ class WatchedList {
       return { kind: 'whole', payloads, handedOver: true, asOf, bookmark: () => mark }
     } catch (cause) {
       if (!(cause instanceof Error) || !('code' in cause) || cause instanceof GatewayError) throw cause
-      throw new GatewayError('FILE_UNREADABLE', `cannot read ${path}: ${String(cause.code)}`, { cause })
+      throw new GatewayError('FILE_UNREADABLE', `cannot read ${path}: ${fileFailure(cause)}`, { cause })
     }
   }
 

@@ -3,6 +3,7 @@ import {
   ConfigError,
   createFetcher,
   type Fetcher,
+  fileFailure,
   type Gateway,
   insecureHttpAllowed,
   isInsecure,
@@ -34,8 +35,7 @@ function unreadable(option: string, path: string | undefined): readonly Problem[
     readFileSync(path)
     return []
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    return [{ place: option, message: `cannot read ${path}: ${reason}` }]
+    return [{ place: option, message: `cannot read ${path}: ${fileFailure(error)}` }]
   }
 }
 

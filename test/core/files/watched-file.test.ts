@@ -167,7 +167,7 @@ test('a file that is missing, or is none, is FILE_UNREADABLE with its path and t
 
   assert.throws(() => WatchedFile.open(join(folder, 'none')), {
     code: 'FILE_UNREADABLE',
-    message: `cannot read ${join(folder, 'none')}: ENOENT`,
+    message: `cannot read ${join(folder, 'none')}: there is no such file (ENOENT)`,
   })
   assert.throws(() => WatchedFile.open(folder), { code: 'FILE_UNREADABLE' })
 })
