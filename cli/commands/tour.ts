@@ -49,7 +49,7 @@ export function tour({ address, internalAddress, program, list, tokens }: Sights
       command: toolCall(sample, tokens.sample),
     },
     {
-      title: `An MCP client of yours: point it at ${sample}. It will want you to sign in: any name will do.`,
+      title: `An MCP client of yours: point it at ${sample}. It will want you to sign in: any name and password will do.`,
     },
     { title: `For people: open ${registry}/ in a browser.` },
     {
