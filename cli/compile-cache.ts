@@ -1,3 +1,4 @@
+import { mkdirSync, statSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +11,18 @@ export function keepCompiledCode(environment: NodeJS.ProcessEnv): void {
   if (environment['NODE_COMPILE_CACHE'] !== undefined) return
   const given = environment['XDG_CACHE_HOME'] ?? ''
   const folder = given.startsWith('/') ? given : join(homedir(), '.cache')
+  const place = join(folder, 'sallyport', 'compiled')
   // It reports what fails, and throws nothing.
   const enable: unknown = Reflect.get(nodeModule, 'enableCompileCache')
-  if (typeof enable === 'function') enable(join(folder, 'sallyport', 'compiled'))
+  if (typeof enable === 'function' && isOwn(place)) enable(place)
+}
+
+/** Made here, since Node would leave it to the umask. One that others may write is not used. */
+function isOwn(place: string): boolean {
+  try {
+    mkdirSync(place, { recursive: true, mode: 0o700 })
+    return process.platform === 'win32' || (statSync(place).mode & 0o022) === 0
+  } catch {
+    return false
+  }
 }
