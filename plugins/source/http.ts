@@ -40,6 +40,11 @@ const options = z.strictObject({
     .positive()
     .default(16 * 1024 * 1024)
     .describe('the most bytes that one page may have'),
+  maxBytes: z
+    .int()
+    .positive()
+    .default(1024 ** 3)
+    .describe('the most bytes that all pages of one sync may have'),
 })
 
 export default definePlugin({
@@ -50,7 +55,7 @@ export default definePlugin({
   options,
 
   setup(gateway, given) {
-    const { name, url, headers, every, wholeEvery } = given
+    const { name, url, headers, every, wholeEvery, maxBytes } = given
     const insecure = insecureHttpAllowed()
     if (!insecure && isInsecure(new URL(url))) throw notSecure()
     for (const value of Object.values(headers)) gateway.scrubber.add(value)
@@ -58,7 +63,7 @@ export default definePlugin({
     gateway.onStop(() => fetcher.close())
 
     const place = url.replace(/\/+$/, '')
-    const remote = new RemoteRegistry(place, { fetch: fetcher.fetch, headers, wholeEvery })
+    const remote = new RemoteRegistry(place, { fetch: fetcher.fetch, headers, wholeEvery, maxBytes })
     gateway.provide(Source, {
       name,
       place: `http ${place}`,

@@ -7,6 +7,8 @@ export interface RemoteOptions {
   readonly headers: Readonly<Record<string, string>>
   /** Milliseconds for which it is enough to ask what changed. */
   readonly wholeEvery: number
+  /** Of all pages together. */
+  readonly maxBytes: number
 }
 
 const PAGE_SIZE = 100
@@ -55,7 +57,7 @@ export class RemoteRegistry {
     const first = await this.ask(url, signal, known)
     if (first.status === 304) return { kind: 'unchanged' }
 
-    const seen: Seen = { count: 0, youngest: last?.since, pages: 0 }
+    const seen: Seen = { count: 0, bytes: 0, youngest: last?.since, pages: 0 }
     const wholeAt = since === undefined ? Date.now() : (last?.wholeAt ?? 0)
     const etag = first.headers.get('etag') ?? undefined
     return {
@@ -100,6 +102,9 @@ export class RemoteRegistry {
       const { bytes, count, youngest, next } = await this.pageOf(response)
       seen.pages++
       seen.count += count
+      seen.bytes += bytes.length
+      const { maxBytes } = this.options
+      if (seen.bytes > maxBytes) throw this.nonsense(`its pages have more than ${maxBytes} bytes`)
       if (youngest !== undefined) seen.youngest = Math.max(seen.youngest ?? youngest, youngest)
       yield bytes
       if (next === undefined) break
@@ -145,6 +150,7 @@ export class RemoteRegistry {
 
 interface Seen {
   count: number
+  bytes: number
   pages: number
   youngest: number | undefined
 }

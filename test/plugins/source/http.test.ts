@@ -171,6 +171,19 @@ for (const [name, fault] of Object.entries(faults)) {
   })
 }
 
+test('T16 pages that never end are taken up to a size, and the catalogue stays as it was', async (t) => {
+  const { url, asked } = await far(t, (_request, response, times) => {
+    if (times === 1) json(response, pageOf([one]))
+    else json(response, pageOf([{ ...two, x: 'x'.repeat(9_000) }], `page ${times}`))
+  })
+  const app = await mirror(t, url, { wholeEvery: 0, maxBytes: 50_000 })
+  const answer = await app.inject(sync)
+  assert.equal(answer.statusCode, 502)
+  assert.match(answer.json().error_description, /more than 50000 bytes/)
+  assert.equal(asked.length, 7)
+  assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0'])
+})
+
 test('429 with Retry-After and 503 in the middle are waited out, and nothing is lost', async (t) => {
   let limited = 0
   const { url } = await far(t, (request, response, times) => {
