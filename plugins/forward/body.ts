@@ -44,15 +44,12 @@ export class Body implements Arriving {
   ) {}
 
   /** Reads to the end if that is not further than `most` bytes; otherwise what was read waits for `flow`. */
-  collect(most: number, done: (whole: Buffer | undefined) => void): void {
-    const { message, limits } = this
-    // A small one mostly comes in one piece with its head, and is there once that piece was read.
+  collect(length: number | undefined, most: number, done: (whole: Buffer | undefined) => void): void {
+    const { message } = this
+    // A small one mostly comes in one piece with its head. By the next tick it is there, and nothing has to be listened for.
     process.nextTick(() => {
-      const { complete, readableLength } = message
-      const whole: Buffer | null =
-        complete && readableLength <= Math.min(most, limits.most) ? message.read() : null
-      if (whole === null) this.gather(most, done)
-      else done(whole)
+      if (message.readableLength === length) done(message.read())
+      else this.gather(most, done)
     })
   }
 

@@ -151,7 +151,7 @@ class Forwarder {
       go(body, this.wide)
       return
     }
-    body.collect(kept, (whole) => {
+    body.collect(facts.length, kept, (whole) => {
       request.body = whole
       const { method } = request
       const odd = facts.chunked || method === 'GET' || method === 'HEAD'
