@@ -55,29 +55,28 @@ export class Body implements Arriving {
 
   private gather(most: number, done: (whole: Buffer | undefined) => void): void {
     let size = 0
-    this.finish = () => {
+    const finish = (): void => {
       const { early } = this
       done(early.length === 1 ? early[0] : Buffer.concat(early))
     }
-    this.take = (chunk) => {
+    const take = (chunk: Buffer): void => {
       this.early.push(chunk)
       size += chunk.length
       if (size <= most) return
       this.message.pause()
       done(undefined)
     }
-    this.read()
+    this.read(take, finish)
   }
 
   /** Hands on what comes, until `take` says `false`; `resume` goes on. */
   flow(take: (chunk: Buffer) => boolean, finish: () => void): void {
-    this.finish = finish
-    this.take = (chunk) => {
+    const passOn = (chunk: Buffer): void => {
       if (!take(chunk)) this.message.pause()
     }
-    for (const chunk of this.early.splice(0)) this.take(chunk)
+    for (const chunk of this.early.splice(0)) passOn(chunk)
     if (this.ended) finish()
-    else this.read()
+    else this.read(passOn, finish)
   }
 
   resume(): void {
@@ -90,7 +89,13 @@ export class Body implements Arriving {
     else this.wrong(tooSlow())
   }
 
-  private read(): void {
+  /**
+   * The functions come with names: one that is written where a property gets it is among the old objects at once, as V8
+   * takes it for a method, and all of its call would stay with it until the next full collection.
+   */
+  private read(take: (chunk: Buffer) => void, finish: () => void): void {
+    this.take = take
+    this.finish = finish
     if (this.reading) {
       this.message.resume()
       return
