@@ -1,9 +1,9 @@
-import { setFlagsFromString } from 'node:v8'
 import type { Addresses, BootContext, List, Running } from 'sallyport'
 import { createLog, type Log, type Problem, Scrubber, serve } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { allProblems, silentContext } from './config/all-problems.js'
 import type { Located, Outcome } from './config/outcome.js'
+import { suitHeap } from './heap.js'
 import type { Invocation } from './options/option.js'
 import { workerCount } from './options/workers.js'
 import { reload } from './reload.js'
@@ -28,12 +28,7 @@ export async function runGateway<Settings>(
   preset: Preset<Settings>,
   invocation: Invocation,
 ): Promise<number> {
-  // V8 would soon place what looks lasting among the old objects at once: with requests in flight at every look that
-  // is everything of a request, which then stays until the next full collection, a third of all that is allocated.
-  setFlagsFromString('--no-allocation-site-pretenuring')
-  // Young objects have 1 MB after a quiet time, and V8 doubles it late: for seconds it would collect every few
-  // milliseconds, and each time take what is of requests in flight for lasting. The next step is the largest there is.
-  setFlagsFromString('--semi-space-growth-factor=16')
+  suitHeap()
   const number = ownNumber()
   if (number !== undefined) {
     const { work } = await import('./workers/worker.js')

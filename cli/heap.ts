@@ -1,0 +1,12 @@
+import { setFlagsFromString } from 'node:v8'
+
+/** Tells V8 what the objects of a gateway are like: nearly all of them belong to a request, and end with it. */
+export function suitHeap(): void {
+  // It would soon place what looks lasting among the old objects at once: with requests in flight at every look that
+  // is everything of a request, which then stays until the next full collection, a third of all that is allocated.
+  setFlagsFromString('--no-allocation-site-pretenuring')
+  // Young objects have 1 MB after a quiet time, and V8 doubles it late: for seconds it would collect every few
+  // milliseconds, and each time take what is of requests in flight for lasting. The next step is 16 MB, the largest
+  // there is before V8 13; that one has 64 MB, and would take them all.
+  if (Number.parseInt(process.versions.v8, 10) < 13) setFlagsFromString('--semi-space-growth-factor=16')
+}
