@@ -30,7 +30,10 @@ const options = z.strictObject({
     .default('/')
     .describe('where the resource is below the main port, and the scope'),
   realm: z.string().default('mcp').describe('the realm of the challenge'),
-  resourceDocumentation: z.url().optional().describe('documentation for people, told in the document'),
+  resourceDocumentation: z
+    .url({ protocol: /^https?$/, error: 'expected an http or https URL' })
+    .optional()
+    .describe('documentation for people, told in the document'),
   scopes: z.array(scope).default([]).describe('scopes that clients should ask for'),
   requiredScopes: z
     .array(scope.refine((name) => name !== OFFLINE, `${OFFLINE} is no scope of a resource: no token has it`))

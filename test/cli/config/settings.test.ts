@@ -138,7 +138,7 @@ registries:
 
 test('the only item of a list that is wrong leaves no complaint about its list', async (t) => {
   const wrong = await registry(t, good.replace('name: default', 'name: a/b'))
-  const empty = await registry(t, good.replace(/registries:[^]*$/, 'registries: []\n'))
+  const empty = await registry(t, good.replace(/registries:[\s\S]*$/, 'registries: []\n'))
 
   assert.deepEqual(placesOf(wrong), ['registry.yaml:12:13 registries[0].name'])
   assert.deepEqual(placesOf(empty), ['registry.yaml:11:13 registries'])

@@ -232,6 +232,7 @@ test('two parts that disagree about the document stop the start', async (t) => {
 
 test('wrong options stop the start', async (t) => {
   const wrong = [
+    { resource: 'https://r.example', resourceDocumentation: 'javascript:alert(1)' },
     { resource: 'r.example' },
     { resource: 'https://r.example/#part' },
     { resource: 'https://user:pass@r.example/' },
