@@ -6,7 +6,7 @@ export function suitHeap(): void {
   // is everything of a request, which then stays until the next full collection, a third of all that is allocated.
   setFlagsFromString('--no-allocation-site-pretenuring')
   // Young objects have 1 MB after a quiet time, and V8 doubles it late: for seconds it would collect every few
-  // milliseconds, and each time take what is of requests in flight for lasting. The next step is 16 MB, the largest
-  // there is before V8 13; that one has 64 MB, and would take them all.
-  if (Number.parseInt(process.versions.v8, 10) < 13) setFlagsFromString('--semi-space-growth-factor=16')
+  // milliseconds, and each time take what is of requests in flight for lasting. So it is 8 MB next, and then 16, the
+  // largest there is before V8 13; that one has 64 MB, and would take them all.
+  if (Number.parseInt(process.versions.v8, 10) < 13) setFlagsFromString('--semi-space-growth-factor=8')
 }
