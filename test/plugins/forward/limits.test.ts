@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { test } from 'node:test'
 import { Authenticator, definePlugin, LONGEST_WAIT } from 'sallyport'
 import { serving } from '../../kit/booted.js'
@@ -36,6 +36,20 @@ test('a body that stands still is 408, whole or streamed, and the target is let 
     assert.match(await spoken(main, bytes), /^HTTP\/1.1 408 /, framing)
   }
   assert.deepEqual(target.seen, [])
+})
+
+test('a body that comes in two pieces, the first with its head, arrives whole', async (t) => {
+  const target = await rawTarget(t, () => OK)
+  const { main } = await proxied(t, target.origin)
+  const { port } = new URL(main)
+  const caller = connect(Number(port), '127.0.0.1').setNoDelay(true)
+  t.after(() => caller.destroy())
+
+  caller.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc')
+  setTimeout(() => caller.write('def'), 50)
+  const [answer] = await once(caller, 'data')
+  assert.match(String(answer), /^HTTP\/1.1 200 /)
+  assert.equal(String(target.seen[0]?.body), 'abcdef')
 })
 
 test('headers that never end are cut off (T16)', async (t) => {
