@@ -54,7 +54,11 @@ export class AnswerWriter {
     const { held, response, chunks } = this
     if (held !== undefined) {
       this.write(held)
-      response.end(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
+      const last = chunks.pop()
+      // In one write, as `end` lets go of what was held.
+      if (chunks.length > 0) response.cork()
+      for (const chunk of chunks) response.write(chunk)
+      response.end(last)
       return
     }
     if (trailers.length > 0) response.addTrailers(pairs(trailers))

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from 'sallyport'
 import type { Arriving, SlowBodies } from './slow-bodies.js'
+import type { SpentBodies } from './spent-bodies.js'
 
 /** What the head of a request says of its body. */
 export interface BodyFacts {
@@ -24,6 +25,7 @@ export function bodyFacts({ headers }: IncomingMessage, most: number): BodyFacts
 export interface BodyLimits {
   readonly most: number
   readonly slow: SlowBodies
+  readonly spent: SpentBodies
 }
 
 /** A caller's body: read whole, or as it comes, and in both cases no more of it than allowed and no slower. */
@@ -48,8 +50,13 @@ export class Body implements Arriving {
     const { message } = this
     // A small one mostly comes in one piece with its head. By the next tick it is there, and nothing has to be listened for.
     process.nextTick(() => {
-      if (message.readableLength === length) done(message.read())
-      else this.gather(most, done)
+      if (message.readableLength !== length) {
+        this.gather(most, done)
+        return
+      }
+      const whole = message.read()
+      this.limits.spent.add(whole)
+      done(whole)
     })
   }
 
@@ -105,6 +112,7 @@ export class Body implements Arriving {
     this.message.on('data', (chunk: Buffer) => {
       this.moved = true
       this.size += chunk.length
+      this.limits.spent.add(chunk)
       if (this.size > this.limits.most) this.wrong(tooLarge())
       else this.take(chunk)
     })

@@ -73,6 +73,7 @@ export class Exchange implements Receiver {
   }
 
   data(chunk: Buffer): boolean {
+    this.house.spent.add(chunk)
     return this.over || (this.writer?.data(chunk) ?? true)
   }
 

@@ -3,6 +3,7 @@ import type { HeaderSource, Held, Log, Measure, OutgoingHeaders } from 'sallypor
 import { headersOf } from './added-headers.js'
 import type { Credentials } from './credentials.js'
 import { type FlatHeaders, RequestRules } from './headers.js'
+import type { SpentBodies } from './spent-bodies.js'
 import type { Target } from './target.js'
 
 export interface HouseOptions {
@@ -24,6 +25,7 @@ export class House {
     private readonly options: HouseOptions,
     private readonly measure: Measure,
     private readonly log: Log,
+    readonly spent: SpentBodies,
   ) {
     const { forwardAuthorization, forwardCookies } = options
     this.rules = new RequestRules(target.host, [

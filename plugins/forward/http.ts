@@ -18,6 +18,7 @@ import { jsonRpcErrors } from './json-rpc-errors.js'
 import type { Lane } from './lane.js'
 import { lanesTo } from './lanes.js'
 import { SlowBodies } from './slow-bodies.js'
+import { SpentBodies } from './spent-bodies.js'
 import { Target } from './target.js'
 
 // Bodies up to this length are read whole and sent in one write.
@@ -79,7 +80,7 @@ class Forwarder {
     this.quick = quick
     this.wide = wide
     const most = given.maxBody ?? Number.POSITIVE_INFINITY
-    this.limits = { most, slow: new SlowBodies(given.bodyTimeout) }
+    this.limits = { most, slow: new SlowBodies(given.bodyTimeout), spent: new SpentBodies() }
   }
 
   async install(): Promise<void> {
@@ -99,7 +100,7 @@ class Forwarder {
         )
       }
       const held = new Credentials(credentials())
-      this.house = new House(target, held, sources(), given, measure, gateway.log)
+      this.house = new House(target, held, sources(), given, measure, gateway.log, this.limits.spent)
     })
     gateway.onStop(() => this.close())
     await this.declare()
