@@ -1,21 +1,26 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { chartOf } from './chart.js'
 import { endAll } from './contestant.js'
-import { HELP, readOptions } from './options.js'
+import { commanded, Misuse } from './misuse.js'
+import { HELP, type Options, readOptions } from './options.js'
 import { committed } from './place.js'
 import type { Results } from './results.js'
 import { rows } from './rows/rows.js'
 import { measured } from './run.js'
 import { asText } from './table.js'
 
-const options = readOptions(process.argv.slice(2))
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 process.once('exit', endAll)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-if (options.help) print(HELP)
-else if (options.list) print(rows.map(({ key }) => key).join('\n'))
-else {
+await commanded(async () => {
+  const options = readOptions(process.argv.slice(2))
+  if (options.help) print(HELP)
+  else if (options.list) print(rows.map(({ key }) => key).join('\n'))
+  else await report(options)
+})
+
+async function report(options: Options): Promise<void> {
   const results = options.from === undefined ? await measured(options) : read(options.from)
   print(options.json ? JSON.stringify(results, null, 2) : asText(results))
   if (options.chart !== undefined) writeFileSync(options.chart, chartOf(results))
@@ -23,7 +28,11 @@ else {
 }
 
 function read(file: string): Results {
-  return JSON.parse(readFileSync(file, 'utf8'))
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw new Misuse(`--from: ${error instanceof Error ? error.message : error}`)
+  }
 }
 
 /** What the README shows is made from these files, and by nothing else. */

@@ -3,6 +3,7 @@ import { cpus, loadavg } from 'node:os'
 import { proxies } from './anchors/proxies.js'
 import { leaveServedCore } from './cores.js'
 import { installed } from './installed.js'
+import { Misuse } from './misuse.js'
 import type { Options } from './options.js'
 import { root } from './place.js'
 import { reached } from './reach.js'
@@ -21,11 +22,11 @@ const tell = (text: string): void => void process.stderr.write(`${text}\n`)
 /** Builds, and measures the rows that were asked for. */
 export async function measured({ quick, only, 'no-build': asItIs }: Options): Promise<Results> {
   if (process.platform !== 'linux')
-    throw new Error('processor time is read from /proc, which Linux alone has')
+    throw new Misuse('processor time is read from /proc, which Linux alone has')
   const chosen = rows.filter(({ key }) =>
     only.length === 0 ? !(quick && LIKE_OTHERS.has(key)) : only.some((word) => isMeant(key, word)),
   )
-  if (chosen.length === 0) throw new Error(`no row holds ${only.join(' or ')}; --list names them`)
+  if (chosen.length === 0) throw new Misuse(`no row holds ${only.join(' or ')}; --list names them`)
   // Where Debian puts servers, and where not everybody's shell looks.
   process.env['PATH'] += ':/usr/sbin'
   const missing = proxies.flatMap((proxy) =>

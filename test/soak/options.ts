@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { Misuse } from '../bench/misuse.js'
 
 export const HELP = `npm run soak -- [OPTIONS]
 
@@ -32,7 +33,7 @@ export function readOptions(argv: readonly string[]): Options {
     },
   })
   const minutes = Number(values.minutes)
-  if (!(minutes >= 2)) throw new Error('--minutes: expected a number of 2 or more')
+  if (!(minutes >= 2)) throw new Misuse('--minutes: expected a number of 2 or more')
   const build = !values['no-build'] && values.bin === undefined
   return { help: values.help, json: values.json, minutes, bin: values.bin, build }
 }

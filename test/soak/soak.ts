@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
 import { endAll } from '../bench/contestant.js'
 import { leaveServedCore } from '../bench/cores.js'
+import { commanded, Misuse } from '../bench/misuse.js'
 import { bin, root } from '../bench/place.js'
 import { Calls } from './calls.js'
 import { faults, type Scene } from './faults.js'
@@ -18,21 +19,24 @@ const REST = 5_000
 /** The part of the run in which processes may still grow, and the least of it in milliseconds. */
 const [WARM_UP, LEAST_WARM_UP] = [0.25, 45_000]
 
-const options = readOptions(process.argv.slice(2))
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 process.once('exit', endAll)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-if (options.help) print(HELP)
-else {
+await commanded(async () => {
+  const options = readOptions(process.argv.slice(2))
+  if (options.help) {
+    print(HELP)
+    return
+  }
   const report = await soaked(options)
   print(options.json ? JSON.stringify(report, null, 2) : asText(report))
   process.exitCode = report.held ? 0 : 1
-}
+})
 
 async function soaked({ minutes, build, bin: other }: Options): Promise<Report> {
   if (process.platform !== 'linux')
-    throw new Error('memory and handles are read from /proc, which Linux alone has')
+    throw new Misuse('memory and handles are read from /proc, which Linux alone has')
   if (build) execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: ['ignore', 2, 2] })
   leaveServedCore()
   const stage = await createStage(other ?? bin)
