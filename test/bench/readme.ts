@@ -16,7 +16,7 @@ export function benchmark(): string {
     `<img src="${relative(root, committed.chart)}" width="760" alt="Bars of the processor time of a call, for Sallyport, the runtime and other proxies; the table below has the numbers">`,
     `Made by ${where}${pinned ? '; who is measured has one core for itself' : ''}. Microseconds of processor time for a call, medians:`,
     ...tablesOf(results.calls),
-    'What Sallyport sets itself:',
+    'What Sallyport sets itself (half load has lasted half a second before its times count):',
     ...reachTable(results.reach),
     `<details><summary>Streams, bodies, starts and the stdio bridge</summary>\n\n${figureTable(results.figures).join('\n\n')}\n\n</details>`,
   ]

@@ -67,6 +67,9 @@ function flood(
   for (const caller of callers) again(caller)
 }
 
+/** Seconds in which connections are made and whoever slept wakes up; what falls due in them does not count. */
+const SETTLING = 0.5
+
 /**
  * Requests fall due at their times, whether or not earlier ones were answered. One that finds no connection free is
  * measured from when it fell due: who waits for an answer before asking again would not see what a pause does to others.
@@ -80,7 +83,8 @@ function pace(
   over: () => void,
 ): void {
   const began = now()
-  const total = Math.floor(rate * seconds)
+  const settled = began + SETTLING * 1000
+  const total = Math.floor(rate * (SETTLING + seconds))
   const idle = [...callers]
   const waiting: number[] = []
   let [due, done] = [0, 0]
@@ -91,7 +95,7 @@ function pace(
       const [caller, request] = [idle.pop(), next()]
       if (caller === undefined || request === undefined) return
       caller.send(request, waiting.shift() ?? now(), (error, asked) => {
-        answered(error, asked)
+        if (error !== undefined || asked >= settled) answered(error, asked)
         idle.push(caller)
         if (error === undefined && ++done < total) {
           if (waiting.length > 0) send()
