@@ -1,41 +1,49 @@
-// The public door: everything a plugin, a preset or a program that embeds the gateway may use.
+// `sallyport`: the contract between plugins and the gateway.
 
-// What `request` has beside Fastify's own: nothing else of what is exported leads the compiler there.
-import './http/fastify-types.js'
+// For the compiler: what `request` has besides Fastify's own.
+import './contract/fastify-types.js'
 
-export { listenAddress } from './address-option.js'
-export { boot, pathText, planList } from './boot.js'
-export type { BootContext } from './boot-context.js'
-export { Booted } from './booted.js'
-export { type Capability, type Many, many, type One, one } from './capability.js'
-export { childEnvironment } from './child-environment.js'
-export { type AuditEvent, AuditSink } from './contracts/audit-sink.js'
+export { AccessSink, type EndedRequest } from './contract/capabilities/access-sink.js'
+export { type AuditEvent, AuditSink } from './contract/capabilities/audit-sink.js'
 export {
   Authenticator,
   type Explanation,
   type Finding,
   type Rejection,
   type Verdict,
-} from './contracts/authenticator.js'
-export { Cache } from './contracts/cache.js'
-export { Challenge } from './contracts/challenge.js'
+} from './contract/capabilities/authenticator.js'
+export { BackgroundTask } from './contract/capabilities/background-task.js'
+export { BrowserSession } from './contract/capabilities/browser-session.js'
+export {
+  CatalogueStore,
+  type ContentsChange,
+  type SharedSource,
+  type SourceStore,
+  type StoredContents,
+  type StoredDocument,
+  type VersionKey,
+} from './contract/capabilities/catalogue-store.js'
+export { Challenge } from './contract/capabilities/challenge.js'
 export {
   ClientRegistrar,
   type RegisteredClient,
   type RegistrationRequest,
-} from './contracts/client-registrar.js'
-export { Credential, type Held, type TargetRefusal } from './contracts/credential.js'
-export { Errand } from './contracts/errand.js'
-export { Guard } from './contracts/guard.js'
-export { HeaderSource, type OutgoingHeaders } from './contracts/header-source.js'
-export { Health, type HealthState } from './contracts/health.js'
-export type { Identity } from './contracts/identity.js'
-export { IssuerMetadata } from './contracts/issuer-metadata.js'
-export { Listener } from './contracts/listener.js'
-export { PublicAddress } from './contracts/public-address.js'
-export { PublicPath } from './contracts/public-path.js'
-export { type ResourceDocument, ResourceMetadata } from './contracts/resource-metadata.js'
-export { type SecretKeeping, SecretStore } from './contracts/secret-store.js'
+} from './contract/capabilities/client-registrar.js'
+export {
+  Credential,
+  type OutgoingCredential,
+  type TargetRefusal,
+} from './contract/capabilities/credential.js'
+export { Guard } from './contract/capabilities/guard.js'
+export { HeaderSource, type OutgoingHeaders } from './contract/capabilities/header-source.js'
+export { Health, type HealthState } from './contract/capabilities/health.js'
+export { IssuerMetadata } from './contract/capabilities/issuer-metadata.js'
+export { Limiter, type LimitKey } from './contract/capabilities/limiter.js'
+export { Listener, type ListenerTls } from './contract/capabilities/listener.js'
+export { PublicAddress } from './contract/capabilities/public-address.js'
+export { PublicPath } from './contract/capabilities/public-path.js'
+export { type ResourceDocument, ResourceMetadata } from './contract/capabilities/resource-metadata.js'
+export { SecretStore, type SecretWriter } from './contract/capabilities/secret-store.js'
 export {
   type RegistryView,
   ServerCatalogue,
@@ -44,45 +52,47 @@ export {
   type ServerStatus,
   type ServerVersion,
   type ServerVersions,
-} from './contracts/server-catalogue.js'
-export { type Fetched, Source, type SyncContext } from './contracts/source.js'
-export { StateStore } from './contracts/state-store.js'
-export { type Instrument, type Labels, Telemetry } from './contracts/telemetry.js'
-export { type OpenTunnel, Tunnel } from './contracts/tunnel.js'
-export { Crowd } from './crowd.js'
-export { isPromise, within } from './deadline.js'
-export { duration, LONGEST_WAIT } from './duration.js'
-export { isPublicAddress } from './egress/address.js'
-export { basicAuthorization } from './egress/basic.js'
-export { failureCode } from './egress/failure.js'
-export { createFetcher, type Fetch, type Fetcher, type FetcherOptions } from './egress/fetcher.js'
-export { type ProxyChoice, proxyChoice } from './egress/proxy-choice.js'
-export { ProxyTunnels } from './egress/proxy-tunnels.js'
-export type { Resolve, ResolvedAddress } from './egress/resolve.js'
-export { insecureHttpAllowed, isInsecure } from './egress/url-rules.js'
-export { ConfigError, GatewayError, Refusal, type RefusalReason, UpstreamError } from './errors.js'
-export { ExpiringMap } from './expiring-map.js'
-export { DirectoryWatch } from './files/directory-watch.js'
-export { fileFailure } from './files/file-failure.js'
-export { WatchedFile, type WatchedFileOptions } from './files/watched-file.js'
-export { warnIfWorldReadable } from './files/world-readable.js'
-export type { Addresses, Dispatch, Gateway } from './gateway.js'
-export { headerName, isHeaderValue } from './header-option.js'
-export type { ErrorShape, PublicError } from './http/answers.js'
-export { BearerToken, type Credentials, credentialsOf, digestOf } from './http/credentials.js'
-export { lastsWhileListened } from './http/in-flight.js'
-export { timesSent } from './http/raw-headers.js'
-export { isUpgrade } from './http/upgrades.js'
-export { isJsonObject, type JsonObject, jsonObject } from './json-object.js'
-export { type Entry, isScope, type List, type Scope, type SettingPath } from './list.js'
-export { type Catalogue, type Loaded, Loader } from './load.js'
-export { Scrubber } from './log/scrubber.js'
-export { createLog, type Log, type LogOptions } from './log.js'
-export type { Measure, Meter } from './meter.js'
-export { type JsonSchema, jsonSchemaOf, knownKeys } from './options.js'
-export { isPlannedScope, type Locate, type PlannedEntry, type PlannedScope } from './plan.js'
-export { API_LEVEL, definePlugin, type Plugin, type PluginDefinition } from './plugin.js'
-export { nearest, type Problem, problemLine } from './problem.js'
-export { redact } from './redact.js'
-export { Secret, type SecretContext, type SecretPlaces, secretFrom, secretText } from './secret.js'
-export { type Running, type ServeContext, serve } from './serve.js'
+} from './contract/capabilities/server-catalogue.js'
+export {
+  type FetchedDocuments,
+  type FetchResult,
+  Source,
+  type SyncContext,
+  type UnreadPart,
+} from './contract/capabilities/source.js'
+export { StateStore } from './contract/capabilities/state-store.js'
+export { type Instrument, type Labels, Telemetry } from './contract/capabilities/telemetry.js'
+export { type OpenTunnel, Tunnel } from './contract/capabilities/tunnel.js'
+export { type Capability, type Many, many, type One, one } from './contract/capability.js'
+export { BearerToken, type Credentials } from './contract/credentials.js'
+export type { ErrorShape, PublicError } from './contract/error-shape.js'
+export { ConfigError, GatewayError, Refusal, type RefusalReason, UpstreamError } from './contract/errors.js'
+export type {
+  DocumentCount,
+  DocumentPosition,
+  DocumentResponse,
+  EntryFacts,
+  Examination,
+  ExaminedClient,
+  ExaminedTls,
+  InitializeResponse,
+  Probes,
+  ReachOptions,
+  RefusedDocument,
+} from './contract/examination.js'
+export type { Fetch } from './contract/fetch.js'
+export type { Addresses, Dispatch, Gateway } from './contract/gateway.js'
+export type { Identity } from './contract/identity.js'
+export { type Entry, isScope, type List, type Scope, type SettingPath } from './contract/list.js'
+export type { Measure, Meter } from './contract/meter.js'
+export {
+  API_LEVEL,
+  definePlugin,
+  type Migration,
+  type Plugin,
+  type PluginDefinition,
+} from './contract/plugin.js'
+export type { Problem } from './contract/problem.js'
+export type { Scrubber } from './contract/scrubber.js'
+export * from './deprecated.js'
+export type { Log } from './log/log.js'

@@ -6,7 +6,7 @@ interface Reason {
 }
 
 /**
- * The root of everything the gateway throws on purpose. `code` is for machines and reaches the caller in
+ * The base of every error that the gateway throws on purpose. `code` is for machines and reaches the caller in
  * lower case; `message` says what failed and where, and holds no token, secret or inner address.
  */
 export class GatewayError extends Error {
@@ -22,7 +22,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** What the operator wrote cannot be run. It stops the boot and carries every problem found, not the first. */
+/** The configuration is wrong. It stops the boot and lists every problem found, not only the first. */
 export class ConfigError extends GatewayError {
   override readonly name = 'ConfigError'
 
@@ -34,7 +34,7 @@ export class ConfigError extends GatewayError {
   }
 }
 
-/** What the log learns about a refusal, one for each provider that was asked; the caller never sees it. */
+/** Why an authenticator did not accept a request; for the log, never for the caller. */
 export interface RefusalReason {
   readonly provider: string
   readonly cause: string
@@ -49,7 +49,7 @@ export interface RefusalDetail extends Reason {
   readonly retryAfter?: number
 }
 
-/** The gate stays shut: the caller gets this status and one sentence, the log gets the reasons. */
+/** The request is refused: the caller gets this status and one sentence, the log gets the reasons. */
 export class Refusal extends GatewayError {
   override readonly name = 'Refusal'
   readonly reasons: readonly RefusalReason[]
@@ -69,7 +69,7 @@ export class Refusal extends GatewayError {
   }
 }
 
-/** Something behind the gateway did not answer, or answered with nonsense. */
+/** A target or a provider did not respond, or sent an invalid response. */
 export class UpstreamError extends GatewayError {
   override readonly name = 'UpstreamError'
   override readonly statusCode: number

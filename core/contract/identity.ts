@@ -1,13 +1,13 @@
 /** Who sent a request, as an authenticator established it. */
 export interface Identity {
-  /** The authenticator that vouches for it. */
+  /** The authenticator that accepted the request. */
   readonly provider: string
   readonly subject: string
   readonly issuer?: string
   readonly scopes?: readonly string[]
-  /** Everything the provider said. Compare before use: its types are the provider's. */
+  /** The provider's claims. Check their types before use. */
   readonly claims: Readonly<Record<string, unknown>>
-  /** The verified token itself, for whoever exchanges it. Never for a log. */
+  /** The verified token itself, for a token exchange. Never for a log. */
   readonly token?: string
   /** Seconds since the epoch. */
   readonly expiresAt?: number

@@ -8,17 +8,19 @@ export interface Entry {
   /** A built-in name, a package, a path that starts with `./`, `../` or `/`, or the plugin itself. */
   readonly use: string | Plugin
   readonly with?: unknown
-  /** Told apart from other entries by this; the plugin's own name when unset. */
+  /** Unique in its scope; by default the plugin's name. */
   readonly id?: string
   /** `false` lets the gateway start without it. Only observers may be left out. */
   readonly required?: boolean
   /**
-   * Where the options were written, when somebody else made this entry out of settings: the option's name and
-   * the setting it came from. The empty name stands for all options that are not named.
+   * Where the options were written, for an entry that a preset made of settings: the option's name and
+   * the setting that it came from. The empty name is for all other options.
    */
   readonly origin?: Readonly<Record<string, SettingPath>>
-  /** Where the plugin was named, when that is not `use` at its place in the list. */
+  /** Where the plugin was named, when that is not `use` in the list. */
   readonly named?: SettingPath
+  /** Other names that a person may write for a plugin there, for suggestions. */
+  readonly shortNames?: readonly string[]
 }
 
 /** A list inside a list: a path, a container and a Fastify context of its own. */

@@ -1,4 +1,4 @@
-/** One thing that is wrong with what the operator wrote. The offending value is never part of it: it may be a secret. */
+/** One mistake in the configuration. The value is never part of it: it may be a secret. */
 export interface Problem {
   /** Where: a flag, or file, line and JSON path, as far as they are known. */
   readonly place: string
@@ -8,20 +8,20 @@ export interface Problem {
   readonly suggestion?: string
 }
 
-/** A problem as the one line that a person reads. */
+/** A problem as a line of text. */
 export function problemLine({ place, message, suggestion }: Problem): string {
   const hint = suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`
   return `${place}: ${message}${hint}`
 }
 
-/** That a name is unknown, with the one that was meant, or with all that are known when that cannot be told. */
+/** The problem of an unknown name, with the nearest known one, or with all known names when none is near. */
 export function unknownName(what: string, written: string, known: readonly string[]): Omit<Problem, 'place'> {
   const suggestion = nearest(written, known)
   if (suggestion !== undefined) return { message: what, suggestion }
   return { message: known.length === 0 ? what : `${what}; known here: ${known.join(', ')}` }
 }
 
-/** The known name nearest to `written`: a slip of the hand explains it, or it was not written to its end. */
+/** The known name nearest to `written`: by edit distance, or one that begins with it. */
 export function nearest(written: string, known: Iterable<string>): string | undefined {
   const names = [...known]
   let best: string | undefined
@@ -36,7 +36,7 @@ export function nearest(written: string, known: Iterable<string>): string | unde
   return best ?? (written.length < 3 ? undefined : beginningWith(written.toLowerCase(), names))
 }
 
-/** The shortest. */
+/** The shortest name that begins with `written`. */
 function beginningWith(written: string, known: readonly string[]): string | undefined {
   const whole = known.filter((name) => name.toLowerCase().startsWith(written))
   return whole.toSorted((a, b) => a.length - b.length)[0]

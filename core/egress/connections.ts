@@ -2,12 +2,14 @@ import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { ProxyTunnels } from './proxy-tunnels.js'
 import { guardedLookup, publicLookup, type Resolve } from './resolve.js'
-import type { Undici } from './undici.js'
+
+/** The package as `import()` has it: it is not ESM. */
+export type Undici = typeof import('undici').default
 
 type Connector = ReturnType<Undici['buildConnector']>
 
-export interface Reach {
-  /** The only authorities to trust, in place of the ones that come with Node. */
+export interface ConnectionOptions {
+  /** PEM certificates to trust in place of Node's. */
   readonly authorities: string | undefined
   readonly allowPrivate: boolean
   readonly resolve: Resolve
@@ -15,68 +17,66 @@ export interface Reach {
   readonly timeout: number
 }
 
-/** The open connections of one fetcher. It knows every socket it opened, so that closing leaves none. */
+/** The open connections of one fetcher. It keeps track of every socket it opened, so that closing leaves none. */
 export class Connections {
-  readonly #undici: Undici
-  readonly #reach: Reach
-  readonly #sockets = new Set<Socket>()
-  readonly #dispatchers = new Map<string | undefined, Dispatcher>()
-  readonly #tunnels: ProxyTunnels[] = []
+  private readonly sockets = new Set<Socket>()
+  private readonly dispatchers = new Map<string | undefined, Dispatcher>()
+  private readonly tunnels: ProxyTunnels[] = []
 
-  constructor(undici: Undici, reach: Reach) {
-    this.#undici = undici
-    this.#reach = reach
-  }
+  constructor(
+    private readonly undici: Undici,
+    private readonly options: ConnectionOptions,
+  ) {}
 
   /** The dispatcher for requests through `proxy`, or for direct ones. */
-  through(proxy: string | undefined): Dispatcher {
-    const open = this.#dispatchers.get(proxy)
+  dispatcherFor(proxy: string | undefined): Dispatcher {
+    const open = this.dispatchers.get(proxy)
     if (open !== undefined) return open
-    const created = proxy === undefined ? this.#direct() : this.#tunnelled(proxy)
-    this.#dispatchers.set(proxy, created)
+    const created = proxy === undefined ? this.direct() : this.viaProxy(proxy)
+    this.dispatchers.set(proxy, created)
     return created
   }
 
-  /** Ends them when the requests that run have their answers. */
+  /** Closes them once the requests in flight have their responses. */
   async retire(): Promise<void> {
-    await Promise.all([...this.#dispatchers.values()].map((dispatcher) => dispatcher.close()))
+    await Promise.all([...this.dispatchers.values()].map((dispatcher) => dispatcher.close()))
   }
 
-  /** Ends them now. */
+  /** Closes them now. */
   async close(): Promise<void> {
-    await Promise.all([...this.#dispatchers.values()].map((dispatcher) => dispatcher.destroy()))
+    await Promise.all([...this.dispatchers.values()].map((dispatcher) => dispatcher.destroy()))
 
-    // A socket that is still connecting belongs to nobody yet, and would live until its own time is up.
-    for (const socket of this.#sockets) socket.destroy()
-    for (const tunnels of this.#tunnels) tunnels.close()
+    // A socket that is still connecting belongs to no dispatcher yet, and would stay until its own timeout.
+    for (const socket of this.sockets) socket.destroy()
+    for (const tunnels of this.tunnels) tunnels.close()
   }
 
-  #direct(): Dispatcher {
-    const { authorities, allowPrivate, resolve, timeout } = this.#reach
-    const connect = this.#undici.buildConnector({
+  private direct(): Dispatcher {
+    const { authorities, allowPrivate, resolve, timeout } = this.options
+    const connect = this.undici.buildConnector({
       ca: authorities,
       timeout,
       lookup: allowPrivate ? guardedLookup(resolve) : publicLookup(resolve),
       // The 250 ms that Node gives an address before it tries the next are too few for a distant one.
       autoSelectFamilyAttemptTimeout: 1_000,
     })
-    return new this.#undici.Agent({ connect: this.#tracked(connect) })
+    return new this.undici.Agent({ connect: this.tracked(connect) })
   }
 
-  #tunnelled(proxy: string): Dispatcher {
-    // The operator chose the proxy: it may be private, and its own certificate is judged by Node's authorities.
-    const tunnels = new ProxyTunnels(proxy, this.#reach)
-    this.#tunnels.push(tunnels)
-    return new this.#undici.Agent({ connect: (to, tunnelled) => void tunnels.open(to, tunnelled) })
+  private viaProxy(proxy: string): Dispatcher {
+    // The operator chose the proxy: its address may be private, and its own certificate is verified with Node's authorities.
+    const tunnels = new ProxyTunnels(proxy, this.options)
+    this.tunnels.push(tunnels)
+    return new this.undici.Agent({ connect: (to, tunnelled) => void tunnels.open(to, tunnelled) })
   }
 
-  #tracked(connect: Connector): Connector {
+  private tracked(connect: Connector): Connector {
     return (options, callback) => {
       // The types leave out that a connector returns the socket it opens.
       const socket: unknown = connect(options, callback)
       if (!isSocket(socket)) return
-      this.#sockets.add(socket)
-      socket.once('close', () => this.#sockets.delete(socket))
+      this.sockets.add(socket)
+      socket.once('close', () => this.sockets.delete(socket))
     }
   }
 }

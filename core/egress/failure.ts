@@ -1,20 +1,20 @@
-import { UpstreamError } from '../errors.js'
+import { UpstreamError } from '../contract/errors.js'
 
-type Kind = readonly [code: string, sentence: string]
+type Failure = readonly [code: string, sentence: string]
 
-const untrusted: Kind = [
+const untrusted: Failure = [
   'EGRESS_TLS',
   'its certificate comes from an authority that is not trusted here; caCertPath may be missing or name another one',
 ]
-const reset: Kind = ['EGRESS_RESET', 'the connection was closed before the answer was complete']
-const silent: Kind = ['EGRESS_TIMEOUT', 'it did not answer in time']
-const unroutable: Kind = ['EGRESS_UNREACHABLE', 'there is no route to it']
-const malformed: Kind = ['EGRESS_MALFORMED', 'the answer is not valid HTTP']
-const unknown: Kind = ['EGRESS_FAILED', 'the request failed']
+const reset: Failure = ['EGRESS_RESET', 'the connection was closed before the response was complete']
+const silent: Failure = ['EGRESS_TIMEOUT', 'it did not answer in time']
+const unroutable: Failure = ['EGRESS_UNREACHABLE', 'there is no route to it']
+const malformed: Failure = ['EGRESS_MALFORMED', 'the response is not valid HTTP']
+const unknown: Failure = ['EGRESS_FAILED', 'the request failed']
 
-const kinds: Readonly<Record<string, Kind>> = {
+const byCode: Readonly<Record<string, Failure>> = {
   EGRESS_PRIVATE_ADDRESS: ['EGRESS_PRIVATE_ADDRESS', 'its address is private, which needs allowPrivateIP'],
-  EGRESS_TOO_LARGE: ['EGRESS_TOO_LARGE', 'the answer is larger than allowed'],
+  EGRESS_TOO_LARGE: ['EGRESS_TOO_LARGE', 'the response is larger than allowed'],
   EGRESS_CLOSED: ['EGRESS_CLOSED', 'the gateway is stopping'],
   EGRESS_TIMEOUT: silent,
 
@@ -50,11 +50,11 @@ const kinds: Readonly<Record<string, Kind>> = {
   UND_ERR_HEADERS_OVERFLOW: ['EGRESS_TOO_LARGE', 'its headers are larger than allowed'],
   UND_ERR_DESTROYED: ['EGRESS_CLOSED', 'the gateway is stopping'],
   UND_ERR_CLOSED: ['EGRESS_CLOSED', 'the gateway is stopping'],
-  EGRESS_PROXY: ['EGRESS_PROXY', 'the proxy on the way there opened no tunnel'],
-  EGRESS_PROXY_TIMEOUT: ['EGRESS_PROXY_TIMEOUT', 'the proxy on the way there did not answer in time'],
+  EGRESS_PROXY: ['EGRESS_PROXY', 'the proxy opened no tunnel to it'],
+  EGRESS_PROXY_TIMEOUT: ['EGRESS_PROXY_TIMEOUT', 'the proxy did not answer in time'],
 }
 
-const families: readonly (readonly [RegExp, Kind])[] = [
+const byPattern: readonly (readonly [RegExp, Failure])[] = [
   [
     /^(?:ERR_SSL_|ERR_TLS_|CERT_|CRL_)/,
     ['EGRESS_TLS', 'no TLS session could be agreed on; it may not speak https'],
@@ -62,38 +62,38 @@ const families: readonly (readonly [RegExp, Kind])[] = [
   [/^(?:HPE_|UND_ERR_RESPONSE|Z_|ERR__ERROR_FORMAT|ERR_BROTLI|ERR_PADDING)/, malformed],
 ]
 
-/** What a step below `fetch` throws: only a code, because only `fetch` knows which origin was meant. */
-export function unreached(code: string): NodeJS.ErrnoException {
+/** What code below `fetch` throws: only a code, because only `fetch` knows the origin. */
+export function errorWithCode(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(code), { code })
 }
 
 /** The error for a request to `origin`, named for what an operator would do about it. */
 export function egressFailure(origin: string, cause: unknown): UpstreamError {
   const root = rootCause(cause)
-  const [code, sentence] = kindOf(root)
+  const [code, sentence] = classify(root)
   const statusCode = code.endsWith('_TIMEOUT') ? 504 : 502
   const message = `request to ${origin} failed: ${sentence}`
 
-  // An error without a code quotes what it dislikes: a header, a URL, bytes of the answer.
+  // The message of an error without a code may quote a header, a URL, or bytes of the response.
   if (codeOf(root) === undefined) return new UpstreamError(code, message, { statusCode })
   return new UpstreamError(code, message, { statusCode, cause: root })
 }
 
 /** The class of a failed request, such as `EGRESS_DNS`; it holds no address. */
 export function failureCode(error: unknown): string {
-  return kindOf(rootCause(error))[0]
+  return classify(rootCause(error))[0]
 }
 
-/** What is the matter, to be said of whom it happened with. */
+/** What went wrong, as a sentence whose subject is the server. */
 export function failureSentence(error: unknown): string {
-  return kindOf(rootCause(error))[1]
+  return classify(rootCause(error))[1]
 }
 
-function kindOf(error: unknown): Kind {
+function classify(error: unknown): Failure {
   const code = codeOf(error) ?? ''
   // undici leaves out the code of most parser errors; Node's own have `HPE_`.
   if (error instanceof Error && error.name === 'HTTPParserError') return malformed
-  return kinds[code] ?? families.find(([pattern]) => pattern.test(code))?.[1] ?? unknown
+  return byCode[code] ?? byPattern.find(([pattern]) => pattern.test(code))?.[1] ?? unknown
 }
 
 function rootCause(error: unknown): unknown {

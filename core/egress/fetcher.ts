@@ -1,20 +1,17 @@
 import type { BaseLogger } from 'pino'
 import type { Headers } from 'undici'
-import { GatewayError, UpstreamError } from '../errors.js'
-import type { WatchedFile } from '../files/watched-file.js'
-import type { Scrubber } from '../log/scrubber.js'
-import { type Secret, secretFrom } from '../secret.js'
+import { GatewayError, UpstreamError } from '../contract/errors.js'
+import type { Fetch } from '../contract/fetch.js'
+import type { Scrubber } from '../contract/scrubber.js'
+import type { WatchedFile } from '../toolkit/files/watched-file.js'
+import { type Secret, secretFrom } from '../toolkit/secret.js'
 import { openCertificates } from './certificates.js'
-import { Connections } from './connections.js'
-import { egressFailure, unreached } from './failure.js'
-import { type Deadline, deadline, received } from './limits.js'
+import { Connections, type Undici } from './connections.js'
+import { egressFailure, errorWithCode } from './failure.js'
+import { completeResponse, type Deadline, deadline } from './limits.js'
 import { type Environment, type ProxyChoice, proxyChoice } from './proxy-choice.js'
 import { type Resolve, systemResolve } from './resolve.js'
-import { loadUndici, type Undici } from './undici.js'
 import { isInsecure, parsedUrl, refuseForbidden } from './url-rules.js'
-
-/** `fetch`, as far as talking to a provider needs it. `jose`, `oauth4webapi` and `openid-client` take it as theirs. */
-export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
 export interface FetcherOptions {
   /** PEM certificates to trust in place of Node's; read again when the file changes. */
@@ -26,9 +23,9 @@ export interface FetcherOptions {
   readonly bearer?: { readonly file: string; readonly to: Iterable<string> } | undefined
   readonly allowPrivate?: boolean | undefined
   readonly allowInsecureHttp?: boolean | undefined
-  /** Milliseconds from the call to the last byte of the answer. */
+  /** Milliseconds from the call to the last byte of the response. */
   readonly timeout?: number | undefined
-  /** The most bytes that an answer may have, counted after decoding. */
+  /** The most bytes that a response may have, counted after decoding. */
   readonly maxBytes?: number | undefined
   /** Where HTTPS_PROXY, HTTP_PROXY and NO_PROXY are read, once. */
   readonly environment?: Environment | undefined
@@ -38,69 +35,60 @@ export interface FetcherOptions {
 }
 
 /**
- * The way out to providers. `fetch` answers when the whole body is there, follows no redirect, and fails with an
- * `UpstreamError` whose code says what to do about it. Nothing is opened before the first request but the files.
+ * `fetch` for providers: it resolves when the whole body is there, follows no redirect, and fails with an
+ * `UpstreamError` whose code says what to do about it. Before the first request it opens nothing but the files.
  */
 export interface Fetcher {
   readonly fetch: Fetch
-  /** Ends every connection, also those in use. */
+  /** Closes every connection, also those in use. */
   close(): Promise<void>
 }
 
-/** Opens the files, so one that is missing fails here; everything else waits for the first request. */
+/** Opens the files, so that a missing one fails here; everything else waits for the first request. */
 export function createFetcher(options: FetcherOptions = {}): Fetcher {
   const { caFile, bearer, environment = process.env, log, scrubber } = options
   const proxyFor = proxyChoice(environment)
   const authorities = caFile === undefined ? undefined : openCertificates(caFile, log)
   try {
     const token = secretFrom({ file: bearer?.file }, { log, scrubber, check: refuseNoToken })
-    const outbound = new Outbound(options, proxyFor, authorities, token)
-    return { fetch: (url, init) => outbound.fetch(url, init), close: () => outbound.close() }
+    const fetcher = new HttpFetcher(options, proxyFor, authorities, token)
+    return { fetch: (url, init) => fetcher.fetch(url, init), close: () => fetcher.close() }
   } catch (error) {
     authorities?.close()
     throw error
   }
 }
 
-class Outbound {
-  readonly #options: FetcherOptions
-  readonly #proxyFor: ProxyChoice
-  readonly #authorities: WatchedFile | undefined
-  readonly #token: Secret | undefined
-  readonly #timeout: number
-  readonly #maxBytes: number
-  readonly #open = new Set<Connections>()
-  #current: Connections | undefined
-  #undici: Undici | undefined
-  #warned = false
-  #closed = false
+class HttpFetcher {
+  private readonly timeout: number
+  private readonly maxBytes: number
+  private readonly open = new Set<Connections>()
+  private current: Connections | undefined
+  private warned = false
+  private closed = false
 
   constructor(
-    options: FetcherOptions,
-    proxyFor: ProxyChoice,
-    authorities: WatchedFile | undefined,
-    token: Secret | undefined,
+    private readonly options: FetcherOptions,
+    private readonly proxyFor: ProxyChoice,
+    private readonly authorities: WatchedFile | undefined,
+    private readonly token: Secret | undefined,
   ) {
-    this.#options = options
-    this.#proxyFor = proxyFor
-    this.#authorities = authorities
-    this.#token = token
-    this.#timeout = options.timeout ?? 5_000
-    this.#maxBytes = options.maxBytes ?? 1024 * 1024
-    authorities?.onChange(() => this.#retire())
+    this.timeout = options.timeout ?? 5_000
+    this.maxBytes = options.maxBytes ?? 1024 * 1024
+    authorities?.onChange(() => this.retire())
   }
 
   async fetch(input: string | URL, init: RequestInit = {}): Promise<Response> {
     const url = parsedUrl(input)
-    refuseForbidden(url, this.#options)
-    this.#warnOfPlainText(url)
+    refuseForbidden(url, this.options)
+    this.warnOfPlainText(url)
 
-    const limit = deadline(this.#timeout, init.signal)
+    const limit = deadline(this.timeout, init.signal)
     try {
-      return await this.#exchange(url, init, limit)
+      return await this.send(url, init, limit)
     } catch (error) {
-      if (limit.passed) throw egressFailure(url.origin, unreached('EGRESS_TIMEOUT'))
-      // What the caller ended is the caller's own error, as with any `fetch`.
+      if (limit.passed) throw egressFailure(url.origin, errorWithCode('EGRESS_TIMEOUT'))
+      // An abort by the calling code is its own error, as with any `fetch`.
       init.signal?.throwIfAborted()
       throw error instanceof UpstreamError ? error : egressFailure(url.origin, error)
     } finally {
@@ -109,40 +97,39 @@ class Outbound {
   }
 
   async close(): Promise<void> {
-    this.#closed = true
-    this.#authorities?.close()
-    this.#token?.close()
-    await Promise.all([...this.#open].map((connections) => connections.close()))
+    this.closed = true
+    this.authorities?.close()
+    this.token?.close()
+    await Promise.all([...this.open].map((connections) => connections.close()))
   }
 
-  async #exchange(url: URL, init: RequestInit, { signal }: Deadline): Promise<Response> {
+  private async send(url: URL, init: RequestInit, { signal }: Deadline): Promise<Response> {
     // Loaded here, because most commands never make a request.
-    this.#undici ??= loadUndici()
-    const undici = this.#undici
-    if (this.#closed) throw unreached('EGRESS_CLOSED')
-    this.#current ??= this.#connect(undici)
+    const { default: undici } = await import('undici')
+    if (this.closed) throw errorWithCode('EGRESS_CLOSED')
+    this.current ??= this.connect(undici)
 
     const response = await undici.fetch(url, {
       method: init.method ?? 'GET',
       body: requestBody(init.body),
-      headers: this.#headers(url, new undici.Headers(init.headers as [string, string][])),
+      headers: this.headers(url, new undici.Headers(init.headers as [string, string][])),
       redirect: 'manual',
       signal,
-      dispatcher: this.#current.through(this.#proxyFor(url)),
+      dispatcher: this.current.dispatcherFor(this.proxyFor(url)),
     })
-    return received(response, { url, maxBytes: this.#maxBytes }, undici)
+    return completeResponse(response, { url, maxBytes: this.maxBytes }, undici)
   }
 
-  #headers(url: URL, headers: Headers): Headers {
+  private headers(url: URL, headers: Headers): Headers {
     if (!headers.has('user-agent')) headers.set('user-agent', 'sallyport')
-    if (this.#token === undefined || headers.has('authorization') || !this.#mayHaveToken(url)) return headers
+    if (this.token === undefined || headers.has('authorization') || !this.mayHaveToken(url)) return headers
 
-    headers.set('authorization', `Bearer ${this.#token.reveal()}`)
+    headers.set('authorization', `Bearer ${this.token.reveal()}`)
     return headers
   }
 
-  #mayHaveToken(url: URL): boolean {
-    for (const entry of this.#options.bearer?.to ?? []) {
+  private mayHaveToken(url: URL): boolean {
+    for (const entry of this.options.bearer?.to ?? []) {
       const allowed = parsedUrl(entry)
       const isOrigin = allowed.href === `${allowed.origin}/`
       if (isOrigin ? allowed.origin === url.origin : allowed.href === url.href) return true
@@ -150,34 +137,34 @@ class Outbound {
     return false
   }
 
-  #connect(undici: Undici): Connections {
+  private connect(undici: Undici): Connections {
     const connections = new Connections(undici, {
-      authorities: this.#authorities?.text,
-      allowPrivate: this.#options.allowPrivate ?? false,
-      resolve: this.#options.resolve ?? systemResolve,
-      timeout: this.#timeout,
+      authorities: this.authorities?.text,
+      allowPrivate: this.options.allowPrivate ?? false,
+      resolve: this.options.resolve ?? systemResolve,
+      timeout: this.timeout,
     })
-    this.#open.add(connections)
+    this.open.add(connections)
     return connections
   }
 
-  #retire(): void {
-    const old = this.#current
+  private retire(): void {
+    const old = this.current
     if (old === undefined) return
-    this.#current = undefined
-    // Failing to end is failing to be open: either way there is nothing left to hold.
-    const forget = () => this.#open.delete(old)
+    this.current = undefined
+    // Connections that cannot be closed are not open either: in both cases there is nothing left to keep.
+    const forget = () => this.open.delete(old)
     old.retire().then(forget, forget)
   }
 
-  #warnOfPlainText(url: URL): void {
-    if (this.#warned || !isInsecure(url)) return
-    this.#warned = true
-    this.#options.log?.warn({ origin: url.origin }, 'provider is reached without TLS')
+  private warnOfPlainText(url: URL): void {
+    if (this.warned || !isInsecure(url)) return
+    this.warned = true
+    this.options.log?.warn({ origin: url.origin }, 'provider is reached without TLS')
   }
 }
 
-// `Headers` would quote it in its complaint.
+// The error of `Headers` would quote the token.
 function refuseNoToken(text: string, place: string): void {
   if (/^[\x21-\x7e]+$/.test(text)) return
   const message = `${place} holds no token: one line without white space is expected`

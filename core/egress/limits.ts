@@ -1,24 +1,24 @@
 import type { Response as UndiciResponse } from 'undici'
-import { UpstreamError } from '../errors.js'
-import { unreached } from './failure.js'
-import type { Undici } from './undici.js'
+import { UpstreamError } from '../contract/errors.js'
+import type { Undici } from './connections.js'
+import { errorWithCode } from './failure.js'
 
-const redirects = new Set([301, 302, 303, 307, 308])
-const withoutBody = new Set([204, 205, 304])
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+const WITHOUT_BODY = new Set([204, 205, 304])
 
-interface Asked {
+interface RequestLimits {
   readonly url: URL
   readonly maxBytes: number
 }
 
-/** The answer with its whole body, which is decoded and within `maxBytes`. A redirect is an error. */
-export async function received(
+/** The response with its whole body, decoded and within `maxBytes`. A redirect is an error. */
+export async function completeResponse(
   response: UndiciResponse,
-  { url, maxBytes }: Asked,
+  { url, maxBytes }: RequestLimits,
   { Headers, Response: Complete }: Undici,
 ): Promise<Response> {
   const { status, statusText } = response
-  if (redirects.has(status)) {
+  if (REDIRECTS.has(status)) {
     await response.body?.cancel()
     throw new UpstreamError(
       'EGRESS_REDIRECT',
@@ -32,18 +32,18 @@ export async function received(
     headers.delete('content-encoding')
     headers.delete('content-length')
   }
-  const complete = new Complete(withoutBody.has(status) ? null : body, { status, statusText, headers })
-  // The types of undici's own say what those of Node's say, in other words.
+  const complete = new Complete(WITHOUT_BODY.has(status) ? null : body, { status, statusText, headers })
+  // The types of undici and those of Node are the same in other words.
   return Object.defineProperty(complete, 'url', { value: url.href }) as unknown as Response
 }
 
-// Counted while it is decoded, so a bomb costs `maxBytes` and not what it would unfold to.
+// Counted while it is decoded, so a decompression bomb costs `maxBytes` and not its decoded size.
 async function readWithin(body: UndiciResponse['body'], maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body ?? []) {
     size += chunk.byteLength
-    if (size > maxBytes) throw unreached('EGRESS_TOO_LARGE')
+    if (size > maxBytes) throw errorWithCode('EGRESS_TOO_LARGE')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks, size)
@@ -62,7 +62,7 @@ export function deadline(milliseconds: number, other: AbortSignal | null | undef
   const abort = () => controller.abort(other?.reason)
   const timer = setTimeout(() => {
     passed = true
-    controller.abort(unreached('EGRESS_TIMEOUT'))
+    controller.abort(errorWithCode('EGRESS_TIMEOUT'))
   }, milliseconds)
 
   if (other?.aborted) abort()

@@ -1,17 +1,17 @@
 import ipaddr from 'ipaddr.js'
-import { ConfigError } from '../errors.js'
-import { addressIn, namesLoopback } from './address.js'
+import { ConfigError } from '../contract/errors.js'
+import { addressIn, namesLoopback } from '../toolkit/address.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The proxy that a request to `url` goes through, or `undefined` for a direct one. */
 export type ProxyChoice = (url: URL) => string | undefined
 
-type Exception = (url: URL) => boolean
+type Exclusion = (url: URL) => boolean
 
 /**
  * Reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY. By hand, because undici's reader takes the process environment as it is
- * at each request and knows no CIDR, which is how NO_PROXY names a cluster. This machine is never asked for through a proxy.
+ * at each request and knows no CIDR, which is how NO_PROXY names a cluster. Requests to this machine never go through a proxy.
  */
 export function proxyChoice(environment: Environment): ProxyChoice {
   // Empty means unset, as everywhere.
@@ -21,12 +21,12 @@ export function proxyChoice(environment: Environment): ProxyChoice {
   const http = proxyUrl('HTTP_PROXY', read('http_proxy'))
   if (https === undefined && http === undefined) return () => undefined
 
-  const exceptions = (read('no_proxy') ?? '')
+  const exclusions = (read('no_proxy') ?? '')
     .split(/[,\s]+/)
     .filter(Boolean)
-    .map(exception)
+    .map(exclusion)
   return (url) => {
-    if (namesLoopback(url) || exceptions.some((holds) => holds(url))) return undefined
+    if (namesLoopback(url) || exclusions.some((isExcluded) => isExcluded(url))) return undefined
     return url.protocol === 'https:' ? https : http
   }
 }
@@ -51,19 +51,19 @@ function isDecodable({ username, password }: URL): boolean {
   }
 }
 
-function exception(entry: string): Exception {
+function exclusion(entry: string): Exclusion {
   if (entry === '*') return () => true
   if (ipaddr.isValidCIDR(entry)) return withinRange(entry)
 
-  const [, host = entry, port] = /^(\[.*\]|[^:]+):(\d+)$/.exec(entry) ?? []
-  const name = host
+  const [, named = entry, port] = /^(\[.*\]|[^:]+):(\d+)$/.exec(entry) ?? []
+  const name = named
     .toLowerCase()
     .replace(/^\*?\./, '')
     .replace(/^\[(.*)\]$/, '$1')
   return (url) => {
     if (port !== undefined && port !== portOf(url)) return false
-    const asked = addressIn(url) ?? url.hostname
-    return asked === name || asked.endsWith(`.${name}`)
+    const host = addressIn(url) ?? url.hostname
+    return host === name || host.endsWith(`.${name}`)
   }
 }
 
@@ -72,7 +72,7 @@ function portOf(url: URL): string {
   return url.protocol === 'https:' ? '443' : '80'
 }
 
-function withinRange(cidr: string): Exception {
+function withinRange(cidr: string): Exclusion {
   const [network, bits] = ipaddr.parseCIDR(cidr)
   return (url) => {
     const address = addressIn(url)

@@ -1,13 +1,13 @@
 import { type ClientRequest, request as plainRequest } from 'node:http'
 import { type RequestOptions, request as secureRequest } from 'node:https'
 import { isIP, type Socket } from 'node:net'
+import { type SecureContext, connect as secureConnect } from 'node:tls'
 import { failureSentence } from './failure.js'
-import { loadConnector, type Undici } from './undici.js'
 
-/** Where a tunnel leads, in the words of `URL`; undici writes an IPv6 address without brackets. */
+/** The other end of a tunnel, with the fields of `URL`; undici writes an IPv6 address without brackets. */
 export type Destination = Pick<URL, 'protocol' | 'hostname' | 'port'>
 
-/** Why no tunnel was opened; `status` is what the proxy answered, if it did. It holds no user and no password. */
+/** Why no tunnel was opened; `status` is that of the proxy's response, if there was one. It holds no user and no password. */
 type TunnelFailure = Error & { readonly status?: number }
 
 export type Tunnelled = (
@@ -15,175 +15,187 @@ export type Tunnelled = (
 ) => void
 
 export interface TunnelOptions {
-  /** Milliseconds for all of it: the connection to the proxy, its answer, and TLS at the other end. */
+  /** Milliseconds for all of it: the connection to the proxy, its response, and TLS with the destination. */
   readonly timeout: number
-  /** The only authorities to trust at the other end, in place of the ones that come with Node. */
+  /** PEM certificates to trust for the destination, in place of Node's. */
   readonly authorities?: string | undefined
+  /** Certificates for the next connection to the destination, in place of `authorities`. */
+  readonly secureContext?: (() => SecureContext) | undefined
 }
 
-/** Opens connections through one HTTP proxy, by CONNECT. It knows those it is opening, so that closing leaves none. */
+/**
+ * Opens connections through one HTTP proxy, by CONNECT. By hand: undici's `ProxyAgent` loses repeated headers, takes a
+ * proxy that is down for a target that is, and serves no `node:http`. It keeps track of unfinished attempts, so that closing leaves none.
+ */
 export class ProxyTunnels {
-  readonly #way: Way
-  readonly #opening = new Set<Opening>()
-  #closed = false
+  // It holds the proxy's password, which no inspection of this object may show.
+  readonly #settings: ProxySettings
+  private readonly attempts = new Set<TunnelAttempt>()
+  private closed = false
 
-  constructor(proxy: string, { timeout, authorities }: TunnelOptions) {
+  constructor(proxy: string, options: TunnelOptions) {
     const url = new URL(proxy)
-    this.#way = {
-      proxy: url,
-      authorization: authorizationOf(url),
-      timeout,
-      // Its own limit would count anew from the proxy's answer.
-      secure: loadConnector()({ ca: authorities, timeout: 0 }),
-    }
+    this.#settings = { ...options, url, authorization: authorizationOf(url) }
   }
 
   /** The proxy, without user and password. */
   get origin(): string {
-    return this.#way.proxy.origin
+    return this.#settings.url.origin
   }
 
   /**
-   * Calls back once: with a connection that nobody has read from, TLS and all where the destination asks for it, or
-   * with what went wrong. The function that it returns gives up.
+   * Calls back once: with a connection of which nothing was read, with TLS where the destination is https, or with an
+   * error. The function that it returns ends the attempt.
    */
   open(to: Destination, tunnelled: Tunnelled): () => void {
-    const opening = new Opening(this.#way, to, (...result) => {
-      this.#opening.delete(opening)
+    const attempt = new TunnelAttempt(this.#settings, to, (...result) => {
+      this.attempts.delete(attempt)
       tunnelled(...result)
     })
-    this.#opening.add(opening)
-    if (this.#closed) process.nextTick(() => opening.giveUp())
-    else opening.start()
-    return () => opening.giveUp()
+    this.attempts.add(attempt)
+    if (this.closed) process.nextTick(() => attempt.cancel())
+    else attempt.start()
+    return () => attempt.cancel()
   }
 
-  /** Gives up whatever is being opened. What is open belongs to whom it was given to. */
+  /** Ends the unfinished attempts. An open tunnel belongs to the code that it was passed to. */
   close(): void {
-    this.#closed = true
-    for (const opening of this.#opening) opening.giveUp()
+    this.closed = true
+    for (const attempt of this.attempts) attempt.cancel()
   }
 }
 
-interface Way {
-  readonly proxy: URL
+interface ProxySettings extends TunnelOptions {
+  readonly url: URL
   readonly authorization: string | undefined
-  readonly timeout: number
-  readonly secure: ReturnType<Undici['buildConnector']>
 }
 
 const MAX_HEAD = 16 * 1024
 
-class Opening {
-  readonly #way: Way
-  readonly #to: Destination
-  readonly #authority: string
-  readonly #done: Tunnelled
-  #request: ClientRequest | undefined
-  #tunnel: Socket | undefined
-  #timer: NodeJS.Timeout | undefined
-  #over = false
+class TunnelAttempt {
+  // It holds the proxy's password.
+  readonly #settings: ProxySettings
+  private readonly authority: string
+  private request: ClientRequest | undefined
+  private tunnel: Socket | undefined
+  private timer: NodeJS.Timeout | undefined
+  private isDone = false
 
-  constructor(way: Way, to: Destination, done: Tunnelled) {
-    this.#way = way
-    this.#to = to
+  constructor(
+    settings: ProxySettings,
+    private readonly to: Destination,
+    private readonly done: Tunnelled,
+  ) {
+    this.#settings = settings
     const port = to.port === '' ? (to.protocol === 'https:' ? 443 : 80) : to.port
-    this.#authority = `${bracketed(to.hostname)}:${port}`
-    this.#done = done
+    this.authority = `${withBrackets(to.hostname)}:${port}`
   }
 
   start(): void {
-    const { proxy, authorization, timeout } = this.#way
-    const host = bare(proxy.hostname)
+    const { url, authorization, timeout } = this.#settings
+    const host = withoutBrackets(url.hostname)
     const options: RequestOptions = {
       host,
-      port: proxy.port,
-      // Node would take it from the header, which names the other end.
-      servername: isIP(host) === 0 ? host : '',
+      port: url.port,
+      // Node would take it from the `Host` header, which names the destination.
+      servername: serverName(host),
       method: 'CONNECT',
-      path: this.#authority,
+      path: this.authority,
       headers: {
-        host: this.#authority,
+        host: this.authority,
         connection: 'keep-alive',
         ...(authorization !== undefined && { 'proxy-authorization': authorization }),
       },
       agent: false,
       maxHeaderSize: MAX_HEAD,
     }
-    const request = (proxy.protocol === 'https:' ? secureRequest : plainRequest)(options)
-    this.#request = request
-    this.#timer = setTimeout(() => this.#late(), timeout)
+    const request = (url.protocol === 'https:' ? secureRequest : plainRequest)(options)
+    this.request = request
+    this.timer = setTimeout(() => this.onTimeout(), timeout)
     request
-      .on('connect', ({ statusCode = 0 }, socket: Socket, early) => this.#answered(statusCode, socket, early))
-      .on('error', (error) => this.#refused(failureSentence(error)))
+      .on('connect', ({ statusCode = 0 }, socket: Socket, early) =>
+        this.onResponse(statusCode, socket, early),
+      )
+      .on('error', (error) => this.refused(failureSentence(error)))
       .end()
   }
 
-  giveUp(): void {
-    this.#fail(Object.assign(new Error('given up'), { code: 'EGRESS_CLOSED' }))
+  cancel(): void {
+    this.fail(Object.assign(new Error('cancelled'), { code: 'EGRESS_CLOSED' }))
   }
 
-  #answered(status: number, socket: Socket, early: Buffer): void {
-    this.#tunnel = socket
-    // TLS tells of its errors by itself, and of its end not always.
-    socket.on('error', ignore).once('close', this.#cut)
+  private onResponse(status: number, socket: Socket, early: Buffer): void {
+    this.tunnel = socket
+    // The TLS socket emits its own errors, but not always that this one closed.
+    socket.on('error', ignore).once('close', this.closedEarly)
     if (status < 200 || status > 299) {
-      this.#refused(`it answered ${status}`, status)
+      this.refused(`it answered ${status}`, status)
       return
     }
     if (early.length > 0) socket.unshift(early)
-    const { protocol, hostname, port } = this.#to
-    if (protocol !== 'https:') {
-      this.#opened(socket.setNoDelay(true).setKeepAlive(true, 60_000))
-      return
-    }
-    const to = { protocol, host: bracketed(hostname), hostname: bare(hostname), port, httpSocket: socket }
-    this.#way.secure(to, (error, secured) => {
-      if (error === null) this.#opened(secured)
-      else this.#fail(error)
+    socket.setNoDelay(true).setKeepAlive(true, 60_000)
+    if (this.to.protocol === 'https:') this.secure(socket)
+    else this.succeed(socket)
+  }
+
+  private secure(socket: Socket): void {
+    const { authorities, secureContext } = this.#settings
+    const host = withoutBrackets(this.to.hostname)
+    const secured = secureConnect({
+      socket,
+      host,
+      servername: serverName(host),
+      ca: authorities,
+      secureContext: secureContext?.(),
+      ALPNProtocols: ['http/1.1'],
     })
+    secured.once('secureConnect', () => this.succeed(secured)).on('error', (error) => this.fail(error))
   }
 
-  readonly #cut = (): void =>
-    this.#fail(Object.assign(new Error('the tunnel was closed'), { code: 'ECONNRESET' }))
+  private readonly closedEarly = (): void =>
+    this.fail(Object.assign(new Error('the tunnel was closed'), { code: 'ECONNRESET' }))
 
-  #opened(socket: Socket): void {
-    if (this.#over) return
-    this.#settle()
-    this.#tunnel?.off('close', this.#cut)
-    this.#done(null, socket)
+  private succeed(socket: Socket): void {
+    if (this.isDone) return
+    this.settle()
+    this.tunnel?.off('close', this.closedEarly)
+    this.done(null, socket)
   }
 
-  #late(): void {
-    if (this.#tunnel !== undefined) {
-      this.#fail(Object.assign(new Error('no TLS session in time'), { code: 'UND_ERR_CONNECT_TIMEOUT' }))
-    } else this.#refused('it did not answer in time', undefined, 'EGRESS_PROXY_TIMEOUT')
+  private onTimeout(): void {
+    if (this.tunnel !== undefined) {
+      this.fail(Object.assign(new Error('no TLS session in time'), { code: 'UND_ERR_CONNECT_TIMEOUT' }))
+    } else this.refused('it did not answer in time', undefined, 'EGRESS_PROXY_TIMEOUT')
   }
 
-  #refused(reason: string, status?: number, code = 'EGRESS_PROXY'): void {
-    const message = `${this.#way.proxy.origin} opened no tunnel to ${this.#authority}: ${reason}`
-    this.#fail(Object.assign(new Error(message), { code, ...(status !== undefined && { status }) }))
+  private refused(reason: string, status?: number, code = 'EGRESS_PROXY'): void {
+    const message = `${this.#settings.url.origin} opened no tunnel to ${this.authority}: ${reason}`
+    this.fail(Object.assign(new Error(message), { code, ...(status !== undefined && { status }) }))
   }
 
-  #fail(error: TunnelFailure): void {
-    if (this.#over) return
-    this.#settle()
-    this.#request?.destroy()
-    this.#tunnel?.destroy()
-    this.#done(error, null)
+  private fail(error: TunnelFailure): void {
+    if (this.isDone) return
+    this.settle()
+    this.request?.destroy()
+    this.tunnel?.destroy()
+    this.done(error, null)
   }
 
-  #settle(): void {
-    this.#over = true
-    clearTimeout(this.#timer)
+  private settle(): void {
+    this.isDone = true
+    clearTimeout(this.timer)
   }
 }
 
 const ignore = (): void => {}
 
-const bare = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
+/** An address is no name for SNI (RFC 6066, 3). */
+const serverName = (host: string): string => (isIP(host) === 0 ? host : '')
 
-const bracketed = (hostname: string): string => (hostname.includes(':') ? `[${bare(hostname)}]` : hostname)
+const withoutBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
+
+const withBrackets = (hostname: string): string =>
+  hostname.includes(':') ? `[${withoutBrackets(hostname)}]` : hostname
 
 function authorizationOf({ username, password }: URL): string | undefined {
   if (username === '') return undefined

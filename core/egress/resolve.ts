@@ -1,26 +1,35 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
-import { isPublicAddress } from './address.js'
-import { unreached } from './failure.js'
+import { isLocalAddress, isPublicAddress } from '../toolkit/address.js'
+import { errorWithCode } from './failure.js'
 
 export interface ResolvedAddress {
   readonly address: string
   readonly family: number
 }
 
-/** Turns a name into addresses. */
+/** Resolves a name to addresses. */
 export type Resolve = (hostname: string) => Promise<readonly ResolvedAddress[]>
 
 export const systemResolve: Resolve = (hostname) => systemLookup(hostname, { all: true })
 
 /**
  * The lookup of a socket that may only reach public addresses. It runs for each connection, and the socket connects
- * to what it returns, so a name that answers differently the second time gains nothing.
+ * to what it returns, so DNS rebinding has no effect.
  */
 export function publicLookup(resolve: Resolve): LookupFunction {
   return guardedLookup(async (hostname) => {
     const allowed = (await resolve(hostname)).filter(({ address }) => isPublicAddress(address))
-    if (allowed.length === 0) throw unreached('EGRESS_PRIVATE_ADDRESS')
+    if (allowed.length === 0) throw errorWithCode('EGRESS_PRIVATE_ADDRESS')
+    return allowed
+  })
+}
+
+/** The lookup of a socket that may only reach this machine and private networks; `refusal` is why it reaches nothing else. */
+export function localNetworkLookup(refusal: () => Error, resolve: Resolve = systemResolve): LookupFunction {
+  return guardedLookup(async (hostname) => {
+    const allowed = (await resolve(hostname)).filter(({ address }) => isLocalAddress(address))
+    if (allowed.length === 0) throw refusal()
     return allowed
   })
 }
@@ -32,7 +41,7 @@ export function guardedLookup(resolve: Resolve): LookupFunction {
       (found) => {
         const wanted = found.filter(({ family }) => !options.family || family === options.family)
         const [first] = wanted
-        if (first === undefined) callback(unreached('ENOTFOUND'), [])
+        if (first === undefined) callback(errorWithCode('ENOTFOUND'), [])
         else if (options.all) callback(null, [...wanted])
         else callback(null, first.address, first.family)
       },

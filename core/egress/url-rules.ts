@@ -1,6 +1,6 @@
-import { UpstreamError } from '../errors.js'
-import { addressIn, isPublicAddress, namesLoopback } from './address.js'
-import { egressFailure, unreached } from './failure.js'
+import { UpstreamError } from '../contract/errors.js'
+import { addressIn, isPublicAddress, namesLoopback } from '../toolkit/address.js'
+import { egressFailure, errorWithCode } from './failure.js'
 
 export interface UrlRules {
   readonly allowPrivate?: boolean | undefined
@@ -17,8 +17,8 @@ export function parsedUrl(written: string | URL): URL {
 }
 
 /**
- * Refuses what can be judged by the URL alone. An IP literal is judged here because no lookup happens for it, and
- * because behind a proxy nothing else would; every name is judged again by the addresses it resolves to.
+ * Refuses what can be decided by the URL alone. An IP literal is checked here because no lookup happens for it, and
+ * because with a proxy nothing else would check it; a name is checked again by the addresses it resolves to.
  */
 export function refuseForbidden(
   url: URL,
@@ -30,8 +30,8 @@ export function refuseForbidden(
   if (url.username !== '' || url.password !== '') {
     throw new UpstreamError('EGRESS_URL_INVALID', `request to ${url.origin} failed: its URL holds a password`)
   }
-  if (!allowPrivate && isPrivate(url)) {
-    throw egressFailure(url.origin, unreached('EGRESS_PRIVATE_ADDRESS'))
+  if (!allowPrivate && isPrivateUrl(url)) {
+    throw egressFailure(url.origin, errorWithCode('EGRESS_PRIVATE_ADDRESS'))
   }
   if (!allowInsecureHttp && isInsecure(url)) {
     throw new UpstreamError('EGRESS_INSECURE', `request to ${url.origin} failed: only https is allowed there`)
@@ -39,8 +39,8 @@ export function refuseForbidden(
 }
 
 /**
- * Whether the operator lets plain http reach any host. In the environment and not in a file: nobody commits it to
- * production by copying an example.
+ * Whether the operator lets plain http reach any host. In the environment and not in a file, so that
+ * copying an example does not bring it to production.
  */
 export const insecureHttpAllowed = (): boolean => process.env['SALLYPORT_INSECURE_HTTP'] === '1'
 
@@ -49,7 +49,10 @@ export function isInsecure(url: URL): boolean {
   return url.protocol === 'http:' && !namesLoopback(url)
 }
 
-function isPrivate(url: URL): boolean {
+/** Whether a URL says by itself that it needs `allowPrivate`. A name other than `localhost` is judged when it is resolved. */
+export function isPrivateUrl(written: string | URL): boolean {
+  if (!URL.canParse(String(written))) return false
+  const url = new URL(written)
   const address = addressIn(url)
   return address === undefined ? namesLoopback(url) : !isPublicAddress(address)
 }

@@ -7,14 +7,17 @@ import Fastify, {
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import type { Logger } from 'pino'
-import type { Refusal } from '../errors.js'
-import { logOfRequest } from '../log/request-log.js'
-import { Answers } from './answers.js'
+import { ClientAddresses } from './client-address.js'
+import { ErrorReplies } from './error-replies.js'
 import { admission, Gate } from './gate.js'
 import { guardHooks } from './guarded-hooks.js'
+import type { LogThrottle } from './log-throttle.js'
+import { createRequestLog } from './request-log.js'
+import type { RequestObserver } from './request-observer.js'
 import { routedTarget } from './request-target.js'
 import { schemaCompilers } from './schema-compilers.js'
-import './fastify-types.js'
+import { replayBody, wholeBody } from './whole-body.js'
+import '../contract/fastify-types.js'
 
 const GATE = Symbol('gate')
 
@@ -24,39 +27,55 @@ declare module 'fastify' {
   }
 }
 
-interface Main {
+export interface MainApp {
   readonly app: FastifyInstance
   readonly gate: Gate
-  readonly answers: Answers
-  /** `METHOD path` of every route that asks nobody for credentials, once they are all declared. */
+  readonly errorReplies: ErrorReplies
+  readonly addresses: ClientAddresses
+  /** `METHOD path` of every route that needs no credentials, once they are all declared. */
   readonly publicRoutes: () => readonly string[]
-  /** Whether any route takes upgrades, once they are all declared. */
+  /** Whether any route accepts upgrades, once they are all declared. */
   readonly takesUpgrades: () => boolean
 }
 
-/** The application behind the main port: every route of it stands behind the gate of its scope. */
-export function createMain(
+/** The application of the main port: the gate of its scope runs before every route. */
+export function createMainApp(
   log: Logger,
-  onRefusal: (refusal: Refusal, request: FastifyRequest) => void,
+  throttle: LogThrottle,
+  { begun, refused }: Pick<RequestObserver, 'begun' | 'refused'>,
   bodyDeadline?: number,
-): Main {
+): MainApp {
   const gate = new Gate()
   const gateOf = (request: FastifyRequest): Gate => request.routeOptions.config[GATE] ?? gate
-  const answers = new Answers(gateOf, onRefusal)
+  const errorReplies = new ErrorReplies(gateOf, refused, throttle)
   const routes: RouteOptions[] = []
-  const admit = admission(gateOf, answers.error, bodyDeadline)
-  const app = createApp(log, answers, admit)
+  const admitAtGate = admission(gateOf, errorReplies.error, bodyDeadline)
+  const admit: typeof admitAtGate = (request, reply, done) => {
+    begun(request, reply)
+    admitAtGate(request, reply, done)
+  }
+  const app = createApp(log, errorReplies, admit)
 
   app.decorateRequest('identity', undefined)
+  app.decorateRequest('isOpen', false)
   app.decorateRequest('credentials')
+  const addresses = new ClientAddresses()
+  app.decorateRequest('clientAddress', {
+    getter() {
+      return addresses.of(this.raw)
+    },
+  })
+  app.decorateRequest('wholeBody', wholeBody)
   // The options themselves: a later hook may still change them.
   app.addHook('onRoute', (route) => void routes.push(route))
+  app.addHook('onRoute', replayBody)
   app.addHook('onRequest', admit)
-  app.register(behind, { gate, answers })
+  app.register(gateRoutes, { gate, errorReplies })
   return {
     app,
     gate,
-    answers,
+    errorReplies,
+    addresses,
     publicRoutes: () =>
       routes
         .filter(({ config }) => config?.public === true)
@@ -65,48 +84,58 @@ export function createMain(
   }
 }
 
-/** Puts everything declared in a Fastify context behind one gate: its routes, and what it does not know. */
-export const behind = fastifyPlugin<{ gate: Gate; answers: Answers }>(
-  (context, { gate, answers }, done) => {
+/** Puts every route of a Fastify context behind one gate, and its replies to unknown paths too. */
+export const gateRoutes = fastifyPlugin<{ gate: Gate; errorReplies: ErrorReplies }>(
+  (context, { gate, errorReplies }, done) => {
     context.addHook('onRoute', (route) => {
       route.config = { ...route.config, [GATE]: gate }
     })
-    context.setNotFoundHandler({ config: { [GATE]: gate } } as object, answers.notFound)
+    // With a session, so that somebody who is signed in hears of a wrong path, and is not asked to sign in.
+    context.setNotFoundHandler({ config: { [GATE]: gate, session: true } } as object, errorReplies.notFound)
     done()
   },
-  { name: 'behind', encapsulate: false },
+  { name: 'gate-routes', encapsulate: false },
 )
 
-/** The application behind the internal port: no gate, for those who run the gateway. */
-export function createInternal(log: Logger): FastifyInstance {
-  const answers = new Answers(
+/** The application of the internal port: no gate, for the operators of the gateway. */
+export function createInternalApp(log: Logger, throttle: LogThrottle): FastifyInstance {
+  const errorReplies = new ErrorReplies(
     () => new Gate(),
     () => {},
+    throttle,
   )
-  const app = createApp(log, answers, (_request, _reply, done) => done())
-  app.setNotFoundHandler(answers.notFound)
+  const app = createApp(log, errorReplies, (_request, _reply, done) => done())
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('x-content-type-options', 'nosniff')
+    done()
+  })
+  app.setNotFoundHandler(errorReplies.notFound)
   return app
 }
 
-function createApp(log: Logger, answers: Answers, admit: ReturnType<typeof admission>): FastifyInstance {
+function createApp(
+  log: Logger,
+  errorReplies: ErrorReplies,
+  admit: ReturnType<typeof admission>,
+): FastifyInstance {
   const app = Fastify({
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
-    childLoggerFactory: logOfRequest,
+    childLoggerFactory: createRequestLog,
     requestIdHeader: false,
     genReqId: requestIds(),
-    // The kernel's own deadlines name the plugin that is late; avvio's would not.
+    // The kernel's own deadlines name the plugin that is late; Fastify's would not.
     pluginTimeout: 0,
     schemaController: { compilersFactory: schemaCompilers },
     routerOptions: { maxParamLength: 1024 },
     rewriteUrl: ({ url = '' }) => routedTarget(url),
-    // An absolute target without a host reaches no hook, so it is brought to the gate by hand.
+    // A request that Fastify itself refuses, such as an absolute target without a host, reaches no hook.
     frameworkErrors: (error, request, reply) =>
-      admit(request, reply, () => answers.error(error, request, reply)),
-    // A plugin that replaced it would answer refusals, and those of other plugins too.
+      admit(request, reply, () => errorReplies.error(error, request, reply)),
+    // A plugin that replaced it would decide the replies to refusals, also those of other plugins.
     allowErrorHandlerOverride: false,
   })
-  app.setErrorHandler(answers.error)
+  app.setErrorHandler(errorReplies.error)
   guardHooks(app, log)
   return app
 }

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal } from '../errors.js'
+import { Refusal } from '../contract/errors.js'
 
 /** Milliseconds for a body that the gateway itself reads: Fastify takes 1 MiB at most. */
 export const BODY_DEADLINE = 30_000
 
-/** A body that never ends would keep its route, and a stop, waiting. Whoever forwards has a limit of its own. */
+/** A body that never ends would keep its route, and a stop, waiting. A handler that forwards has a limit of its own. */
 export function limitBody(
   { raw, headers }: FastifyRequest,
   reply: FastifyReply,

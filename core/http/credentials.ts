@@ -1,26 +1,7 @@
-import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { BearerToken, type Credentials } from '../contract/credentials.js'
 import { timesSent } from './raw-headers.js'
-
-/** What a caller presented: nothing, one well-formed bearer token, or anything else. */
-export type Credentials = { readonly kind: 'none' } | { readonly kind: 'malformed' } | BearerToken
-
-/** One well-formed bearer token. */
-export class BearerToken {
-  readonly kind = 'bearer'
-  private made: string | undefined
-
-  constructor(readonly token: string) {}
-
-  /** The key of what is remembered about the token: nobody can make the token of it. */
-  get digest(): string {
-    this.made ??= digestOf(this.token)
-    return this.made
-  }
-}
-
-export const digestOf = (token: string): string => hash('sha256', token, 'base64url')
 
 const NONE: Credentials = { kind: 'none' }
 const MALFORMED: Credentials = { kind: 'malformed' }
@@ -29,7 +10,7 @@ const MALFORMED: Credentials = { kind: 'malformed' }
 const BEARER = /^bearer ([\w.~+/-]+=*)$/i
 const LONGEST_HEADER = 16 * 1024
 
-/** The one reading of the `Authorization` header. Tokens in a query or a form are never looked for. */
+/** The only parser of the `Authorization` header. Tokens in a query or a form are never accepted. */
 export function credentialsOf({
   headers,
   rawHeaders,
@@ -43,12 +24,12 @@ export function credentialsOf({
 
 const LATEST = Symbol('latest')
 
-/** A connection, and the token that came on it last. */
+/** A connection, and the token of its latest request. */
 interface Connection {
   [LATEST]?: { readonly authorization: string; readonly bearer: BearerToken } | undefined
 }
 
-/** The same for a request: who keeps a connection sends one token again and again, and it is read once. */
+/** The same for a request. Clients repeat one token on a connection, so it is parsed and hashed once. */
 export function credentialsFor(request: IncomingMessage): Credentials {
   const connection: Socket & Connection = request.socket
   const latest = connection[LATEST]

@@ -1,19 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isPromise } from '../deadline.js'
-import { GatewayError, Refusal, UpstreamError } from '../errors.js'
+import type { ErrorShape, PublicError } from '../contract/error-shape.js'
+import { GatewayError, Refusal, UpstreamError } from '../contract/errors.js'
+import { isPromise } from '../toolkit/deadline.js'
 import type { Gate } from './gate.js'
-
-/** What a caller may learn of something that went wrong. */
-export interface PublicError {
-  readonly status: number
-  /** In lower case, from a fixed set. */
-  readonly code: string
-  readonly sentence: string
-  readonly requestId: string
-}
-
-/** Gives an error body its form. */
-export type ErrorShape = (error: PublicError, request: FastifyRequest) => object
+import type { LogThrottle } from './log-throttle.js'
+import type { RequestObserver } from './request-observer.js'
 
 const plainJson: ErrorShape = ({ code, sentence, requestId }) => ({
   error: code,
@@ -21,32 +12,33 @@ const plainJson: ErrorShape = ({ code, sentence, requestId }) => ({
   request_id: requestId,
 })
 
-/** The one place where verdicts and errors become answers. */
-export class Answers {
+/** The only place where refusals and errors become responses. */
+export class ErrorReplies {
   constructor(
     private readonly gateOf: (request: FastifyRequest) => Gate,
-    private readonly onRefusal: (refusal: Refusal, request: FastifyRequest) => void,
+    private readonly onRefusal: RequestObserver['refused'],
+    private readonly throttle: LogThrottle,
   ) {}
 
   readonly error = (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const error = thrown instanceof Error ? thrown : new Error('something that is no error was thrown')
+    const error = thrown instanceof Error ? thrown : new Error('a value that is no Error was thrown')
     try {
-      this.answer(error, request, reply)
+      this.reply(error, request, reply)
     } catch (fault) {
-      request.log.error({ err: fault }, 'an error could not be told in its own form')
-      lastWord(error, reply)
+      this.log('error', 'an error reply could not be made; a plain one was sent', request, fault)
+      minimalReply(error, reply)
     }
   }
 
-  private answer(error: Error, request: FastifyRequest, reply: FastifyReply): void {
+  private reply(error: Error, request: FastifyRequest, reply: FastifyReply): void {
     if (error instanceof Refusal) this.refuse(error, request, reply)
-    else if (statusOf(error) >= 500) request.log.error({ err: error }, 'a request failed')
-    else request.log.debug({ err: error }, 'a request was wrong')
+    else if (statusOf(error) >= 500) this.log('error', 'a request failed', request, error)
+    else this.log('debug', 'a request was wrong', request, error)
 
     const retryAfter =
       error instanceof Refusal || error instanceof UpstreamError ? error.retryAfter : undefined
     if (Number.isFinite(retryAfter)) reply.header('retry-after', retryAfter)
-    const { code, sentence } = wordsFor(error)
+    const { code, sentence } = publicText(error)
     this.send(request, reply, { status: statusOf(error), code, sentence, requestId: request.id })
   }
 
@@ -60,8 +52,7 @@ export class Answers {
   }
 
   private refuse(refusal: Refusal, request: FastifyRequest, reply: FastifyReply): void {
-    this.onRefusal(refusal, request)
-    reply.header('cache-control', 'no-store')
+    this.onRefusal(refusal, request, reply)
     const challenged = refusal.statusCode === 401 || Object.keys(refusal.challenge).length > 0
     if (challenged) reply.header('www-authenticate', this.challenge(refusal, request))
   }
@@ -71,11 +62,17 @@ export class Answers {
       const header: unknown = this.gateOf(request).challenge?.header(refusal, request) ?? 'Bearer'
       if (typeof header === 'string' && /^[\x20-\x7e]+$/.test(header)) return header
       if (isPromise(header)) header.then(undefined, () => {})
-      request.log.error('the challenge is no header value; a bare one was sent')
+      this.log('error', 'the challenge is no header value; a bare one was sent', request)
     } catch (error) {
-      request.log.error({ err: error }, 'the challenge could not be made; a bare one was sent')
+      this.log('error', 'the challenge could not be made; a bare one was sent', request, error)
     }
     return 'Bearer'
+  }
+
+  private log(level: 'error' | 'debug', message: string, request: FastifyRequest, err?: unknown): void {
+    const code = err instanceof Error && 'code' in err ? err.code : undefined
+    const common = { code, route: request.routeOptions.url }
+    this.throttle.write(request.log, level, message, common, { err })
   }
 
   private send(request: FastifyRequest, reply: FastifyReply, error: PublicError): void {
@@ -83,32 +80,36 @@ export class Answers {
     reply
       .code(error.status)
       .header('x-request-id', request.id)
+      .header('x-content-type-options', 'nosniff')
+      .header('cache-control', 'no-store')
       .type('application/json; charset=utf-8')
       .send(JSON.stringify(shape(error, request)))
   }
 }
 
-/** When even the answer to an error fails: nothing in it comes from anywhere else. */
-function lastWord(error: Error, reply: FastifyReply): void {
+/** For when the error reply itself fails: it contains nothing but constants. */
+function minimalReply(error: Error, reply: FastifyReply): void {
   const refused = error instanceof Refusal && error.statusCode < 500
   const status = refused ? error.statusCode : 500
   if (status === 401) reply.header('www-authenticate', 'Bearer')
   reply
     .code(status)
+    .header('x-content-type-options', 'nosniff')
+    .header('cache-control', 'no-store')
     .type('application/json; charset=utf-8')
     .send(`{"error":"${refused ? 'refused' : 'internal_error'}","error_description":"the log tells why"}`)
 }
 
 function statusOf(error: Error): number {
   const statusCode: unknown = Reflect.get(error, 'statusCode')
-  const known = typeof statusCode === 'number' && Number.isInteger(statusCode)
-  return known && statusCode >= 400 && statusCode < 600 ? statusCode : 500
+  const isWhole = typeof statusCode === 'number' && Number.isInteger(statusCode)
+  return isWhole && statusCode >= 400 && statusCode < 600 ? statusCode : 500
 }
 
-/** A message of ours may be told; what others threw may hold anything, so it gets a sentence of ours. */
-function wordsFor(error: Error): { code: string; sentence: string } {
-  const ours = error instanceof Refusal || error instanceof UpstreamError
-  if (ours || (error instanceof GatewayError && error.statusCode < 500)) {
+/** Our own messages may be sent. The message of any other error may hold anything, so a fixed sentence replaces it. */
+function publicText(error: Error): { code: string; sentence: string } {
+  const isOwn = error instanceof Refusal || error instanceof UpstreamError
+  if (isOwn || (error instanceof GatewayError && error.statusCode < 500)) {
     return { code: String(error.code).toLowerCase(), sentence: error.message }
   }
   const status = statusOf(error)

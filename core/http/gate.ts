@@ -1,123 +1,151 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Authenticator, Rejection, Verdict } from '../contracts/authenticator.js'
-import type { Challenge } from '../contracts/challenge.js'
-import type { Guard } from '../contracts/guard.js'
-import type { Identity } from '../contracts/identity.js'
-import { isPromise, within } from '../deadline.js'
-import { GatewayError, Refusal, type RefusalReason } from '../errors.js'
+import type { Authenticator, Rejection, Verdict } from '../contract/capabilities/authenticator.js'
+import type { BrowserSession } from '../contract/capabilities/browser-session.js'
+import type { Challenge } from '../contract/capabilities/challenge.js'
+import type { Guard } from '../contract/capabilities/guard.js'
+import { GatewayError, Refusal, type RefusalReason } from '../contract/errors.js'
+import type { Identity } from '../contract/identity.js'
+import { isPromise, within } from '../toolkit/deadline.js'
 import { BODY_DEADLINE, limitBody } from './body-limit.js'
 import { credentialsFor } from './credentials.js'
+import type { RequestLimit } from './limit.js'
 import type { PublicPaths } from './public-paths.js'
+import { mayUseSession, sessionToken } from './session-token.js'
+import { askForBody, rememberContinue } from './whole-body.js'
 
-/** What stands at the gate of one scope, once its list is complete. */
-export interface Keepers {
+/** What the gate of one scope checks a request with, once its list is complete. */
+export interface GateChecks {
   readonly guards: readonly Guard[]
   readonly authenticators: readonly Authenticator[]
+  readonly sessions: readonly BrowserSession[]
   readonly publicPaths: PublicPaths
   readonly challenge: Challenge | undefined
+  readonly limit: RequestLimit | undefined
   /** Milliseconds that a guard or an authenticator may take. */
   readonly deadline: number
 }
 
-interface Asked extends RefusalReason {
+interface AuthenticatorRejection extends RefusalReason {
   readonly kind: Rejection['kind']
 }
 
-/** The first door of a scope: guards, then authentication, on every route that does not say it is public. */
+/** Admits requests to the routes of one scope: guards first, then authentication, unless the route is public; then limits. */
 export class Gate {
-  private keepers: Keepers | undefined
+  private checks: GateChecks | undefined
 
-  /** Until then the gate is shut. */
-  open(keepers: Keepers): void {
-    this.keepers = keepers
+  /** Until this is called every request is refused. */
+  open(checks: GateChecks): void {
+    this.checks = checks
   }
 
   get challenge(): Challenge | undefined {
-    return this.keepers?.challenge
+    return this.checks?.challenge
   }
 
-  /** Returns at once unless somebody at the gate has to wait; throws what keeps the request out. */
+  /** Returns at once unless a guard, an authenticator or the limiter is asynchronous; throws or rejects with the refusal. */
   admit(request: FastifyRequest, isPublic: boolean): Promise<void> | undefined {
-    const { keepers } = this
-    if (keepers === undefined)
-      throw new Refusal(503, 'STARTING', 'the gateway is not open', { retryAfter: 1 })
-    return this.guard(keepers, request, isPublic, 0)
+    const { checks } = this
+    if (checks === undefined) throw new Refusal(503, 'STARTING', 'the gateway is not open', { retryAfter: 1 })
+    const { limit } = checks
+    if (limit === undefined) return this.guard(checks, request, isPublic, 0)
+    return limit.apply(request, () => this.guard(checks, request, isPublic, 0))
   }
 
   private guard(
-    keepers: Keepers,
+    checks: GateChecks,
     request: FastifyRequest,
     isPublic: boolean,
     from: number,
   ): Promise<void> | undefined {
-    const { guards } = keepers
+    const { guards } = checks
     for (let index = from; index < guards.length; index++) {
-      const answer = guards[index]?.(request)
-      if (isPromise(answer)) {
-        return waitFor(keepers, answer, 'a guard').then(() =>
-          this.guard(keepers, request, isPublic, index + 1),
-        )
+      const result = guards[index]?.(request)
+      if (isPromise(result)) {
+        return waitFor(checks, result, 'a guard').then(() => this.guard(checks, request, isPublic, index + 1))
       }
     }
-    if (isPublic || (keepers.publicPaths.any && keepers.publicPaths.cover(request))) return undefined
+    const isOpen = isPublic || (checks.publicPaths.any && checks.publicPaths.covers(request))
+    request.isOpen = isOpen
+    if (checks.sessions.length > 0 && mayUseSession(request))
+      return this.authenticateSession(checks, request, isOpen)
+    if (isOpen) return undefined
     request.credentials = credentialsFor(request.raw)
-    return this.authenticate(keepers, request, 0, [])
+    return this.authenticate(checks, request, 0, [])
+  }
+
+  /** A public route admits everybody: there a session only says who it is. */
+  private async authenticateSession(
+    checks: GateChecks,
+    request: FastifyRequest,
+    isOpen: boolean,
+  ): Promise<void> {
+    try {
+      request.credentials = await waitFor(checks, sessionToken(checks.sessions, request), 'a session')
+      if (isOpen && request.credentials.kind === 'none') return
+      await this.authenticate(checks, request, 0, [])
+    } catch (error) {
+      if (!isOpen) throw error
+    }
   }
 
   private authenticate(
-    keepers: Keepers,
+    checks: GateChecks,
     request: FastifyRequest,
     from: number,
-    asked: Asked[],
+    rejections: AuthenticatorRejection[],
   ): Promise<void> | undefined {
-    for (let index = from; index < keepers.authenticators.length; index++) {
-      const authenticator = keepers.authenticators[index]
+    for (let index = from; index < checks.authenticators.length; index++) {
+      const authenticator = checks.authenticators[index]
       if (authenticator === undefined) continue
       const verdict = authenticator.authenticate(request)
       if (isPromise(verdict)) {
-        return waitFor(keepers, verdict, `"${authenticator.provider}"`).then((late) =>
-          accepted(request, authenticator, late, asked)
+        return waitFor(checks, verdict, `"${authenticator.provider}"`).then((late) =>
+          accepted(request, authenticator, late, rejections)
             ? undefined
-            : this.authenticate(keepers, request, index + 1, asked),
+            : this.authenticate(checks, request, index + 1, rejections),
         )
       }
-      if (accepted(request, authenticator, verdict, asked)) return undefined
+      if (accepted(request, authenticator, verdict, rejections)) return undefined
     }
-    throw refusalFor(request, asked, keepers.challenge?.unavailableStatus ?? 401)
+    throw refusalFor(request, rejections, checks.challenge?.unavailableStatus ?? 401)
   }
 }
 
-const waitFor = <T>({ deadline }: Keepers, answer: PromiseLike<T>, who: string): Promise<T> =>
-  within(deadline, answer, () => new Error(`${who} did not answer within ${deadline / 1000} s`))
+const waitFor = <T>({ deadline }: GateChecks, result: PromiseLike<T>, name: string): Promise<T> =>
+  within(deadline, result, () => new Error(`${name} did not answer within ${deadline / 1000} s`))
 
-/** Only a verdict that names somebody and rejects nothing lets a request in; one that is neither is a fault. */
+/** Only a verdict with an identity and no rejection admits a request; a verdict that is neither is an error. */
 function accepted(
   request: FastifyRequest,
   { provider }: Authenticator,
   verdict: Verdict,
-  asked: Asked[],
+  rejections: AuthenticatorRejection[],
 ): boolean {
   const { identity, rejection }: { identity?: unknown; rejection?: unknown } = isObject(verdict)
     ? verdict
     : {}
-  if (namesSomebody(identity) && rejection === undefined) {
+  if (isIdentity(identity) && rejection === undefined) {
     request.identity = identity
     return true
   }
   if (!isObject(rejection) || (identity !== undefined && identity !== null)) {
     throw new TypeError(`the verdict of "${provider}" is neither an identity with a subject nor a rejection`)
   }
-  asked.push({ provider, ...(verdict as { rejection: Rejection }).rejection })
+  rejections.push({ provider, ...(verdict as { rejection: Rejection }).rejection })
   return false
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-const namesSomebody = (value: unknown): value is Identity =>
+const isIdentity = (value: unknown): value is Identity =>
   isObject(value) && typeof (value as Partial<Identity>).subject === 'string'
 
-function refusalFor({ credentials }: FastifyRequest, asked: Asked[], unavailableStatus: 401 | 503): Refusal {
-  const reasons = asked.map(({ provider, cause, detail }) => ({
+function refusalFor(
+  { credentials }: FastifyRequest,
+  rejections: AuthenticatorRejection[],
+  unavailableStatus: 401 | 503,
+): Refusal {
+  const reasons = rejections.map(({ provider, cause, detail }) => ({
     provider,
     cause,
     ...(detail !== undefined && { detail }),
@@ -132,19 +160,25 @@ function refusalFor({ credentials }: FastifyRequest, asked: Asked[], unavailable
       { reasons: [...reasons, { provider: 'none', cause: 'format' }] },
     )
   }
-  const undecided =
-    asked.some(({ kind }) => kind === 'unavailable') && asked.every(({ kind }) => kind !== 'invalid')
-  if (undecided && unavailableStatus === 503) {
-    return new Refusal(503, 'AUTHENTICATION_UNAVAILABLE', 'the token cannot be checked right now', {
+  const isUndecided = rejections.every(({ kind }) => kind !== 'invalid')
+  // Our own load comes first, whatever state a provider is in.
+  if (isUndecided && rejections.some(({ kind }) => kind === 'busy')) {
+    return new Refusal(503, 'AUTHENTICATION_BUSY', 'too many tokens are being checked', {
       reasons,
-      retryAfter: 5,
+      retryAfter: 1,
     })
+  }
+  // Never `invalid_token`: a client would drop a token that is good, and could not get another one either.
+  if (isUndecided && rejections.some(({ kind }) => kind === 'unavailable')) {
+    const message = 'the token cannot be checked right now'
+    const retry = unavailableStatus === 503 && { retryAfter: 5 }
+    return new Refusal(unavailableStatus, 'AUTHENTICATION_UNAVAILABLE', message, { reasons, ...retry })
   }
   return new Refusal(401, 'INVALID_TOKEN', 'the token was not accepted', { reasons })
 }
 
-/** What is thrown on purpose passes; anything else is a fault of ours and keeps the request out all the same. */
-const shut = (error: unknown): GatewayError =>
+/** A `GatewayError` was thrown on purpose; any other error is a fault of a plugin, and the request is refused all the same. */
+const asRefusal = (error: unknown): GatewayError =>
   error instanceof GatewayError
     ? error
     : new Refusal(503, 'AUTHENTICATION_UNAVAILABLE', 'the request cannot be checked right now', {
@@ -152,41 +186,38 @@ const shut = (error: unknown): GatewayError =>
         retryAfter: 5,
       })
 
-/** Answers a request that may not enter, in place of its route. */
-export type TurnAway = (refusal: GatewayError, request: FastifyRequest, reply: FastifyReply) => void
+/** Sends the error reply to a request that is refused, in place of its route. */
+export type RejectRequest = (refusal: GatewayError, request: FastifyRequest, reply: FastifyReply) => void
 
 /**
- * The hook that stands first on every route. A callback and not a promise: most requests never wait. Who is
- * turned away is answered here, since an error handler of the route could make something else of it.
+ * The first hook of every route. A callback and not a promise: most requests never wait. A refused request gets its
+ * response here, since an error handler of the route could make something else of it.
  */
 export function admission(
   gateOf: (request: FastifyRequest) => Gate,
-  turnAway: TurnAway,
+  reject: RejectRequest,
   bodyDeadline = BODY_DEADLINE,
 ) {
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const { config } = request.routeOptions
-    const enter = (): void => {
+    const proceed = (): void => {
       if (config.forwardsExpect !== true) {
-        reply.header('x-request-id', request.id)
-        letSend(request, reply)
-        limitBody(request, reply, bodyDeadline, (refusal) => turnAway(refusal, request, reply))
+        reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
+        // Only after admission, so that a refused caller sends no body.
+        askForBody(request, reply.raw)
+        limitBody(request, reply, bodyDeadline, (refusal) => reject(refusal, request, reply))
       }
       done()
     }
+    if (request.headers.expect !== undefined) rememberContinue(request, reply.raw)
     let waiting: Promise<void> | undefined
     try {
       waiting = gateOf(request).admit(request, config.public === true)
     } catch (error) {
-      turnAway(shut(error), request, reply)
+      reject(asRefusal(error), request, reply)
       return
     }
-    if (waiting === undefined) enter()
-    else waiting.then(enter, (error: unknown) => turnAway(shut(error), request, reply))
+    if (waiting === undefined) proceed()
+    else waiting.then(proceed, (error: unknown) => reject(asRefusal(error), request, reply))
   }
-}
-
-/** Only now is the caller told to send its body: one that is refused keeps it. HTTP/1.0 knows no such word. */
-function letSend({ headers, raw }: FastifyRequest, reply: FastifyReply): void {
-  if (headers.expect !== undefined && raw.httpVersionMinor > 0) reply.raw.writeContinue()
 }

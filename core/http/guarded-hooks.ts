@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { isPromise } from '../deadline.js'
+import { isPromise } from '../toolkit/deadline.js'
 
 type Done = (error?: Error | null, payload?: unknown) => void
 type OnSend = (
@@ -13,7 +13,7 @@ type OnSend = (
 type OnClose = (this: FastifyInstance, instance: FastifyInstance, done: () => void) => unknown
 
 /**
- * Two hooks of plugins, where Fastify has no error handler left to ask: it would tell a caller the message of an
+ * Wraps two hooks of plugins whose errors Fastify passes to no error handler: it would send a caller the message of an
  * `onSend` that throws twice, and an `onClose` that throws would end the process with its list half stopped.
  */
 export function guardHooks(app: FastifyInstance, log: Logger): void {
@@ -24,18 +24,18 @@ export function guardHooks(app: FastifyInstance, log: Logger): void {
   ) => FastifyInstance
   const guarded = function (this: FastifyInstance, name: string, hook: unknown): FastifyInstance {
     if (typeof hook !== 'function') return add.call(this, name, hook)
-    if (name === 'onSend') return add.call(this, name, discreet(hook as OnSend))
-    if (name === 'onClose') return add.call(this, name, contained(hook as OnClose, log))
+    if (name === 'onSend') return add.call(this, name, withHiddenErrors(hook as OnSend))
+    if (name === 'onClose') return add.call(this, name, withLoggedErrors(hook as OnClose, log))
     return add.call(this, name, hook)
   }
   Object.assign(app, { addHook: guarded })
   app.addHook('onRoute', (route) => {
     const hooks = [route.onSend ?? []].flat() as OnSend[]
-    if (hooks.length > 0) route.onSend = hooks.map(discreet) as never
+    if (hooks.length > 0) route.onSend = hooks.map(withHiddenErrors) as never
   })
 }
 
-const discreet = (hook: OnSend): OnSend =>
+const withHiddenErrors = (hook: OnSend): OnSend =>
   function (request, reply, payload, done) {
     const fail = (cause: unknown): void => done(new Error('an onSend hook failed', { cause }))
     try {
@@ -48,14 +48,14 @@ const discreet = (hook: OnSend): OnSend =>
     }
   }
 
-const contained = (hook: OnClose, log: Logger): OnClose =>
+const withLoggedErrors = (hook: OnClose, log: Logger): OnClose =>
   function (instance, done) {
     const end = (error?: unknown): void => {
       if (error !== undefined && error !== null) log.error({ err: error }, 'an onClose hook failed')
       done()
     }
     try {
-      // Who takes one argument answers by a promise, or at once.
+      // A hook with one argument returns a promise, or is done when it returns.
       const answer = hook.call(this, instance, end)
       if (isPromise(answer)) answer.then(() => end(), end)
       else if (hook.length < 2) end()

@@ -1,4 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** What answers behind a port. */
+/** Handles the requests of a port. */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void

@@ -1,107 +1,106 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Crowd } from '../crowd.js'
 
-const LISTENED = Symbol('listened')
+const EXCLUDED = Symbol('excluded from drain')
 
 /**
- * Says of an answer under way that it lasts as long as somebody listens: an event stream or a tunnel that a
- * handler writes past Fastify. A stop does not wait for it, as its end is the caller's to choose.
+ * Marks a response that lasts until the client ends it: an event stream or an upgraded connection that a handler writes
+ * without Fastify. A stop does not wait for it.
  */
-export function lastsWhileListened(response: ServerResponse): void {
-  Reflect.set(response, LISTENED, true)
+export function excludeFromDrain(response: ServerResponse): void {
+  Reflect.set(response, EXCLUDED, true)
 }
 
-// Requests that one connection may send ahead while an earlier one waits for its answer.
-const MOST_AHEAD = 64
-const LOOK_EVERY = 100
+// Requests that one connection may send while an earlier one waits for its response.
+const MAX_PIPELINED = 64
+const POLL_INTERVAL = 100
 
-/** The requests that a list is answering right now. */
+/** The requests of a list that have no complete response yet. */
 export class InFlight {
-  private readonly responses = new Crowd<ServerResponse>()
-  private readonly others = new Set<Promise<unknown>>()
-  private readonly ahead = new Map<Socket, Set<ServerResponse>>()
+  private readonly responses = new Set<ServerResponse>()
+  private readonly pending = new Set<Promise<unknown>>()
+  private readonly pipelined = new Map<Socket, Set<ServerResponse>>()
   private closing = false
 
   // One function for all requests: it finds its response in `this`.
-  private readonly leave: (this: ServerResponse) => void
+  private readonly remove: (this: ServerResponse) => void
 
   constructor() {
-    const flight = this
-    this.leave = function (this: ServerResponse): void {
-      flight.responses.leave(this)
-      flight.ahead.get(this.req.socket)?.delete(this)
+    const inFlight = this
+    this.remove = function (this: ServerResponse): void {
+      inFlight.responses.delete(this)
+      inFlight.pipelined.get(this.req.socket)?.delete(this)
     }
   }
 
-  enter(response: ServerResponse): void {
-    this.responses.enter(response)
-    response.on('close', this.leave)
-    if (response.socket === null) this.queue(response)
+  add(response: ServerResponse): void {
+    this.responses.add(response)
+    response.on('close', this.remove)
+    if (response.socket === null) this.addPipelined(response)
     if (this.closing) response.shouldKeepAlive = false
   }
 
-  /** Work that is no request on a socket. */
-  async during<T>(work: Promise<T>): Promise<T> {
-    this.others.add(work)
+  /** For requests without a socket, such as `dispatch`. */
+  async track<T>(work: Promise<T>): Promise<T> {
+    this.pending.add(work)
     try {
       return await work
     } finally {
-      this.others.delete(work)
+      this.pending.delete(work)
     }
   }
 
   get size(): number {
-    return this.responses.size + this.others.size
+    return this.responses.size + this.pending.size
   }
 
   /**
-   * Waits until every request has its answer, at most `limit` milliseconds, and then ends what is left. Streams
-   * that a client merely listens to would never end by themselves; they are not waited for. When the door is
-   * `closing` too, callers are told not to come back on the same connection.
+   * Waits until every request has its response, at most `limit` milliseconds, and then ends what is left. Event streams
+   * would never end by themselves; they are not waited for. When the port is `closing` too, keep-alive is turned off.
    */
   async drain(limit: number, closing: boolean): Promise<void> {
     this.closing = closing
-    for (const response of this.responses.now()) {
+    for (const response of this.responses) {
       if (closing && !response.headersSent) response.shouldKeepAlive = false
     }
-    const end = Date.now() + limit
-    while (Date.now() < end && this.awaited()) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY))
-    for (const response of this.responses.now()) response.destroy()
+    const end = performance.now() + limit
+    while (performance.now() < end && this.mustWait())
+      await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL))
+    for (const response of this.responses) response.destroy()
   }
 
-  private awaited(): boolean {
-    return this.others.size > 0 || this.responses.now().some((response) => !isListening(response))
+  private mustWait(): boolean {
+    return this.pending.size > 0 || [...this.responses].some((response) => !isExcluded(response))
   }
 
   /**
-   * A request that was sent ahead has no socket yet. When the connection ends before its turn, Node 20 never
-   * closes its answer, so whoever waits for that would wait for ever.
+   * The response of a pipelined request has no socket yet. When the connection ends before its turn, Node 20 emits no
+   * `close` for it, and a drain would wait for ever.
    */
-  private queue(response: ServerResponse): void {
+  private addPipelined(response: ServerResponse): void {
     const { socket } = response.req
-    let waiting = this.ahead.get(socket)
+    let waiting = this.pipelined.get(socket)
     if (waiting === undefined) {
       waiting = new Set()
-      this.ahead.set(socket, waiting)
-      socket.once('close', () => this.abandon(socket))
+      this.pipelined.set(socket, waiting)
+      socket.once('close', () => this.closePipelined(socket))
     }
     waiting.add(response)
-    if (waiting.size > MOST_AHEAD) socket.destroy()
+    if (waiting.size > MAX_PIPELINED) socket.destroy()
   }
 
-  private abandon(socket: Socket): void {
-    const waiting = [...(this.ahead.get(socket) ?? [])]
-    this.ahead.delete(socket)
+  private closePipelined(socket: Socket): void {
+    const waiting = [...(this.pipelined.get(socket) ?? [])]
+    this.pipelined.delete(socket)
     for (const response of waiting) {
       if (this.responses.has(response)) response.emit('close')
     }
   }
 }
 
-// A GET that answers with events is somebody listening. A POST that does is a call still being answered.
-function isListening(response: ServerResponse): boolean {
-  if (Reflect.has(response, LISTENED)) return true
+// An event stream of a GET has no end of its own. One of a POST ends with the response to the call.
+function isExcluded(response: ServerResponse): boolean {
+  if (Reflect.has(response, EXCLUDED)) return true
   if (!response.headersSent || response.req.method !== 'GET') return false
   return String(response.getHeader('content-type') ?? '').startsWith('text/event-stream')
 }

@@ -3,9 +3,9 @@ import type { Bindings, ChildLoggerOptions } from 'pino'
 
 type Line = Parameters<FastifyBaseLogger['info']>
 
-/** The log of one request. Few requests write a line, so what knows its id is made for the first that does. */
+/** The log of one request. Few requests write a line, so the child logger is made with the first line. */
 class RequestLog implements FastifyBaseLogger {
-  private made: FastifyBaseLogger | undefined
+  private created: FastifyBaseLogger | undefined
 
   constructor(
     private readonly parent: FastifyBaseLogger,
@@ -14,50 +14,50 @@ class RequestLog implements FastifyBaseLogger {
   ) {}
 
   get level(): string {
-    return this.own.level
+    return this.logger.level
   }
 
   set level(level: string) {
-    this.own.level = level
+    this.logger.level = level
   }
 
   fatal(...line: Line): void {
-    this.own.fatal(...line)
+    this.logger.fatal(...line)
   }
 
   error(...line: Line): void {
-    this.own.error(...line)
+    this.logger.error(...line)
   }
 
   warn(...line: Line): void {
-    this.own.warn(...line)
+    this.logger.warn(...line)
   }
 
   info(...line: Line): void {
-    this.own.info(...line)
+    this.logger.info(...line)
   }
 
   debug(...line: Line): void {
-    this.own.debug(...line)
+    this.logger.debug(...line)
   }
 
   trace(...line: Line): void {
-    this.own.trace(...line)
+    this.logger.trace(...line)
   }
 
   silent(): void {}
 
   child(bindings: Bindings, options?: ChildLoggerOptions): FastifyBaseLogger {
-    return this.own.child(bindings, options)
+    return this.logger.child(bindings, options)
   }
 
-  private get own(): FastifyBaseLogger {
-    this.made ??= this.parent.child(this.bindings, this.options)
-    return this.made
+  private get logger(): FastifyBaseLogger {
+    this.created ??= this.parent.child(this.bindings, this.options)
+    return this.created
   }
 }
 
-export const logOfRequest: Parameters<FastifyInstance['setChildLoggerFactory']>[0] = (
+export const createRequestLog: Parameters<FastifyInstance['setChildLoggerFactory']>[0] = (
   parent,
   bindings,
   options,

@@ -1,11 +1,11 @@
 /**
- * The text by which a request target is routed; what came stays readable as `originalUrl`. An absolute target
- * counts by its path (RFC 9112, 3.2.2), so its authority chooses nothing. A percent sign that begins no escape
- * stands for itself, so that a path no decoder takes still meets a route and that route's gate.
+ * The text by which a request target is routed; the original stays readable as `originalUrl`. An absolute target
+ * is routed by its path (RFC 9112, 3.2.2), so its authority has no effect. A percent sign that begins no escape
+ * stands for itself, so that a path that cannot be decoded still matches a route and passes that route's gate.
  */
 export function routedTarget(target: string): string {
   if (target.charCodeAt(0) !== SLASH) return originForm(target)
-  return target.includes('%') ? decodable(target) : target
+  return target.includes('%') ? escapeStrayPercents(target) : target
 }
 
 const SLASH = 0x2f
@@ -16,17 +16,17 @@ function originForm(target: string): string {
   const start = target.slice(scheme.length).search(/[/?#]/)
   if (start < 0) return '/'
   const rest = target.slice(scheme.length + start)
-  return decodable(rest.startsWith('/') ? rest : `/${rest}`)
+  return escapeStrayPercents(rest.startsWith('/') ? rest : `/${rest}`)
 }
 
-function decodable(target: string): string {
+function escapeStrayPercents(target: string): string {
   const end = target.search(/[?#]/)
   const path = end < 0 ? target : target.slice(0, end)
   if (decodes(path)) return target
-  const mended = path.replaceAll(/(?:%[\da-f]{2})+|%/gi, (run) =>
+  const repaired = path.replaceAll(/(?:%[\da-f]{2})+|%/gi, (run) =>
     decodes(run) ? run : run.replaceAll('%', '%25'),
   )
-  return end < 0 ? mended : mended + target.slice(end)
+  return end < 0 ? repaired : repaired + target.slice(end)
 }
 
 function decodes(text: string): boolean {

@@ -1,41 +1,41 @@
 import { createRequire } from 'node:module'
+import type ValidatorSelector from '@fastify/ajv-compiler'
+import type SerializerSelector from '@fastify/fast-json-stringify-compiler'
 import type { FastifyServerOptions } from 'fastify'
 
-type Controller = NonNullable<FastifyServerOptions['schemaController']>
+type Compilers = NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>
 type Route = { readonly httpPart?: string; readonly schema: unknown }
 type Factory = (...given: readonly unknown[]) => (route: Route) => unknown
 
-// Fastify's own, wherever they are installed.
-const load = createRequire(createRequire(import.meta.url).resolve('fastify'))
-
-const factory = (name: string): Factory => {
-  const select: () => Factory = load(name)
-  return select()
-}
+const load = createRequire(import.meta.url)
 
 const compilers: Record<'buildValidator' | 'buildSerializer', Factory> = {
   buildValidator: (...given) => {
-    const compile = factory('@fastify/ajv-compiler')(...given)
+    const select: typeof ValidatorSelector = load('@fastify/ajv-compiler')
+    const compile = (select() as Factory)(...given)
     return (route) => {
       if (route.httpPart === 'headers') refuseCapitals(route.schema)
       return compile(route)
     }
   },
-  buildSerializer: (...given) => factory('@fastify/fast-json-stringify-compiler')(...given),
+  buildSerializer: (...given) => {
+    const select: typeof SerializerSelector = load('@fastify/fast-json-stringify-compiler')
+    return (select() as Factory)(...given)
+  },
 }
 
 /**
- * Fastify's compilers of schemas, loaded with the first route that has a schema. They are a fifth of all that a start
- * loads, and few lists have such a route.
+ * Fastify's default compilers, loaded with the first route that has a schema. They are a fifth of all that a start loads,
+ * and few lists have such a route.
  */
-// What is handed through has types of packages that only Fastify depends on.
-export const schemaCompilers = compilers as Controller['compilersFactory']
+export const schemaCompilers = compilers as Compilers
 
-/** Requests have lower-case names only. Fastify changes a schema's for its own compilers, and for no others. */
+/** Header names of requests are in lower case. Fastify lowers those of a schema for its own compilers only. */
 function refuseCapitals(schema: unknown): void {
   if (typeof schema !== 'object' || schema === null) return
   for (const [keyword, value] of Object.entries(schema)) {
-    const names = keyword === 'required' ? value : NAMING.has(keyword) ? Object.keys(value ?? {}) : []
+    const names =
+      keyword === 'required' ? value : KEYWORDS_WITH_NAMES.has(keyword) ? Object.keys(value ?? {}) : []
     const capital = [names].flat().find((name) => typeof name === 'string' && /[A-Z]/.test(name))
     if (capital !== undefined) {
       throw new Error(`a schema of headers names "${capital}": write header names in lower case`)
@@ -44,7 +44,7 @@ function refuseCapitals(schema: unknown): void {
   }
 }
 
-const NAMING: ReadonlySet<string> = new Set([
+const KEYWORDS_WITH_NAMES: ReadonlySet<string> = new Set([
   'properties',
   'dependencies',
   'dependentRequired',

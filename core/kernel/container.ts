@@ -1,9 +1,9 @@
 // tsyringe reads the metadata API when it loads, so this import comes first.
 import 'reflect-metadata'
 import { type DependencyContainer, container as root } from 'tsyringe'
-import type { Capability, Many, One } from './capability.js'
+import type { Capability, Many, One } from '../contract/capability.js'
 
-/** What is provided in one scope, over what stands outside it. Values under symbols; nothing is constructed here. */
+/** What is provided in one scope, and in those around it. Values under symbols; nothing is constructed here. */
 export class Container {
   private constructor(
     private readonly inner: DependencyContainer,
@@ -23,7 +23,7 @@ export class Container {
     this.inner.register(capability.token, { useFactory: () => value })
   }
 
-  /** Whether this scope itself provides it, whatever stands outside. */
+  /** Whether this scope itself provides it, whatever outer scopes provide. */
   holds(capability: Capability): boolean {
     return this.inner.isRegistered(capability.token)
   }
@@ -39,7 +39,7 @@ export class Container {
     return this.holds(capability) ? [...outside, ...this.inner.resolveAll<T>(capability.token)] : outside
   }
 
-  /** Forgets everything that was provided here. */
+  /** Removes everything that was provided here. */
   clear(): void {
     this.inner.clearInstances()
     this.inner.reset()

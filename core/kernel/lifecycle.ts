@@ -1,8 +1,9 @@
 import type { Logger } from 'pino'
-import { within } from './deadline.js'
-import { ConfigError, GatewayError } from './errors.js'
-import { foreignPlace } from './foreign-place.js'
-import type { Addresses } from './gateway.js'
+import { ConfigError, GatewayError } from '../contract/errors.js'
+import type { Addresses } from '../contract/gateway.js'
+import type { Problem } from '../contract/problem.js'
+import { within } from '../toolkit/deadline.js'
+import { pluginFrame } from '../toolkit/plugin-frame.js'
 
 /** Milliseconds that one step of one plugin may take. */
 export interface StepLimits {
@@ -18,12 +19,14 @@ interface Step {
   readonly id: string
   readonly run: (addresses: Addresses) => void | Promise<void>
   readonly required: boolean
+  readonly placeOf?: ((option: string) => string | undefined) | undefined
 }
 
-/** The steps of one boot: what runs before the doors open, when they are open, and at the end. */
+/** The steps of one boot: what runs before the ports open, when they are open, and at the end. */
 export class Lifecycle {
   private readonly steps: Record<'start' | 'ready' | 'stop', Step[]> = { start: [], ready: [], stop: [] }
 
+  private readonly problems: Problem[] = []
   private stopping = false
 
   constructor(
@@ -32,41 +35,53 @@ export class Lifecycle {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** A plugin that comes late, after its own deadline, finds the gateway stopping: what it opened is closed at once. */
+  /** A plugin that adds a step after its deadline finds the gateway stopping: its stop step runs at once. */
   add(phase: 'start' | 'ready' | 'stop', step: Step): void {
     if (!this.stopping) this.steps[phase].push(step)
     else if (phase === 'stop') void this.end(step)
   }
 
-  /** Runs one step under its deadline. What goes wrong names the plugin and the step. */
-  async step(phase: keyof StepLimits, { id, run, required }: Step, addresses: Addresses = {}): Promise<void> {
+  /** Runs one step under its deadline. An error names the plugin and the step. */
+  async step(phase: keyof StepLimits, step: Step, addresses: Addresses = {}): Promise<void> {
+    const { id, run, required } = step
     try {
       this.signal.throwIfAborted()
       await within(this.limits[phase], runNow(run, addresses), () => new Error(this.late(phase)), this.signal)
     } catch (error) {
       if (this.signal.aborted) throw this.signal.reason
-      const failure = failed(id, phase, error)
+      const failure = stepFailure(step, phase, error)
+      // The others are set up all the same, so that everything wrong with the configuration is reported at once.
+      if (required && phase === 'setup' && failure instanceof ConfigError) {
+        this.problems.push(...failure.problems)
+        return
+      }
+      if (required) this.throwProblems()
       if (required) throw failure
       this.log.warn({ plugin: id, err: failure }, 'an observer failed; the gateway goes on without it')
     }
+  }
+
+  /** Throws everything that setting up has found wrong with the configuration. */
+  throwProblems(): void {
+    if (this.problems.length > 0) throw new ConfigError(this.problems)
   }
 
   async run(phase: 'start' | 'ready', addresses?: Addresses): Promise<void> {
     for (const step of this.steps[phase]) await this.step(phase, step, addresses)
   }
 
-  /** Runs every stop step, last first. One that fails is logged: it must not keep the others from running. */
+  /** Runs every stop step, last first. An error is logged: it must not keep the others from running. */
   async stop(): Promise<void> {
     this.stopping = true
     for (const step of this.steps.stop.splice(0).reverse()) await this.end(step)
   }
 
-  /** A step of the kernel's own at the end: it is not waited for without end either. */
+  /** Runs one step at the end, under a deadline. An error is logged. */
   async end({ id, run }: Pick<Step, 'id' | 'run'>): Promise<void> {
     try {
       await within(this.limits.stop, runNow(run, {}), () => new Error(this.late('stop')))
     } catch (error) {
-      this.log.error({ plugin: id, err: failed(id, 'stop', error) }, 'a plugin did not stop cleanly')
+      this.log.error({ plugin: id, err: stepFailure({ id }, 'stop', error) }, 'a plugin did not stop cleanly')
     }
   }
 
@@ -75,32 +90,38 @@ export class Lifecycle {
   }
 }
 
-/** A promise also for what throws at once. */
+/** Turns a synchronous error into a rejection. */
 async function runNow(run: Step['run'], addresses: Addresses): Promise<void> {
   await run(addresses)
 }
 
-// Files that the configuration names, whichever plugin opens them.
-const OF_THE_OPERATOR = new Set([
+// Errors about files that the configuration names, whichever plugin opens them.
+const CONFIG_CODES = new Set([
   'FILE_UNREADABLE',
   'SECRET_EMPTY',
   'CERTIFICATES_INVALID',
   'EGRESS_BEARER_INVALID',
 ])
 
-function failed(id: string, phase: string, error: unknown): GatewayError {
+/** The error of a step of one plugin: it names the plugin and the step, or where the option is that is wrong. */
+export function stepFailure(
+  { id, placeOf }: Pick<Step, 'id' | 'placeOf'>,
+  phase: string,
+  error: unknown,
+): GatewayError {
   if (error instanceof ConfigError) {
     const problems = error.problems.map((problem) => ({
       ...problem,
-      place: `plugin "${id}": ${problem.place}`,
+      place: placeOf?.(problem.place) ?? `plugin "${id}": ${problem.place}`,
     }))
     return new ConfigError(problems, { cause: error })
   }
-  if (error instanceof GatewayError && OF_THE_OPERATOR.has(error.code)) {
-    return new ConfigError([{ place: `plugin "${id}"`, message: error.message }], { cause: error })
+  if (error instanceof GatewayError && CONFIG_CODES.has(error.code)) {
+    const place = placeOf?.('') ?? `plugin "${id}"`
+    return new ConfigError([{ place, message: error.message }], { cause: error })
   }
   const message = error instanceof Error ? error.message : String(error)
-  const place = error instanceof Error ? foreignPlace(error) : undefined
+  const place = error instanceof Error ? pluginFrame(error) : undefined
   const at = place === undefined ? '' : ` (${place})`
   return new GatewayError('PLUGIN_FAILED', `plugin "${id}" failed in ${phase}: ${message}${at}`, {
     cause: error,

@@ -1,50 +1,55 @@
 import * as nodeModule from 'node:module'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { foreignPlace } from './foreign-place.js'
-import { API_LEVEL, type Plugin } from './plugin.js'
-import { nearest, type Problem } from './problem.js'
+import type { Entry } from '../contract/list.js'
+import { API_LEVEL, type Plugin } from '../contract/plugin.js'
+import { nearest, type Problem } from '../contract/problem.js'
+import { pluginFrame } from '../toolkit/plugin-frame.js'
 
 /** The built-in plugins: name to import. */
 export type Catalogue = Readonly<Record<string, () => Promise<{ readonly default: Plugin }>>>
 
 export type Loaded = { readonly plugin: Plugin } | { readonly problem: Omit<Problem, 'place'> }
 
-/** Finds plugins by what stands in `use`. It runs a module's top level and nothing else of it. */
+/** Loads plugins by `use`. It runs the top level of a module and nothing else of it. */
 export class Loader {
   constructor(
     private readonly catalogue: Catalogue,
     private readonly folder: string,
   ) {}
 
+  isBuiltIn(use: string): boolean {
+    return Object.hasOwn(this.catalogue, use)
+  }
+
   async load(use: string | Plugin): Promise<Loaded> {
     if (typeof use !== 'string') return check(use, 'the given object')
-    const builtIn = Object.hasOwn(this.catalogue, use) ? this.catalogue[use] : undefined
+    const builtIn = this.isBuiltIn(use) ? this.catalogue[use] : undefined
     if (builtIn === undefined && !isPath(use) && !isPackage(use)) {
       return {
         problem: { message: 'expected a built-in name, a package, or a path that starts with ./, ../ or /' },
       }
     }
     try {
-      const module: unknown = builtIn === undefined ? await this.importForeign(use) : await builtIn()
+      const module: unknown = builtIn === undefined ? await this.importExternal(use) : await builtIn()
       return checkModule(module, use)
     } catch (error) {
       return { problem: this.explain(use, error) }
     }
   }
 
-  private async importForeign(use: string): Promise<unknown> {
-    lendOwnName()
+  private async importExternal(use: string): Promise<unknown> {
+    resolveOwnName()
     if (isPath(use)) return import(pathToFileURL(resolve(this.folder, use)).href)
     const from = pathToFileURL(join(this.folder, 'package.json')).href
-    return import(`${FROM}${encodeURIComponent(from)}:${use}`)
+    return import(`${FROM_PREFIX}${encodeURIComponent(from)}:${use}`)
   }
 
   private explain(use: string, error: unknown): Omit<Problem, 'place'> {
     const { code, message } =
       error instanceof Error
         ? (error as NodeJS.ErrnoException)
-        : { code: undefined, message: 'no error was thrown, but something else' }
+        : { code: undefined, message: 'a value that is no Error was thrown' }
     if (code === 'ERR_UNKNOWN_FILE_EXTENSION') {
       return {
         message: `"${use}" is TypeScript, which this Node does not run: build it, or use Node 22.18 or newer`,
@@ -67,12 +72,21 @@ export class Loader {
   }
 
   private placeOf(use: string, error: unknown): string {
-    const place = error instanceof Error ? foreignPlace(error) : undefined
+    const place = error instanceof Error ? pluginFrame(error) : undefined
     if (place !== undefined) return ` (${place})`
-    // Node keeps the line of text that is no JavaScript to itself.
+    // Node does not say which line of the file is a syntax error.
     if (!(error instanceof SyntaxError) || !isPath(use)) return ''
     return `; try \`node --check ${relative('', resolve(this.folder, use))}\``
   }
+}
+
+/** With the short name that was meant, where the plugin is not found. */
+export function withShortName(
+  problem: Omit<Problem, 'place'>,
+  { use, shortNames = [] }: Entry,
+): Omit<Problem, 'place'> {
+  const suggestion = 'suggestion' in problem && typeof use === 'string' ? nearest(use, shortNames) : undefined
+  return suggestion === undefined ? problem : { ...problem, suggestion }
 }
 
 // No `node:fs`, no `data:`, no control character that would break a line of the log.
@@ -112,19 +126,19 @@ function check(plugin: unknown, what: string): Loaded {
 
   const { api } = plugin as Plugin
   if (api !== API_LEVEL) {
-    const turn =
+    const advice =
       api > API_LEVEL
         ? 'update sallyport, or use an older version of the plugin'
         : 'use a newer version of the plugin'
     return {
-      problem: { message: `${what} is made for API level ${api}, this kernel has ${API_LEVEL}: ${turn}` },
+      problem: { message: `${what} is made for API level ${api}, this kernel has ${API_LEVEL}: ${advice}` },
     }
   }
   return { plugin: plugin as Plugin }
 }
 
 function faultsOf(plugin: Record<string, unknown>): string[] {
-  const { name, api, setup, provides, requires, oneProcess, options } = plugin
+  const { name, api, setup, provides, requires, oneProcess, stdout, options } = plugin
   const faults: string[] = []
   if (typeof name !== 'string' || name === '') faults.push('name must be a text')
   if (!Number.isInteger(api)) faults.push('api must be a whole number')
@@ -132,6 +146,11 @@ function faultsOf(plugin: Record<string, unknown>): string[] {
   if (!isHandles(provides)) faults.push('provides must list capabilities')
   if (!isHandles(requires)) faults.push('requires must list capabilities')
   if (oneProcess !== undefined && typeof oneProcess !== 'string') faults.push('oneProcess must be a text')
+  if (stdout !== undefined && stdout !== 'protocol') faults.push('stdout must be "protocol"')
+  for (const method of ['examine', 'migrate', 'facts']) {
+    const given = plugin[method]
+    if (given !== undefined && typeof given !== 'function') faults.push(`${method} must be a function`)
+  }
   if (options !== undefined && !(options instanceof Object && '~standard' in options)) {
     faults.push('options must be a Standard Schema, such as one of Zod')
   }
@@ -141,26 +160,26 @@ function faultsOf(plugin: Record<string, unknown>): string[] {
 const isHandles = (value: unknown): boolean =>
   value === undefined || (Array.isArray(value) && value.every((handle) => typeof handle?.token === 'symbol'))
 
-const FROM = 'sallyport-from:'
+const FROM_PREFIX = 'sallyport-from:'
 
 /**
- * Two things that Node's resolver does not do by itself: a package named in a config file is looked for from
- * that file's folder, and a plugin that imports `sallyport` gets this very copy, wherever it is installed.
+ * Adds a resolver hook to Node: a package that a configuration names is resolved from the folder of that file, and a
+ * plugin that imports `sallyport` gets this copy, wherever the plugin is installed.
  */
-function lendOwnName(): void {
-  // A resolver hook belongs to the process and stays, so the mark that it is there belongs to the process too.
+function resolveOwnName(): void {
+  // A resolver hook cannot be removed from the process, so the flag belongs to the process too.
   const done = Symbol.for('sallyport/resolver')
   if (Reflect.has(globalThis, done)) return
   Reflect.set(globalThis, done, true)
   const source = `
     const own = ${JSON.stringify(import.meta.url)}
-    const lend = (specifier, context, next) => {
-      if (specifier.startsWith('${FROM}')) {
-        const [from, ...name] = specifier.slice(${FROM.length}).split(':')
+    const resolve = (specifier, context, next) => {
+      if (specifier.startsWith('${FROM_PREFIX}')) {
+        const [from, ...name] = specifier.slice(${FROM_PREFIX.length}).split(':')
         return next(name.join(':'), { ...context, parentURL: decodeURIComponent(from) })
       }
-      const lent = specifier === 'sallyport' || specifier.startsWith('sallyport/')
-      return next(specifier, lent ? { ...context, parentURL: own } : context)
+      const isOwn = specifier === 'sallyport' || specifier.startsWith('sallyport/')
+      return next(specifier, isOwn ? { ...context, parentURL: own } : context)
     }`
-  nodeModule.register(`data:text/javascript,${encodeURIComponent(`${source}\nexport const resolve = lend`)}`)
+  nodeModule.register(`data:text/javascript,${encodeURIComponent(`${source}\nexport { resolve }`)}`)
 }

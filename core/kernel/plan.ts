@@ -1,18 +1,16 @@
-import type { Capability } from './capability.js'
-import { AuditSink } from './contracts/audit-sink.js'
-import { Health } from './contracts/health.js'
-import { Telemetry } from './contracts/telemetry.js'
-import type { Entry, List, Scope, SettingPath } from './list.js'
-import { isScope } from './list.js'
-import type { Loaded, Loader } from './load.js'
-import { validateOptions } from './options.js'
-import type { Plugin } from './plugin.js'
-import type { Problem } from './problem.js'
+import { Health } from '../contract/capabilities/health.js'
+import { type Capability, isSingle } from '../contract/capability.js'
+import type { Entry, List, Scope, SettingPath } from '../contract/list.js'
+import { isScope } from '../contract/list.js'
+import type { Plugin } from '../contract/plugin.js'
+import type { Problem } from '../contract/problem.js'
+import { secretsIn } from '../toolkit/redact.js'
+import { type Loaded, type Loader, withShortName } from './load.js'
+import { dependentOn, onlyObserves } from './observers.js'
+import { jsonSchemaOf, validateOptions } from './validate-options.js'
+import { isOption, whereWritten } from './where-written.js'
 
-// By their own tokens: a plugin's word for it that its capability only watches is worth nothing.
-const OBSERVERS: readonly symbol[] = [AuditSink.token, Telemetry.token]
-
-/** Turns a path in the operator's settings into the place a message names: a flag, or file, line and path. */
+/** Where a path of the settings was written, for messages: a flag, or file, line and path. */
 export type Locate = (path: SettingPath) => string
 
 /** An entry that was loaded and whose options are valid. */
@@ -20,7 +18,11 @@ export interface PlannedEntry {
   readonly id: string
   readonly plugin: Plugin
   readonly options: unknown
+  /** What is written in its options and marked `writeOnly` in their schema. */
+  readonly secrets: readonly string[]
   readonly required: boolean
+  /** Where a person wrote an option, or the entry; `undefined` when nobody did. */
+  readonly placeOf?: (option: string) => string | undefined
 }
 
 export interface PlannedScope {
@@ -30,7 +32,11 @@ export interface PlannedScope {
 
 export const isPlannedScope = (item: PlannedEntry | PlannedScope): item is PlannedScope => 'items' in item
 
-/** What is wrong with a list is collected here while it is read, so that all of it can be told at once. */
+/** Every entry of a list, those of its scopes included. */
+export const entriesOf = ({ items }: PlannedScope): readonly PlannedEntry[] =>
+  items.flatMap((item) => (isPlannedScope(item) ? entriesOf(item) : [item]))
+
+/** Plans a list. It collects every problem, so that all of them are reported at once. */
 export class Planner {
   readonly problems: Problem[] = []
   private readonly scopePaths = new Set<string>()
@@ -38,6 +44,8 @@ export class Planner {
   constructor(
     private readonly loader: Loader,
     private readonly locate: Locate,
+    /** A person wrote the list, and not a program. */
+    private readonly isWritten = true,
   ) {}
 
   async plan(list: List): Promise<PlannedScope> {
@@ -46,7 +54,7 @@ export class Planner {
 
   private async scope(given: List, path: string, at: SettingPath): Promise<PlannedScope> {
     const list = this.readable(given, at)
-    // Every import is under way at once; complaints still come in list order.
+    // All imports run at once; problems are still in list order.
     const loading = list.map((item) => (isScope(item) ? undefined : this.loader.load(item.use)))
     const planned: (PlannedEntry | PlannedScope | undefined)[] = []
     for (const [index, item] of list.entries()) {
@@ -61,15 +69,15 @@ export class Planner {
     return { path, items: planned.filter((item) => item !== undefined) }
   }
 
-  /** A program may hand over anything; what is no list of entries is told here, and the rest is looked through. */
+  /** A program may pass anything: what is not an entry is a problem, and the rest is planned. */
   private readable(given: unknown, at: SettingPath): List {
     if (!Array.isArray(given)) {
-      this.complain(at, 'expected a list of plugins')
+      this.addProblem(at, 'expected a list of plugins')
       return []
     }
     return given.filter((item: unknown, index): item is Entry | Scope => {
       const fault = faultOf(item)
-      if (fault !== undefined) this.complain([...at, index], fault)
+      if (fault !== undefined) this.addProblem([...at, index], fault)
       return fault === undefined
     })
   }
@@ -77,9 +85,12 @@ export class Planner {
   private inner({ scope, plugins }: Scope, outer: string, at: SettingPath): Promise<PlannedScope> {
     const path = outer + scope
     if (!/^(\/[\w.~-]+)+$/.test(scope) || /\/\.{1,2}(\/|$)/.test(scope)) {
-      this.complain([...at, 'scope'], 'expected a path such as "/github": one leading slash, none at the end')
+      this.addProblem(
+        [...at, 'scope'],
+        'expected a path such as "/github": one leading slash, none at the end',
+      )
     } else if (this.scopePaths.has(path)) {
-      this.complain([...at, 'scope'], `"${path}" is in the list already: a path belongs to one scope`)
+      this.addProblem([...at, 'scope'], `"${path}" is in the list already: a path belongs to one scope`)
     }
     this.scopePaths.add(path)
     return this.scope(plugins, path, [...at, 'plugins'])
@@ -92,19 +103,32 @@ export class Planner {
   ): Promise<PlannedEntry | undefined> {
     if (loaded === undefined) return undefined
     if ('problem' in loaded) {
-      this.problems.push({ place: this.locate(entry.named ?? [...at, 'use']), ...loaded.problem })
+      this.problems.push({
+        place: this.locate(entry.named ?? [...at, 'use']),
+        ...withShortName(loaded.problem, entry),
+      })
       return undefined
     }
     const { plugin } = loaded
     const id = entry.id ?? plugin.name
     const required = entry.required ?? true
     if (!required && !onlyObserves(plugin)) {
-      this.complain(
+      this.addProblem(
         entry.named ?? [...at, 'required'],
-        `"${id}" may not be left out: only audit, metrics and tracing may`,
+        `"${id}" may not be left out: only what observes may, such as audit, metrics and tracing`,
       )
     }
-    return { id, plugin, required, options: await this.options(entry, plugin, id, at) }
+    const options = await this.options(entry, plugin, id, at)
+    // Only the built-in plugins are known to add their own secrets, and a schema takes time to convert.
+    const isKnown = typeof entry.use === 'string' && this.loader.isBuiltIn(entry.use)
+    return {
+      id,
+      plugin,
+      required,
+      options,
+      secrets: isKnown ? [] : secretsIn(entry.with, jsonSchemaOf(plugin.options)),
+      ...(this.isWritten && { placeOf: (option) => this.placeOf(option, entry, plugin, at) }),
+    }
   }
 
   private async options(entry: Entry, plugin: Plugin, id: string, at: SettingPath): Promise<unknown> {
@@ -115,6 +139,12 @@ export class Planner {
       this.problems.push({ place, message, ...(suggestion !== undefined && { suggestion }) })
     }
     return undefined
+  }
+
+  private placeOf(option: string, entry: Entry, plugin: Plugin, at: SettingPath): string | undefined {
+    const written = option.split('.')
+    const path = isOption(written[0] ?? '', plugin) ? whereWritten(entry, written, at) : entry.named
+    return path === undefined ? undefined : `${this.locate(path)} (${entry.id ?? plugin.name})`
   }
 
   private refuseRepeats(
@@ -134,18 +164,30 @@ export class Planner {
       }
       const place = original.named ?? [...at, index, original.id === undefined ? 'use' : 'id']
       const { named } = list[first] as Entry
-      // What a preset adds by itself was written nowhere.
+      // An entry that a preset adds by itself was written nowhere.
       const before = original.named === undefined ? [...at, first] : named
       const there = before === undefined ? '' : `, at ${this.locate(before)}`
-      this.complain(place, `"${name}" is in the list already${there}: give this one an \`id\` of its own`)
+      this.addProblem(place, `"${name}" is in the list already${there}: give this one an \`id\` of its own`)
     }
   }
 
-  private complain(at: SettingPath, message: string): void {
+  private addProblem(at: SettingPath, message: string): void {
     this.problems.push({ place: this.locate(at), message })
   }
 
-  /** Every requirement has a provider in its scope or outside it, and no `one` has two in the same scope. */
+  /** No entry depends on one that may be left out. */
+  checkObservers(scope: PlannedScope, all = entriesOf(scope)): void {
+    for (const item of scope.items) {
+      if (isPlannedScope(item)) this.checkObservers(item, all)
+      else if (!item.required) {
+        const other = dependentOn(item, all)
+        if (other === undefined) continue
+        this.faultOf(scope, item.id, `it may not be left out: "${other.id}" depends on what it provides`)
+      }
+    }
+  }
+
+  /** Every requirement has a provider in its scope or outside it, and nothing of which there can be one is there twice in a scope. */
   checkCapabilities(
     scope: PlannedScope,
     outside: readonly Capability[] = [Health, ...sharedIn(scope)],
@@ -160,12 +202,12 @@ export class Planner {
         if (!inReach.has(token))
           this.faultOf(scope, id, `it needs ${article(name)}, and nothing in the list provides one`)
       }
-      for (const { kind, name, token } of plugin.provides ?? []) {
-        const other = providers.get(token)
-        if (kind === 'one' && other !== undefined) {
-          this.faultOf(scope, id, `it provides ${article(name)}, and so does "${other}": there can be one`)
-        }
-        providers.set(token, id)
+      for (const capability of plugin.provides ?? []) {
+        const other = providers.get(capability.token)
+        const what = article(capability.name)
+        if (isSingle(capability) && other !== undefined)
+          this.faultOf(scope, id, `it provides ${what}, and so does "${other}": there can be one`)
+        providers.set(capability.token, id)
       }
     }
     for (const item of scope.items) {
@@ -182,9 +224,6 @@ export class Planner {
 }
 
 const article = (name: string): string => `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
-
-const onlyObserves = ({ provides }: Plugin): boolean =>
-  provides !== undefined && provides.length > 0 && provides.every(({ token }) => OBSERVERS.includes(token))
 
 /** What a scope anywhere in the list provides for the whole process. */
 const sharedIn = ({ items }: PlannedScope): Capability[] =>
@@ -208,12 +247,4 @@ function faultOf(item: unknown): string | undefined {
   return required === undefined || typeof required === 'boolean'
     ? undefined
     : 'expected `required` to be true or false'
-}
-
-function whereWritten({ origin }: Entry, path: SettingPath, at: SettingPath): SettingPath {
-  const [option = '', ...rest] = path
-  const named = origin !== undefined && Object.hasOwn(origin, option) ? origin[option] : undefined
-  if (named !== undefined) return [...named, ...rest]
-  const all = origin?.['']
-  return all === undefined ? [...at, 'with', ...path] : [...all, ...path]
 }

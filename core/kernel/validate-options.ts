@@ -1,15 +1,17 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
-import { type Problem, unknownName } from './problem.js'
+import { type Problem, unknownName } from '../contract/problem.js'
+import { isJsonObject } from '../toolkit/json-object.js'
+import { type Fault, FaultFinder } from './find-faults.js'
 
-/** A JSON Schema document, as far as the kernel reads it. */
+/** A JSON Schema document. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
-/** A complaint about options, at a path inside them. */
+/** A problem of options, at a path inside them. */
 type OptionProblem = Omit<Problem, 'place'> & { readonly path: readonly (string | number)[] }
 
 export type Validated = { readonly value: unknown } | { readonly problems: readonly OptionProblem[] }
 
-/** Validates what was written with the plugin's own schema, whoever made it. */
+/** Validates options with the plugin's own schema, of whichever library. */
 export async function validateOptions(
   schema: StandardSchemaV1 | undefined,
   written: unknown,
@@ -17,27 +19,39 @@ export async function validateOptions(
   const given = written ?? {}
   if (schema === undefined) return withoutOptions(given)
 
+  const finder = new FaultFinder(given)
+  const problems: OptionProblem[] = []
   try {
-    const result = await schema['~standard'].validate(given)
-    if (result.issues === undefined) return { value: result.value }
-    const problems = result.issues.flatMap((issue) => describe(issue, schema))
-    return {
-      problems: problems.length > 0 ? problems : [{ path: [], message: 'these options were not accepted' }],
+    for (let round = 0; round < ROUNDS; round++) {
+      const result = await schema['~standard'].validate(finder.value)
+      if (result.issues === undefined) {
+        if (round === 0) return { value: result.value }
+        break
+      }
+      const faults = result.issues.flatMap((issue) => describe(issue, schema))
+      problems.push(...finder.take(faults).map(({ expected: _, ...problem }) => problem))
     }
   } catch {
-    // What a foreign schema throws may quote the value it did not like.
-    return { problems: [{ path: [], message: 'the schema of this plugin failed on these options' }] }
+    // The error of a schema may quote the value.
+    if (problems.length === 0)
+      return { problems: [{ path: [], message: 'the schema of this plugin failed on these options' }] }
+  }
+  return {
+    problems: problems.length > 0 ? problems : [{ path: [], message: 'these options were not accepted' }],
   }
 }
 
-/** The JSON Schema of what an operator may write, when the schema's maker can tell. */
+// Each finds what the one before hid.
+const ROUNDS = 5
+
+/** The JSON Schema of the options, when the plugin's schema can make one. */
 export function jsonSchemaOf(schema: StandardSchemaV1 | undefined): JsonSchema | undefined {
   if (schema === undefined) return { type: 'object', properties: {}, additionalProperties: false }
   const standard = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>
   try {
     return standard.jsonSchema?.input({ target: 'draft-2020-12' })
   } catch {
-    // Its maker cannot express this one. Callers then take every value for a secret.
+    // It cannot be expressed in JSON Schema. Callers then treat every value as a secret.
     return undefined
   }
 }
@@ -54,12 +68,15 @@ interface RichIssue extends StandardSchemaV1.Issue {
   readonly code?: string
   readonly keys?: readonly string[]
   readonly input?: unknown
+  readonly expected?: unknown
 }
 
-function describe(issue: RichIssue, schema: StandardSchemaV1): OptionProblem[] {
+function describe(issue: RichIssue, schema: StandardSchemaV1): (OptionProblem & Fault)[] {
   const path = (issue.path ?? []).map((part) => keyOf(typeof part === 'object' ? part.key : part))
   if (issue.code !== 'unrecognized_keys' || issue.keys === undefined) {
-    return [{ path, message: plain(issue.message) }]
+    const { code, expected } = issue
+    const type = code === 'invalid_type' && typeof expected === 'string' ? { expected } : {}
+    return [{ path, message: plain(issue.message), ...type }]
   }
 
   const known = knownKeys(jsonSchemaOf(schema), path)
@@ -68,7 +85,7 @@ function describe(issue: RichIssue, schema: StandardSchemaV1): OptionProblem[] {
 
 const keyOf = (key: PropertyKey): string | number => (typeof key === 'number' ? key : String(key))
 
-// Zod speaks of input; an operator wrote an option.
+// Messages of Zod, for options.
 const plain = (message: string): string =>
   message
     .replace(/^Invalid input: expected (.+), received undefined$/, 'missing: expected $1')
@@ -85,19 +102,17 @@ const plain = (message: string): string =>
     )
 
 /** The names that a schema knows at a path, for suggestions. */
-export function knownKeys(schema: JsonSchema | undefined, path: readonly (string | number)[]): string[] {
+function knownKeys(schema: JsonSchema | undefined, path: readonly (string | number)[]): string[] {
   let here: unknown = schema
   for (const step of path) {
-    if (!isObject(here)) return []
+    if (!isJsonObject(here)) return []
     const { properties, items, additionalProperties } = here
     here =
       typeof step === 'number'
         ? items
-        : isObject(properties)
+        : isJsonObject(properties)
           ? (properties[step] ?? additionalProperties)
           : additionalProperties
   }
-  return isObject(here) && isObject(here['properties']) ? Object.keys(here['properties']) : []
+  return isJsonObject(here) && isJsonObject(here['properties']) ? Object.keys(here['properties']) : []
 }
-
-const isObject = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null

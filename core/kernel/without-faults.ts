@@ -1,17 +1,14 @@
-import type { Path } from './path.js'
-import { isMapping } from './path.js'
+import type { SettingPath as Path } from '../contract/list.js'
+import { isJsonObject } from '../toolkit/json-object.js'
 
-export interface Salvaged {
+export interface WithoutFaults {
   readonly value: unknown
-  /** Where a path of the salvaged value stands in the whole one: lists close up over what was taken out. */
+  /** The path in the original value: in lists, items move up to the place of removed ones. */
   written(path: Path): Path
 }
 
-/**
- * A copy without the values at `faulty`, in which a later layer can look for further problems. It is for the
- * report alone: what was taken out may be what kept somebody out.
- */
-export function salvage(value: unknown, faulty: readonly Path[]): Salvaged {
+/** A copy without the values at `faulty`, in which later checks can find further problems. */
+export function withoutFaults(value: unknown, faulty: readonly Path[]): WithoutFaults {
   const taken = new Set(faulty.map(keyOf))
   return {
     value: without(value, [], taken),
@@ -27,7 +24,7 @@ function without(value: unknown, path: Path, taken: ReadonlySet<string>): unknow
       .filter(({ at }) => !taken.has(keyOf(at)))
       .map(({ item, at }) => without(item, at, taken))
   }
-  if (!isMapping(value)) return value
+  if (!isJsonObject(value)) return value
   const kept = Object.entries(value).filter(([key]) => !taken.has(keyOf([...path, key])))
   return Object.fromEntries(kept.map(([key, item]) => [key, without(item, [...path, key], taken)]))
 }
@@ -50,7 +47,7 @@ function keptIndexes(list: readonly unknown[], path: Path, taken: ReadonlySet<st
 
 function child(value: unknown, step: string | number): unknown {
   if (Array.isArray(value)) return typeof step === 'number' ? value[step] : undefined
-  return isMapping(value) && Object.hasOwn(value, step) ? value[step] : undefined
+  return isJsonObject(value) && Object.hasOwn(value, step) ? value[step] : undefined
 }
 
 function keyOf(path: Path): string {

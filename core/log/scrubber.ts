@@ -1,4 +1,6 @@
-/** Names of headers, fields and form values that hold a secret, whoever writes them. */
+import type { Scrubber } from '../contract/scrubber.js'
+
+/** Names of headers, fields and form values that hold a secret. */
 const secretFields = [
   'authorization',
   'proxy-authorization',
@@ -20,14 +22,14 @@ const secretFields = [
   'device_code',
 ]
 
-// Also words of everyday log lines, so they only count where a form or a query would have them.
+// Also everyday words, so they count only where a form or a query would have them.
 const formFields = [...secretFields, 'code', 'state', 'token']
 
 const secretKeys = new Set([...secretFields, ...secretFields.map((name) => name.replaceAll('_', ''))])
 
 const anyOf = (names: readonly string[]) => names.join('|')
 
-/** Each with what it becomes. Every pattern is linear in the text: an attacker writes much of what is logged. */
+/** Patterns and replacements. Every pattern is linear in the text: an attacker decides much of what is logged. */
 const patterns: readonly (readonly [RegExp, string])[] = [
   // `no bearer token` is prose, and `Bearer realm=` is a challenge.
   [
@@ -47,28 +49,29 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   [/\b((?:set-)?cookie|(?:proxy-)?authorization|x-api-key)(\s*:\s*)(?!\*\*\*)[^\s"'][^\r\n]*/gi, '$1$2***'],
 ]
 
-// One look decides for most strings that none of the patterns can match.
+// For most strings this one test shows that none of the patterns can match.
 const suspicious =
   /bearer|basic|dpop|eyJ|:\/\/|\?\S|=|%3D|token|secret|cookie|authorization|api-key|password|code|state|assertion|verifier/i
 
-// A shorter one would blot out half of every line.
-const SHORTEST = 4
+// A shorter secret would be replaced all over every line.
+const MIN_LENGTH = 4
 
 /**
- * Takes secrets out of what is about to be written: credentials by their shape, URL queries, and every value
- * that was added. One is made for each boot, and whoever opens a secret adds it.
+ * Replaces secrets in log lines: credentials by their shape, URL queries, and every value that was added. There is one
+ * for each boot; code that opens a secret adds it.
  */
-export class Scrubber {
+export class LogScrubber implements Scrubber {
+  // Secrets, which no inspection of this object may show.
   readonly #known = new Map<string, number>()
-  #spelt: readonly Spelt[] = []
+  #patterns: readonly SecretPattern[] = []
 
-  /** From now on `value` is never written, in any of the spellings it may have in a line. The result undoes this. */
+  /** From now on `value` is never written, in any encoding that it may have in a line. The result undoes this. */
   add(value: string): () => void {
-    if (value.length < SHORTEST) return () => {}
-    this.#count(value, 1)
+    if (value.length < MIN_LENGTH) return () => {}
+    this.count(value, 1)
     let added = true
     return () => {
-      if (added) this.#count(value, -1)
+      if (added) this.count(value, -1)
       added = false
     }
   }
@@ -80,7 +83,7 @@ export class Scrubber {
 
   /** A text without its secrets. */
   text(text: string): string {
-    const unknown = this.#spelt.reduce(without, text)
+    const unknown = this.#patterns.reduce(scrub, text)
     if (!suspicious.test(unknown)) return unknown
     const plain = unknown.includes('eyJ') ? unknown.replace(/[\w.-]+/g, withoutToken) : unknown
     return patterns.reduce((rest, [pattern, replacement]) => rest.replace(pattern, replacement), plain)
@@ -94,32 +97,32 @@ export class Scrubber {
     } catch {
       return this.text(line)
     }
-    return `${JSON.stringify(this.#value(value))}\n`
+    return `${JSON.stringify(this.value(value))}\n`
   }
 
-  #value(value: unknown): unknown {
+  private value(value: unknown): unknown {
     if (typeof value === 'string') return this.text(value)
     if (typeof value === 'number') return this.#known.has(String(value)) ? '***' : value
     if (Array.isArray(value))
-      return value.map((item, index) => (namesSecret(value[index - 1]) ? '***' : this.#value(item)))
+      return value.map((item, index) => (namesSecret(value[index - 1]) ? '***' : this.value(item)))
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(
       Object.entries(value).map(([key, item]) => [
         this.text(key),
-        namesSecret(key) ? '***' : this.#value(item),
+        namesSecret(key) ? '***' : this.value(item),
       ]),
     )
   }
 
-  #count(value: string, change: number): void {
+  private count(value: string, change: number): void {
     const count = (this.#known.get(value) ?? 0) + change
     if (count > 0) this.#known.set(value, count)
     else this.#known.delete(value)
-    this.#spelt = speltIn([...this.#known.keys()])
+    this.#patterns = patternsFor([...this.#known.keys()])
   }
 }
 
-// JOSE tokens begin with `{"`, which base64url spells `eyJ`. By index, as a pattern that looks for the dot from each
+// JOSE tokens begin with `{"`, which is `eyJ` in base64url. By index, as a pattern that looks for the dot from each
 // of many `eyJ` would take quadratic time.
 function withoutToken(word: string): string {
   const start = word.indexOf('eyJ')
@@ -130,29 +133,29 @@ function namesSecret(name: unknown): boolean {
   return typeof name === 'string' && secretKeys.has(name.toLowerCase())
 }
 
-/** Some of the spellings, of which the shortest has so many characters. */
-interface Spelt {
+/** A pattern of some of the encoded secrets, of which the shortest has so many characters. */
+interface SecretPattern {
   readonly pattern: RegExp
   readonly shortest: number
 }
 
-const without = (text: string, { pattern, shortest }: Spelt): string =>
+const scrub = (text: string, { pattern, shortest }: SecretPattern): string =>
   text.length < shortest ? text : text.replace(pattern, '***')
 
 // V8 refuses a pattern of some 50,000 characters only when it is used, and quotes all of it.
-const LONGEST_PATTERN = 16_384
-const LONGEST_PIECE = 4_096
+const MAX_PATTERN = 16_384
+const MAX_PIECE = 4_096
 
-function speltIn(values: readonly string[]): readonly Spelt[] {
+function patternsFor(values: readonly string[]): readonly SecretPattern[] {
   const groups: { source: string; shortest: number }[] = []
-  // The longest first: of two that begin alike, an alternation takes the one that stands first.
-  const pieces = [...new Set(values.flatMap(spellingsOf).flatMap(piecesOf))].sort(
+  // The longest first: of two that begin alike, an alternation matches the first.
+  const pieces = [...new Set(values.flatMap(encodingsOf).flatMap(piecesOf))].sort(
     (a, b) => b.length - a.length,
   )
   for (const piece of pieces) {
-    const source = escaped(piece)
+    const source = escapeRegExp(piece)
     const last = groups.at(-1)
-    if (last === undefined || last.source.length + source.length >= LONGEST_PATTERN) {
+    if (last === undefined || last.source.length + source.length >= MAX_PATTERN) {
       groups.push({ source, shortest: piece.length })
     } else {
       last.source += `|${source}`
@@ -162,16 +165,16 @@ function speltIn(values: readonly string[]): readonly Spelt[] {
   return groups.map(({ source, shortest }) => ({ pattern: new RegExp(source, 'gi'), shortest }))
 }
 
-/** Cut at the same places whatever follows: spellings that begin alike stay in step. */
-function piecesOf(spelling: string): string[] {
-  const count = Math.ceil(spelling.length / LONGEST_PIECE)
+/** Cut at fixed offsets, so that encodings that begin alike have the same pieces. */
+function piecesOf(encoded: string): string[] {
+  const count = Math.ceil(encoded.length / MAX_PIECE)
   const pieces = Array.from({ length: count }, (_, index) =>
-    spelling.slice(index * LONGEST_PIECE, (index + 1) * LONGEST_PIECE),
+    encoded.slice(index * MAX_PIECE, (index + 1) * MAX_PIECE),
   )
-  return pieces.filter((piece) => piece.length >= SHORTEST)
+  return pieces.filter((piece) => piece.length >= MIN_LENGTH)
 }
 
-function spellingsOf(value: string): string[] {
+function encodingsOf(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1)
   const base64 = Buffer.from(value).toString('base64').replace(/=+$/, '')
   return [
@@ -186,6 +189,6 @@ function spellingsOf(value: string): string[] {
   ]
 }
 
-function escaped(text: string): string {
+function escapeRegExp(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 }

@@ -1,5 +1,5 @@
 import type { SerializerFn } from 'pino'
-import { foreignPlace } from '../foreign-place.js'
+import { pluginFrame } from '../toolkit/plugin-frame.js'
 
 interface RequestShape {
   readonly id?: unknown
@@ -8,7 +8,7 @@ interface RequestShape {
   readonly routeOptions?: { readonly url?: string }
 }
 
-/** A request without query and headers: the path says what was asked for, the route which handler it met. */
+/** A request without query and headers: the requested path, and the route that matched. */
 export function requestFields(request: RequestShape): Record<string, unknown> {
   const [path] = (request.url ?? '').split('?', 1)
   return { id: request.id, method: request.method, path, route: request.routeOptions?.url }
@@ -18,28 +18,30 @@ export function responseFields({ statusCode }: { readonly statusCode?: number })
   return { statusCode }
 }
 
-// As deep as anybody wraps errors on purpose. A chain may also run in a circle.
-const deepestCause = 6
+// Deeper than anybody wraps errors on purpose. A chain may also be circular.
+const MAX_CAUSES = 6
 
-/** Errors as type, code, message and causes, and the line of a person's own plugin; the whole stack only `withStack`. */
+/** Errors as type, code, message and causes, and the line in the operator's own plugin; the whole stack only `withStack`. */
 export function errorFields(withStack: boolean): SerializerFn {
-  return (error: unknown) => described(error, withStack, deepestCause)
+  return (error: unknown) => describeError(error, withStack, MAX_CAUSES)
 }
 
-function described(error: unknown, withStack: boolean, depth: number): unknown {
+function describeError(error: unknown, withStack: boolean, depth: number): unknown {
   if (!(error instanceof Error)) return error
   const { name, message, stack, cause } = error
   return {
     type: name,
     code: 'code' in error ? error.code : undefined,
     message,
-    at: foreignPlace(error),
+    at: pluginFrame(error),
     stack: withStack ? stack : undefined,
-    cause: cause === undefined || depth === 0 ? undefined : described(cause, withStack, depth - 1),
-    errors: inner(error)?.map((each) => (depth === 0 ? undefined : described(each, withStack, depth - 1))),
+    cause: cause === undefined || depth === 0 ? undefined : describeError(cause, withStack, depth - 1),
+    errors: innerErrors(error)?.map((each) =>
+      depth === 0 ? undefined : describeError(each, withStack, depth - 1),
+    ),
   }
 }
 
-function inner(error: Error): readonly unknown[] | undefined {
+function innerErrors(error: Error): readonly unknown[] | undefined {
   return error instanceof AggregateError ? error.errors : undefined
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { durationText, parseDuration } from './duration-text.js'
 
-/** Milliseconds that a timer may be asked to wait. Node takes 2³¹ and more for 1, and would ring at once. */
+/** Milliseconds that a timer may be asked to wait. Node takes 2³¹ and more for 1, and would fire at once. */
 export const LONGEST_WAIT = 596 * 3_600_000
 
 const EXPECTED = 'expected a duration such as 30s, 5m or 1h30m'

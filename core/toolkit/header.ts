@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-// They frame the message or belong to one connection, and whoever could set them could smuggle requests.
+// They frame the message or belong to one connection: an option that sets them could smuggle requests.
 const FORBIDDEN = new Set([
   'connection',
   'content-length',
@@ -17,7 +17,7 @@ const FORBIDDEN = new Set([
 const FORBIDDEN_PREFIXES = ['x-forwarded-', 'proxy-']
 
 const NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/
-// What RFC 9110 (5.5) lets stand in a value, without white space at its ends.
+// What RFC 9110 (5.5) allows in a value, without white space at its ends.
 const VALUE = /^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/
 
 /** An option that names a header which may be added to requests; the plugin gets it in lower case. */
@@ -34,10 +34,10 @@ export function headerName() {
 
 function nameFault(name: string): string | undefined {
   const lower = name.toLowerCase()
-  if (!NAME.test(name)) return 'is no header name'
+  if (!NAME.test(name)) return 'is not a header name'
   const forbidden = FORBIDDEN.has(lower) || FORBIDDEN_PREFIXES.some((prefix) => lower.startsWith(prefix))
   return forbidden ? 'may not be set: it belongs to the connection, not to the message' : undefined
 }
 
-/** Whether a text can be sent as a header's value as it is. The text itself is for no message. */
+/** Whether a text is a valid header value. It may be a secret: no message should quote it. */
 export const isHeaderValue = (text: string): boolean => VALUE.test(text)

@@ -1,12 +1,14 @@
-import { relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { createRequire } from 'node:module'
+import { dirname, relative } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
-// Where all code of this package lies, as it is written and as it is published.
-const own = new URL('..', import.meta.url).href
+// The root folder of this package, from its sources and as it is published.
+const index = createRequire(import.meta.url).resolve('sallyport')
+const own = pathToFileURL(`${dirname(dirname(index))}/`).href
 
-/** The line of somebody's own code that an error came from, as `file:line:column`; none where it is ours or a package's. */
-export function foreignPlace({ message, stack }: Error): string | undefined {
-  // The stack repeats the message, which may hold anything, and whoever throws may have written into both.
+/** The line of an operator's own plugin that an error came from, as `file:line:column`; none where it is of this package or another. */
+export function pluginFrame({ message, stack }: Error): string | undefined {
+  // The stack repeats the message, which may hold anything, and code that throws may have changed both.
   if (typeof stack !== 'string' || typeof message !== 'string' || !stack.includes(message)) return undefined
   const frames = stack.slice(stack.indexOf(message) + message.length).matchAll(FRAME)
   for (const [, inBrackets, bare] of frames) {

@@ -1,25 +1,25 @@
+import { isJsonObject, type JsonObject } from './json-object.js'
+
 /** What is printed in place of a secret. */
 const hidden = '***'
 
-type JsonObject = Readonly<Record<string, unknown>>
-
-// What a reference that leads nowhere may have marked.
+// For a reference that cannot be resolved: its target may be marked.
 const unresolved: JsonObject = { writeOnly: true }
 
 /**
- * A copy of `value` in which everything that its JSON Schema marks as `writeOnly` is `***`. Where branches disagree, one that
- * marks is enough. What the schema does not describe, and every text when there is no schema, is hidden too.
+ * A copy of `value` in which everything that its JSON Schema marks as `writeOnly` is `***`; one of several branches is
+ * enough. What the schema does not describe, and every text when there is no schema, is hidden too.
  */
 export function redact(value: unknown, schema: unknown): unknown {
-  return copied(value, schema === undefined ? [] : flattened(schema, schema), schema)
+  return redacted(value, schema === undefined ? [] : applicableSchemas(schema, schema), schema)
 }
 
-function copied(value: unknown, schemas: readonly JsonObject[], root: unknown): unknown {
+function redacted(value: unknown, schemas: readonly JsonObject[], root: unknown): unknown {
   if (value === undefined || value === null || typeof value === 'boolean') return value
   if (schemas.some(({ writeOnly }) => writeOnly === true)) return hidden
   if (Array.isArray(value)) {
     return value.map((item, index) =>
-      copied(
+      redacted(
         item,
         within(schemas, root, (schema) => itemSchema(schema, index)),
         root,
@@ -32,7 +32,7 @@ function copied(value: unknown, schemas: readonly JsonObject[], root: unknown): 
     return Object.fromEntries(
       entries.map(([key, item]) => [
         key,
-        copied(
+        redacted(
           item,
           within(schemas, root, (schema) => fieldSchemas(schema, key)),
           root,
@@ -43,21 +43,37 @@ function copied(value: unknown, schemas: readonly JsonObject[], root: unknown): 
   return schemas.length === 0 && typeof value !== 'number' ? hidden : value
 }
 
+/** Every text and number in `value` that its JSON Schema marks as `writeOnly`, itself or what it is part of. */
+export function secretsIn(value: unknown, schema: unknown): string[] {
+  return schema === undefined ? [] : marked(value, applicableSchemas(schema, schema), schema, false)
+}
+
+function marked(value: unknown, schemas: readonly JsonObject[], root: unknown, isPart: boolean): string[] {
+  const isSecret = isPart || schemas.some(({ writeOnly }) => writeOnly === true)
+  if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : []
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, item]) => {
+    const inner = (schema: JsonObject) =>
+      Array.isArray(value) ? itemSchema(schema, Number(key)) : fieldSchemas(schema, key)
+    return marked(item, within(schemas, root, inner), root, isSecret)
+  })
+}
+
 function within(
   schemas: readonly JsonObject[],
   root: unknown,
   inner: (schema: JsonObject) => readonly unknown[],
 ): JsonObject[] {
-  return schemas.flatMap(inner).flatMap((schema) => flattened(schema, root))
+  return schemas.flatMap(inner).flatMap((schema) => applicableSchemas(schema, root))
 }
 
-/** Every schema that has a say about the same place: the schema itself, its branches and what they refer to. */
-function flattened(schema: unknown, root: unknown): JsonObject[] {
+/** Every schema that applies to the same value: the schema itself, its branches and their references. */
+function applicableSchemas(schema: unknown, root: unknown): JsonObject[] {
   const found = new Set<JsonObject>()
   const waiting: unknown[] = [schema]
   for (const next of waiting) {
     const described = next === true ? {} : next
-    if (!isObject(described) || found.has(described)) continue
+    if (!isJsonObject(described) || found.has(described)) continue
     found.add(described)
     const { $ref: reference } = described
     if (typeof reference === 'string') waiting.push(resolved(reference, root) ?? unresolved)
@@ -69,8 +85,8 @@ function flattened(schema: unknown, root: unknown): JsonObject[] {
 
 function fieldSchemas(schema: JsonObject, key: string): readonly unknown[] {
   const { properties, patternProperties, additionalProperties, unevaluatedProperties } = schema
-  const named = isObject(properties) && Object.hasOwn(properties, key) ? [properties[key]] : []
-  const patterned = isObject(patternProperties)
+  const named = isJsonObject(properties) && Object.hasOwn(properties, key) ? [properties[key]] : []
+  const patterned = isJsonObject(patternProperties)
     ? Object.entries(patternProperties).flatMap(([pattern, inner]) => (matches(pattern, key) ? [inner] : []))
     : []
   const known = [...named, ...patterned]
@@ -89,30 +105,26 @@ function itemSchema(
 function resolved(reference: string, root: unknown): unknown {
   if (!reference.startsWith('#')) return undefined
   const steps = reference.split('/').slice(1)
-  let place: unknown = root
+  let target: unknown = root
   for (const step of steps) {
     const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (Array.isArray(place)) place = place[Number(key)]
-    else place = isObject(place) && Object.hasOwn(place, key) ? place[key] : undefined
+    if (Array.isArray(target)) target = target[Number(key)]
+    else target = isJsonObject(target) && Object.hasOwn(target, key) ? target[key] : undefined
   }
-  return place
+  return target
 }
 
 function matches(pattern: string, key: string): boolean {
   try {
     return new RegExp(pattern, 'u').test(key)
   } catch {
-    // Unreadable for us, so it may be the one that marks a secret.
+    // An invalid pattern: it may be the one that marks a secret.
     return true
   }
 }
 
 function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isPlain(value: object): boolean {

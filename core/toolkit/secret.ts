@@ -1,11 +1,12 @@
 import { inspect } from 'node:util'
 import { z } from 'zod'
-import { GatewayError } from './errors.js'
+import { GatewayError } from '../contract/errors.js'
+import type { Scrubber } from '../contract/scrubber.js'
 import { WatchedFile, type WatchedFileOptions } from './files/watched-file.js'
-import type { Scrubber } from './log/scrubber.js'
 
-/** A secret that prints as `***` wherever it lands; only `reveal` tells it. */
+/** A secret that prints as `***` everywhere; only `reveal` returns it. */
 export class Secret {
+  // Not `private`: no inspection of this object may show the value.
   readonly #read: () => string
   readonly #release: () => void
 
@@ -14,7 +15,7 @@ export class Secret {
     this.#release = release
   }
 
-  /** The value as it is now: one that comes from a file is read again when the file changes. */
+  /** The current value: one from a file is read again when the file changes. */
   reveal(): string {
     return this.#read()
   }
@@ -36,8 +37,8 @@ export class Secret {
   }
 }
 
-/** Where a secret may stand; the first of these that is set is taken. */
-export interface SecretPlaces {
+/** Where a secret may be; the first of these that is set is used. */
+export interface SecretLocations {
   readonly value?: string | undefined
   readonly file?: string | undefined
   /** Names of environment variables, in order. An empty variable counts as unset. */
@@ -47,15 +48,15 @@ export interface SecretPlaces {
 export interface SecretContext {
   readonly environment?: Readonly<Record<string, string | undefined>>
   readonly log?: WatchedFileOptions['log']
-  /** Throws when a value is of no use, and never quotes it. Of a file that changes, the last good one is kept. */
+  /** Throws when a value is unusable, and never quotes it. When a file changes to such a value, the last good one is kept. */
   readonly check?: ((value: string, place: string) => void) | undefined
-  /** Learns the value, and each new one, so that no log line shows it. */
+  /** Gets the value, and each new one, so that no log line shows it. */
   readonly scrubber?: Scrubber | undefined
 }
 
 /** The secret at the first of `places` that is set, or `undefined`. A file that is missing or empty throws. */
-export function secretFrom(places: SecretPlaces, context: SecretContext = {}): Secret | undefined {
-  const { value, file, env = [] } = places
+export function secretFrom(locations: SecretLocations, context: SecretContext = {}): Secret | undefined {
+  const { value, file, env = [] } = locations
   if (value !== undefined) return fixed(value, 'the value', context)
   if (file !== undefined) return watched(file, context)
 
@@ -83,7 +84,7 @@ function watched(path: string, { log, scrubber, check }: SecretContext): Secret 
   let forget = scrubber?.add(trimmed(file.text))
   let forgetLast: (() => void) | undefined
   file.onChange((text) => {
-    // The value before this one may still be in flight, the one before that is not.
+    // Requests in flight may still hold the previous value, but not the one before it.
     forgetLast?.()
     forgetLast = forget
     forget = scrubber?.add(trimmed(text))
@@ -98,7 +99,7 @@ function watched(path: string, { log, scrubber, check }: SecretContext): Secret 
   )
 }
 
-// Editors and `echo` end a file with a newline. Any other white space may be part of the secret.
+// Editors and `echo` end a file with a newline. Other white space may be part of the secret.
 function trimmed(text: string): string {
   return text.replace(/\r?\n$/, '')
 }
@@ -107,7 +108,7 @@ function refuseEmpty(value: string, place: string): void {
   if (value === '') throw new GatewayError('SECRET_EMPTY', `the secret in ${place} is empty`)
 }
 
-/** An option that holds a secret. `writeOnly` is JSON Schema's own word for what may be set but never shown. */
+/** An option that holds a secret. `writeOnly` is JSON Schema's keyword for a value that may be set but never shown. */
 export function secretText() {
   return z.string().min(1).meta({ writeOnly: true })
 }

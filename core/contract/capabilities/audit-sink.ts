@@ -6,15 +6,17 @@ export interface AuditEvent {
   readonly at: string
   readonly requestId: string
   readonly method: string
-  /** The route as it was declared, never the path that was asked for. */
+  /** The route as it was declared, never the requested path. */
   readonly route: string
   readonly status?: number
   readonly provider?: string
   readonly subject?: string
+  /** The client's, as far as the proxies in front are trusted. */
+  readonly address?: string
   readonly causes?: readonly string[]
 }
 
-/** Receives decisions. It must not block: it queues what takes time, and what it throws is logged and dropped. */
+/** Gets an event for every accepted or refused request. It must not block: it queues what takes time. Its errors are logged. */
 export type AuditSink = (event: AuditEvent) => void
 
-export const AuditSink = many<AuditSink>('audit sink', { shared: true })
+export const AuditSink = many<AuditSink>('audit sink', { shared: true, observes: true })

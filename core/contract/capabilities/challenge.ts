@@ -2,11 +2,11 @@ import type { FastifyRequest } from 'fastify'
 import { one } from '../capability.js'
 import type { Refusal } from '../errors.js'
 
-/** Words a refusal for the caller's client. Without one in the list the challenge is a bare `Bearer`. */
+/** Makes the `WWW-Authenticate` header of a refusal. Without one in the list the challenge is a bare `Bearer`. */
 export interface Challenge {
-  /** The value of `WWW-Authenticate`. Everything in it is the operator's or fixed, never the caller's. */
+  /** The value of `WWW-Authenticate`. Nothing in it comes from the caller. */
   header(refusal: Refusal, request: FastifyRequest): string
-  /** The status when everyone who could have decided was out of reach. */
+  /** The status when the token could not be checked. */
   readonly unavailableStatus?: 401 | 503
 }
 

@@ -1,15 +1,15 @@
 import { many } from '../capability.js'
-import type { Fetch } from '../egress/fetcher.js'
+import type { Fetch } from '../fetch.js'
 
 /** The issuer a client is wanted for, with what its metadata says of registration. */
 export interface RegistrationRequest {
   readonly issuer: string
   readonly metadata: Readonly<Record<string, unknown>>
-  /** None when no browser comes back. */
+  /** Empty for a grant without redirect. */
   readonly redirectUris: readonly string[]
   readonly grantTypes: readonly string[]
   readonly scopes: readonly string[]
-  /** The way out to this issuer: its addresses are judged by who named it. */
+  /** For requests to this issuer. Whether private addresses are allowed depends on where its URL came from. */
   readonly fetch: Fetch
 }
 
@@ -18,7 +18,7 @@ export interface RegisteredClient {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret?: string
-  /** The private key that it proves itself with instead. It is used at once and kept nowhere. */
+  /** A private key for `private_key_jwt` in place of the secret. It is used at once and stored nowhere. */
   readonly clientKey?: string
   readonly tokenEndpointAuthMethod?: string
   readonly redirectUris?: readonly string[]
@@ -27,15 +27,15 @@ export interface RegisteredClient {
 }
 
 /**
- * Finds or makes a client for an issuer. Nothing when it cannot: then the next in the list is asked. It throws when
- * nobody else may be asked either, as when the operator's own client belongs to another issuer.
+ * Finds or registers a client at an issuer. It returns `undefined` when it cannot: then the next in the list is asked. It
+ * throws when no other may be asked either, as when the operator's own client belongs to another issuer.
  */
 export interface ClientRegistrar {
   readonly name: string
   register(request: RegistrationRequest): Promise<RegisteredClient | undefined>
-  /** The issuer gave a token to this client. Every registrar of the list is told. */
+  /** The issuer gave a token to this client. Called on every registrar of the list. */
   accepted?(client: RegisteredClient): Promise<void>
-  /** The issuer does not know this client, or no longer. Every registrar of the list is told. */
+  /** The issuer does not know this client, or no longer. Called on every registrar of the list. */
   forget?(client: RegisteredClient): Promise<void>
 }
 

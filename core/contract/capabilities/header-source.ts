@@ -4,7 +4,7 @@ import { many } from '../capability.js'
 /** Header names in lower case with their values, in the order they are to be sent. */
 export type OutgoingHeaders = readonly (readonly [name: string, value: string])[]
 
-/** Adds headers to a request on its way out. The caller's own copies of `names` are removed first. */
+/** Adds headers to a request to the target. The caller's own headers of these `names` are removed first. */
 export interface HeaderSource {
   readonly names: readonly string[]
   headers(request: FastifyRequest): OutgoingHeaders

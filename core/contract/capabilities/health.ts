@@ -1,12 +1,12 @@
 import { many } from '../capability.js'
 
-/** `degraded` is shown and serves on; `down` takes the process out of the load balancer. */
+/** `degraded` is only shown; `down` takes the process out of the load balancer. */
 export interface HealthState {
   readonly status: 'ok' | 'degraded' | 'down'
   readonly reason?: string
 }
 
-/** Tells how one part is. It answers from what it knows: it asks nobody. */
+/** The state of one part, for `/readiness`. It reports what is known, without any request. */
 export interface Health {
   readonly name: string
   check(): HealthState

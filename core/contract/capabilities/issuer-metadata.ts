@@ -1,9 +1,9 @@
 import { many } from '../capability.js'
-import type { Fetch } from '../egress/fetcher.js'
+import type { Fetch } from '../fetch.js'
 
 /**
- * Finds what an issuer says of itself, by `fetch`, which keeps the provider's own rules. `undefined` when it knows
- * nothing of that issuer: the next in the list is asked. It throws when a document is not to be trusted, such
+ * Gets the metadata of an issuer, by `fetch`, which applies the egress rules of the caller. `undefined` when there is
+ * none: then the next in the list is asked. It throws when a document cannot be trusted, such
  * as one that names another issuer by as little as a slash (OIDC Discovery 4.3, RFC 8414 3.3).
  */
 export type IssuerMetadata = (

@@ -1,8 +1,8 @@
 import { many } from '../capability.js'
 
 /**
- * A path, below the scope, that needs no credentials, with everything under it. Whole segments count, and
- * they are compared with the route that matched and its parameters, never with a second reading of the URL.
+ * A path, below the scope, that needs no credentials, with everything below it. Whole segments are compared with the
+ * matched route and its parameters, never with a second parsing of the URL.
  */
 export type PublicPath = string
 

@@ -4,7 +4,7 @@ import { many } from '../capability.js'
 export type ResourceDocument = Readonly<Record<string, string | boolean | readonly string[]>>
 
 /**
- * A part of the document that tells clients how to get a token. Lists of several parts are joined without
+ * A part of the protected-resource document, which says how to get a token. Lists of several parts are joined without
  * repeats; a single value given twice with different content stops the boot.
  */
 export type ResourceMetadata = ResourceDocument

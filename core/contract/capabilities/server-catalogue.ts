@@ -8,20 +8,20 @@ export interface ServerVersion {
   readonly version: string
   readonly status: ServerStatus
   readonly isLatest: boolean
-  /** `{"server":...,"_meta":...}` as it goes over the wire: JSON in UTF-8, its values as the source gave them. */
+  /** `{"server":...,"_meta":...}` as it is sent: JSON in UTF-8, its values as the source gave them. */
   readonly json: Uint8Array
-  /** Stands for `json`: other bytes have another tag. */
+  /** Identifies `json`: other bytes have another tag. */
   readonly tag: string
 }
 
-/** Which versions are wanted, in the order of names and then from the newest version to the oldest. */
+/** A query for versions, in the order of names and then from the newest version to the oldest. */
 export interface ServerQuery {
   readonly limit: number
-  /** Where a page before this one ended, as its `nextCursor` said. */
+  /** The `nextCursor` of the page before this one. */
   readonly cursor?: string | undefined
   /** A part of the name, in any case. */
   readonly search?: string | undefined
-  /** Milliseconds since the epoch: only what was changed then or later. */
+  /** Milliseconds since the epoch: only what changed then or later. */
   readonly updatedSince?: number | undefined
   /** A version, or `latest`. */
   readonly version?: string | undefined
@@ -36,12 +36,12 @@ export interface ServerPage {
 /** The versions of one server, newest first. */
 export type ServerVersions = readonly ServerVersion[]
 
-/** One registry at one moment: what it answers does not change, and another moment is another object. */
+/** A snapshot of a registry: it never changes, and after a change there is another object. */
 export interface RegistryView {
   readonly name: string
-  /** `undefined` when the cursor was made by nobody here. */
+  /** `undefined` for an invalid cursor. */
   list(query: ServerQuery): ServerPage | undefined | Promise<ServerPage | undefined>
-  /** Deleted ones too. Empty when the server is unknown. */
+  /** Also the deleted ones. Empty when the server is unknown. */
   versions(serverName: string): ServerVersions | Promise<ServerVersions>
 }
 
@@ -49,8 +49,8 @@ export interface RegistryView {
 export interface ServerCatalogue {
   readonly names: readonly string[]
   /**
-   * The registry as it is now, without asking anybody. `loading` until every source of it was read once: half a
-   * registry could show a server that a source of higher rank replaces.
+   * The current snapshot of a registry. `loading` until every source of it was read once: before, it could show a server
+   * that a source of higher rank replaces.
    */
   registry(name: string): RegistryView | 'loading' | undefined
 }

@@ -1,6 +1,6 @@
 import { many } from '../capability.js'
 
-/** What is measured: its name, its sentence, and the labels it carries. */
+/** A metric: its name, its help text, and the names of its labels. */
 export interface Instrument {
   readonly kind: 'counter' | 'gauge' | 'histogram'
   readonly name: string
@@ -10,9 +10,9 @@ export interface Instrument {
 
 export type Labels = Readonly<Record<string, string>>
 
-/** Receives measurements. Label values come from a small set: routes, statuses, cause classes; never a path or a name from outside. */
+/** Gets every measurement. Label values come from a small set: routes, statuses, causes; never a path or a name from outside. */
 export interface Telemetry {
   measure(instrument: Instrument, value: number, labels: Labels): void
 }
 
-export const Telemetry = many<Telemetry>('telemetry', { shared: true })
+export const Telemetry = many<Telemetry>('telemetry', { shared: true, observes: true })

@@ -1,14 +1,15 @@
-const WORDS: Readonly<Record<string, string>> = {
+const SENTENCES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'there is no such file',
   EISDIR: 'it is a folder',
   EACCES: 'this user may not read it',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8 text',
 }
 
-/** Why a file cannot be used, in words and in the system's own. */
+/** Why a file cannot be used: a sentence and the system's error code. */
 export function fileFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   if (!('code' in error) || typeof error.code !== 'string') return error.message
-  const said = WORDS[error.code]
-  return said === undefined ? error.code : `${said} (${error.code})`
+  const sentence = SENTENCES[error.code]
+  return sentence === undefined ? error.code : `${sentence} (${error.code})`
 }

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { BaseLogger } from 'pino'
-import { GatewayError } from '../errors.js'
+import { GatewayError } from '../../contract/errors.js'
 import { DirectoryWatch } from './directory-watch.js'
 import { fileFailure } from './file-failure.js'
 import { warnIfWorldReadable } from './world-readable.js'
 
 export interface WatchedFileOptions {
   readonly log?: Pick<BaseLogger, 'info' | 'warn'> | undefined
-  /** Throws when the content is of no use. Such content stops the boot, and later is ignored. */
+  /** Throws when the content is unusable. Such content stops the boot; later it is ignored. */
   readonly check?: (text: string) => void
   /** Warns when everybody on this machine may read the file. */
   readonly secret?: boolean
-  /** Milliseconds between looks at a file whose changes no event tells, as on NFS. */
+  /** Milliseconds between polls, for files whose changes cause no event, as on NFS. */
   readonly pollEvery?: number
 }
 
@@ -23,11 +23,12 @@ export interface WatchedFileOptions {
  */
 export class WatchedFile {
   readonly path: string
-  readonly #options: WatchedFileOptions
-  readonly #watch: DirectoryWatch
-  readonly #listeners = new Set<(text: string) => void>()
+  private readonly options: WatchedFileOptions
+  private readonly watch: DirectoryWatch
+  private readonly listeners = new Set<(text: string) => void>()
+  // It may be a secret, which no inspection of this object may show.
   #text: string
-  #trouble: string | undefined
+  private trouble: string | undefined
 
   /** Reads the file at once; throws `FILE_UNREADABLE`, or what `check` throws. */
   static open(path: string, options: WatchedFileOptions = {}): WatchedFile {
@@ -40,10 +41,10 @@ export class WatchedFile {
   private constructor(path: string, text: string, options: WatchedFileOptions) {
     this.path = path
     this.#text = text
-    this.#options = options
-    this.#watch = new DirectoryWatch(path, {
+    this.options = options
+    this.watch = new DirectoryWatch(path, {
       pollEvery: options.pollEvery ?? 10_000,
-      look: (open) => this.#look(open),
+      look: (open) => this.look(open),
     })
   }
 
@@ -53,44 +54,44 @@ export class WatchedFile {
 
   /** Calls `listener` with each new content, until the function that it returns is called. */
   onChange(listener: (text: string) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
   }
 
   close(): void {
-    this.#listeners.clear()
-    this.#watch.close()
+    this.listeners.clear()
+    this.watch.close()
   }
 
-  async #look(settled: () => Promise<boolean>): Promise<void> {
+  private async look(settled: () => Promise<boolean>): Promise<void> {
     try {
       let text = await readFile(this.path, 'utf8')
-      // Two looks that see the same: whoever writes in place may be half way through.
+      // Two equal reads: a program that writes in place may be half way through.
       for (let before: string | undefined; text !== this.#text && text !== before; ) {
         if (!(await settled())) return
         before = text
         text = await readFile(this.path, 'utf8')
       }
-      if (text !== this.#text) this.#options.check?.(text)
-      this.#accept(text)
+      if (text !== this.#text) this.options.check?.(text)
+      this.accept(text)
     } catch (error) {
-      this.#reject(error)
+      this.reject(error)
     }
   }
 
-  #accept(text: string): void {
-    if (this.#trouble !== undefined) this.#options.log?.info({ path: this.path }, 'file is readable again')
-    this.#trouble = undefined
+  private accept(text: string): void {
+    if (this.trouble !== undefined) this.options.log?.info({ path: this.path }, 'file is readable again')
+    this.trouble = undefined
     if (text === this.#text) return
     this.#text = text
-    for (const listener of this.#listeners) listener(text)
+    for (const listener of this.listeners) listener(text)
   }
 
-  #reject(error: unknown): void {
+  private reject(error: unknown): void {
     const reason = fileFailure(error)
-    if (reason === this.#trouble) return
-    this.#trouble = reason
-    this.#options.log?.warn({ path: this.path, reason }, 'file cannot be used, its last content is kept')
+    if (reason === this.trouble) return
+    this.trouble = reason
+    this.options.log?.warn({ path: this.path, reason }, 'file cannot be used, its last content is kept')
   }
 }
 

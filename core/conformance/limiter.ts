@@ -1,0 +1,63 @@
+import { Limiter, type LimitKey } from '../contract/capabilities/limiter.js'
+import { randomName } from './random-name.js'
+import { type ConformanceSuite, firstFault } from './requirement.js'
+
+const MOST = 200
+
+const UNUSUAL = ['', ' ', '\0', '\n', '__proto__', 'constructor', '*', 'ä€😀', '\ud800', 'x'.repeat(10_000)]
+
+const keyOf = (text: string): LimitKey => ({ caller: `caller ${text}`, address: `address ${text}` })
+
+/** What it answers to one request after the other, until it refuses one. */
+async function untilRefused(limiter: Limiter, key: LimitKey): Promise<readonly number[]> {
+  const answers: number[] = []
+  while (answers.length < MOST && (answers.at(-1) ?? 0) === 0) answers.push(await limiter.take(key, 1))
+  return answers
+}
+
+export const limiterConformance: ConformanceSuite<Limiter> = {
+  capability: Limiter,
+  requirements: [
+    {
+      code: 'LIMIT_MALFORMED',
+      statement: 'answers with 0 or with milliseconds, whoever asks',
+      advice: 'return 0 when the request may go on, else a number above 0; names are any text',
+      check: (limiter) =>
+        firstFault(UNUSUAL, async (text) => {
+          const unusual = { ...keyOf(randomName()), caller: text }
+          for (const key of [keyOf(text), unusual, { ...unusual, caller: undefined }]) {
+            const wait: unknown = await limiter.take(key, 1)
+            if (typeof wait !== 'number' || !(wait >= 0)) return `it answers ${String(wait)}`
+          }
+          return undefined
+        }),
+    },
+    {
+      code: 'LIMIT_SHARED',
+      statement: 'counts each caller at each address alone',
+      advice: 'count by the whole text of `caller` and `address`, and by nothing that others have too',
+      awaits: 10,
+      async check(limiter) {
+        const name = randomName()
+        await untilRefused(limiter, keyOf(name))
+        return (await limiter.take(keyOf(`${name}.`), 1)) === 0
+          ? undefined
+          : 'it refuses one for what another did'
+      },
+    },
+    {
+      code: 'LIMIT_COST',
+      statement: 'never lets in what costs more than all that it would let in at once',
+      advice: 'count `cost`, and not requests; return Infinity for what could never go on',
+      awaits: 10,
+      async check(limiter) {
+        const answers = await untilRefused(limiter, keyOf(randomName()))
+        if (answers.at(-1) === 0) return undefined
+        const most = answers.length - 1
+        return (await limiter.take(keyOf(randomName()), most + 1)) === 0
+          ? `it lets in ${most} one by one, and ${most + 1} at once`
+          : undefined
+      },
+    },
+  ],
+}

@@ -1,0 +1,74 @@
+import type {
+  ContentsChange,
+  StoredContents,
+  StoredDocument,
+} from '../contract/capabilities/catalogue-store.js'
+
+interface SampleDocument extends StoredDocument {
+  readonly text: string
+}
+
+// The text of a document is stored as it is: numbers, order and repeated members too. It may come in parts.
+const document = (version: string, more = ''): SampleDocument => {
+  const name = 'a.example/conformance'
+  const text = `{"server":{"name":"${name}","version":${JSON.stringify(version)},"x":[1.0,1e400,12345678901234567890],"b":1,"a":"\\u0000\\ud800${more}","b":2},"_meta":{}}`
+  const bytes = Buffer.from(text)
+  return { name, version, parts: [bytes.subarray(0, 30), bytes.subarray(30)], text }
+}
+
+export const [one, two, changed] = [document('1.0.0'), document('\0 %_😀'), document('\0 %_😀', 'changed')]
+
+export const change = (given: Partial<ContentsChange>): ContentsChange => ({
+  changed: [],
+  removed: [],
+  all: [],
+  bookmark: undefined,
+  ...given,
+})
+
+export const first = change({ changed: [one, two], all: [one, two], bookmark: '{"since":1}' })
+export const second = change({ changed: [changed], removed: [one], all: [changed] })
+
+/** What is read there, in one text, and the versions in it. */
+async function readFrom(
+  stored: StoredContents,
+): Promise<{ readonly text: string; readonly versions: string }> {
+  const texts: string[] = []
+  for await (const payload of stored.payloads)
+    texts.push(new TextDecoder('utf-8', { fatal: true }).decode(payload))
+  const values = texts.map((text): unknown => JSON.parse(text)).map((value) => Object(value).servers ?? value)
+  const versions = values.flat().map((value) => JSON.stringify(Object(Object(value).server).version))
+  return { text: texts.join('\n'), versions: versions.toSorted().join() }
+}
+
+/** How the versions that are stored differ from these. */
+export async function faultIn(
+  stored: StoredContents | undefined,
+  expected: readonly SampleDocument[],
+): Promise<string | undefined> {
+  if (stored === undefined) return 'nothing is there that was written'
+  return differenceOf(await readFrom(stored), expected)
+}
+
+/** How they differ from these, byte for byte, and from this bookmark. */
+export async function lossIn(
+  stored: StoredContents | undefined,
+  expected: readonly SampleDocument[],
+  bookmark: string | undefined,
+): Promise<string | undefined> {
+  if (stored === undefined) return 'nothing is there that was written'
+  const read = await readFrom(stored)
+  if (!expected.every(({ text }) => read.text.includes(text)))
+    return 'a document comes back changed, or not at all'
+  return stored.bookmark === bookmark ? differenceOf(read, expected) : 'the bookmark comes back changed'
+}
+
+function differenceOf({ versions }: { readonly versions: string }, expected: readonly SampleDocument[]) {
+  const wanted = expected
+    .map(({ version }) => JSON.stringify(version))
+    .toSorted()
+    .join()
+  return versions === wanted
+    ? undefined
+    : `the versions ${versions || '(none)'} are there instead of ${wanted}`
+}

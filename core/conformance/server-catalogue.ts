@@ -1,0 +1,192 @@
+import {
+  type RegistryView,
+  ServerCatalogue,
+  type ServerQuery,
+  type ServerVersion,
+} from '../contract/capabilities/server-catalogue.js'
+import { randomName } from './random-name.js'
+import {
+  type CheckResult,
+  type ConformanceContext,
+  type ConformanceSuite,
+  firstFault,
+  Inconclusive,
+  isObject,
+  isText,
+} from './requirement.js'
+
+const PAGE = 3
+/** Registries can be large: this many versions are looked at. */
+const MOST = 60
+const ALL: ServerQuery = { limit: MOST, includeDeleted: true }
+
+const idOf = ({ name, version }: ServerVersion): string => `${name}@${version}`
+
+/** What is wrong with one of the registries, each as it is now. */
+async function firstFaultyView(
+  catalogue: ServerCatalogue,
+  { timeout }: ConformanceContext,
+  check: (view: RegistryView, versions: readonly ServerVersion[]) => Promise<CheckResult>,
+): Promise<CheckResult> {
+  const end = performance.now() + timeout
+  return firstFault(catalogue.names, async (name) => {
+    let view = catalogue.registry(name)
+    while (view === 'loading' && performance.now() < end) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      view = catalogue.registry(name)
+    }
+    if (view === 'loading') return new Inconclusive(`"${name}" was not read within ${timeout / 1000} s`)
+    // Another requirement reports it.
+    if (view === undefined) return undefined
+    const { versions = [] } = (await view.list(ALL)) ?? {}
+    return versions.length === 0 ? new Inconclusive(`"${name}" is empty`) : check(view, versions)
+  })
+}
+
+export const serverCatalogueConformance: ConformanceSuite<ServerCatalogue> = {
+  capability: ServerCatalogue,
+  requirements: [
+    {
+      code: 'CATALOGUE_NAMES',
+      statement: 'has every registry that it names, and no other',
+      advice: 'answer undefined for any other name, also for `constructor`',
+      async check(catalogue) {
+        const { names } = catalogue
+        if (new Set(names).size < names.length || !names.every(isText))
+          return 'a name is there twice, or is empty'
+        const missing = names.find((name) => {
+          const view = catalogue.registry(name)
+          return view === undefined || (view !== 'loading' && view.name !== name)
+        })
+        if (missing !== undefined) return `"${missing}" is named, and there is no such registry`
+        const others = [randomName(), '', '__proto__', 'constructor'].filter((name) => !names.includes(name))
+        const found = others.find((name) => catalogue.registry(name) !== undefined)
+        return found === undefined ? undefined : `it has a registry "${found}" that it does not name`
+      },
+    },
+    {
+      code: 'CATALOGUE_PAGES',
+      statement: 'gives each version once over all pages, by name and then newest first',
+      advice: 'let `nextCursor` name the last version of a page, and leave it out on the last page',
+      awaits: 2 + MOST / PAGE,
+      check: (catalogue, context) => firstFaultyView(catalogue, context, paged),
+    },
+    {
+      code: 'CURSOR_FOREIGN',
+      statement: 'answers undefined for a cursor that it did not make',
+      advice: 'read a cursor strictly: callers send what they like',
+      awaits: 4,
+      check: (catalogue, context) =>
+        firstFaultyView(catalogue, context, (view) =>
+          firstFault([randomName(), '', 'AAAA'], async (cursor) =>
+            (await view.list({ ...ALL, cursor })) === undefined
+              ? undefined
+              : `it takes ${JSON.stringify(cursor)} for a cursor`,
+          ),
+        ),
+    },
+    {
+      code: 'QUERY_IGNORED',
+      statement: 'keeps to every part of a query',
+      advice:
+        '`search` is a part of the name in any case; `version`, `updatedSince` and `includeDeleted` filter',
+      awaits: 6,
+      check: (catalogue, context) => firstFaultyView(catalogue, context, filtered),
+    },
+    {
+      code: 'VERSIONS_WRONG',
+      statement: 'has all versions of a server, newest first, and one latest at most',
+      advice: 'answer an empty list for a server that is unknown',
+      awaits: 2 + MOST,
+      check: (catalogue, context) => firstFaultyView(catalogue, context, versioned),
+    },
+    {
+      code: 'DOCUMENT_MALFORMED',
+      statement: 'has each version as JSON that bears its name and version',
+      advice: 'hand over {"server":...,"_meta":...} in UTF-8, with a tag that other bytes do not have',
+      check: (catalogue, context) => firstFaultyView(catalogue, context, documented),
+    },
+  ],
+}
+
+async function paged(view: RegistryView, all: readonly ServerVersion[]): Promise<CheckResult> {
+  const ids: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await view.list({ limit: PAGE, includeDeleted: true, cursor })
+    if (page === undefined) return 'it does not take its own cursor'
+    if (page.versions.length > PAGE) return `a page of ${PAGE} has ${page.versions.length} versions`
+    if (page.versions.length === 0 && page.nextCursor !== undefined) return 'an empty page leads to another'
+    ids.push(...page.versions.map(idOf))
+    cursor = page.nextCursor
+  } while (cursor !== undefined && ids.length < all.length)
+  if (ids.slice(0, all.length).join('\n') !== all.map(idOf).join('\n'))
+    return 'pages give other versions than a whole list'
+  const disorder = all.some(({ name }, index) => name < (all[index - 1]?.name ?? ''))
+  return disorder ? 'its names are not in order' : undefined
+}
+
+async function filtered(view: RegistryView, [first]: readonly ServerVersion[]): Promise<CheckResult> {
+  if (first === undefined) return undefined
+  const found = async (query: Partial<ServerQuery>): Promise<readonly ServerVersion[]> =>
+    (await view.list({ ...ALL, ...query }))?.versions ?? []
+  const part = first.name.slice(1, -1).toUpperCase()
+  const named = await found({ search: part })
+  if (!named.some(({ name }) => name === first.name)) return 'a part of a name in capitals does not find it'
+  if (!named.every(({ name }) => name.toUpperCase().includes(part))) return '`search` finds other names too'
+  if ((await found({ search: randomName() })).length > 0) return '`search` finds what is not there'
+  if (!(await found({ version: 'latest' })).every(({ isLatest }) => isLatest))
+    return '`latest` finds older versions'
+  const { version } = first
+  if (!(await found({ version })).every((each) => each.version === version)) return '`version` finds others'
+  if ((await found({ includeDeleted: false })).some(({ status }) => status === 'deleted'))
+    return 'deleted versions are listed'
+  const future = Date.now() + 100 * 365 * 86_400_000
+  const old = (await found({ updatedSince: future })).find((version) => !isUndated(version))
+  return old === undefined ? undefined : '`updatedSince` finds what is older'
+}
+
+/** It has the date of the epoch, so nobody knows whether it changed since another. */
+function isUndated({ json }: ServerVersion): boolean {
+  const meta = Object(Object(jsonOf(Buffer.from(json).toString()))._meta)
+  return Date.parse(Object(meta['io.modelcontextprotocol.registry/official']).updatedAt) === 0
+}
+
+async function versioned(view: RegistryView, all: readonly ServerVersion[]): Promise<CheckResult> {
+  if ((await view.versions(randomName())).length > 0) return 'it has versions of a server that is unknown'
+  // The last one may go on behind what was looked at.
+  const last = all.length === MOST ? all.at(-1)?.name : undefined
+  const names = [...new Set(all.map(({ name }) => name))].filter((name) => name !== last)
+  return firstFault(names, async (name) => {
+    const versions = await view.versions(name)
+    const listed = all.filter((each) => each.name === name)
+    if (versions.map(idOf).join('\n') !== listed.map(idOf).join('\n'))
+      return `the versions of "${name}" are others, or in another order, than in the list`
+    return versions.filter(({ isLatest }) => isLatest).length > 1
+      ? `"${name}" has two latest versions`
+      : undefined
+  })
+}
+
+async function documented(_view: RegistryView, all: readonly ServerVersion[]): Promise<CheckResult> {
+  const bytesOf = new Map<string, string>()
+  return firstFault(all, ({ name, version, json, tag }) => {
+    const text = json instanceof Uint8Array ? Buffer.from(json).toString() : ''
+    if (!isText(tag)) return `${name}@${version} has no tag`
+    if ((bytesOf.get(tag) ?? text) !== text) return 'two documents have the same tag'
+    bytesOf.set(tag, text)
+    const document = jsonOf(text)
+    const server = isObject(document) ? document['server'] : undefined
+    return isObject(server) && server['name'] === name && server['version'] === version
+      ? undefined
+      : `the document of ${name}@${version} is not JSON that bears its name and version`
+  })
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

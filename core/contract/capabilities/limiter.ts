@@ -1,0 +1,27 @@
+import { one } from '../capability.js'
+
+/** Whom a request counts for. Each part is a text that nobody else has, whatever callers write into it. */
+export interface LimitKey {
+  /**
+   * Who sent it: provider and subject; the address where nobody was asked. `undefined` for a request that was refused
+   * since it lacked good credentials: such a one counts for its address alone.
+   */
+  readonly caller: string | undefined
+  readonly address: string
+}
+
+/**
+ * Decides how often callers may send requests. It gets each request after authentication: those that were let in, upgrades
+ * and event streams too, and those that were refused with 401. When it throws, or its promise does not settle in time,
+ * the request is refused.
+ */
+export interface Limiter {
+  /**
+   * Counts a request with this cost, a whole number from 1. Returns 0 when it may go on, else the milliseconds after
+   * which it could; `Infinity` when it costs more than is ever allowed at once. What is refused counts for nothing else.
+   */
+  take(key: LimitKey, cost: number): number | Promise<number>
+}
+
+/** A scope with a limiter of its own has that one alone. */
+export const Limiter = one<Limiter>('limiter')

@@ -1,0 +1,44 @@
+import { many } from '../capability.js'
+
+/** What a TLS port shows and trusts, as PEM text. */
+interface TlsCertificates {
+  /** The certificate of the server, then those of its issuers. */
+  readonly cert: string
+  readonly key: string
+  /** The authorities whose certificates callers may have. */
+  readonly ca?: string
+}
+
+export interface ListenerTls {
+  /** Whether callers are asked for a certificate of `ca`; `require` refuses one that has none. */
+  readonly clientCertificate: 'none' | 'request' | 'require'
+  readonly minVersion: '1.2' | '1.3'
+  /** What is in force now: connections that are open keep what they began with. */
+  readonly certificates: TlsCertificates
+  /** Calls `listener` after a change of `certificates`, until the function that it returns is called. */
+  onChange(listener: () => void): () => void
+}
+
+/**
+ * A port for the kernel to open. The kernel owns the sockets, so that a reload can keep one that has the same address as
+ * before.
+ */
+export interface Listener {
+  readonly port: 'main' | 'internal'
+  /** `HOST:PORT`, `[V6]:PORT`; port 0 is any free one. */
+  readonly address: string
+  /** Connections open at once; further ones get a 503 and are closed. */
+  readonly maxConnections?: number
+  /** Milliseconds for a client to send its header section. */
+  readonly headersTimeout?: number
+  /** Milliseconds that a connection may stay open between requests. */
+  readonly keepAliveTimeout?: number
+  /** Milliseconds that the port goes on accepting when the gateway is asked to stop and reports that it is not ready. */
+  readonly drainDelay?: number
+  /** With it the port speaks https. A reload cannot turn it on or off while the port stays open. */
+  readonly tls?: ListenerTls
+  /** Addresses and ranges of the proxies in front: what they say of a client's address is believed, of no other. */
+  readonly trustedProxies?: readonly string[]
+}
+
+export const Listener = many<Listener>('listener')

@@ -1,0 +1,14 @@
+import { many } from '../capability.js'
+
+/**
+ * A public address of the main port that is known only after the ports were opened. It may change: then the former one
+ * may belong to somebody else, and requests for it must be refused.
+ */
+export interface PublicAddress {
+  /** Such as `https://a.example`: scheme, host and port as a browser writes them. Unset until it is known. */
+  readonly origin: string | undefined
+  /** Calls `changed` with the origin as soon as it is known, and with every later one. */
+  watch(changed: (origin: string) => void): void
+}
+
+export const PublicAddress = many<PublicAddress>('public address', { shared: true })

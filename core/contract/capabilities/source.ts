@@ -1,0 +1,63 @@
+import { many } from '../capability.js'
+
+/** What a sync may know before it starts. */
+export interface SyncContext {
+  /** Aborted when the gateway stops, and when the sync has taken too long. */
+  readonly signal: AbortSignal
+  /** The `bookmark` of the last successful sync, also after a restart. */
+  readonly bookmark: string | undefined
+  /** How many server versions the registry has from this source. */
+  readonly held: number
+}
+
+/** The result of a sync. */
+export type FetchResult = { readonly kind: 'unchanged' } | FetchedDocuments
+
+/**
+ * What a sync read. Payloads are JSON in UTF-8, each a server document, a list of them, or the form in which
+ * a registry answers (`{"servers":[{"server":...,"_meta":...}]}`); their values are served byte for byte.
+ */
+export interface FetchedDocuments {
+  /** `whole`: replaces everything. `changes`: added to what the registry has, or replacing parts of it. */
+  readonly kind: 'whole' | 'changes'
+  readonly payloads: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+  /** The payloads' memory belongs to the registry from now on: it writes to it and transfers it to another thread. */
+  readonly handedOver?: boolean
+  /**
+   * The date of documents that have none of their own. It has to be the same in every process that reads the same, such
+   * as that of a commit and not of a file.
+   */
+  readonly asOf?: Date
+  /** What the payloads are called in messages, such as paths of files, in the order of the payloads. */
+  readonly labels?: readonly string[]
+  /** What could not be read. Each is logged and counted as a refused document. */
+  readonly unread?: readonly UnreadPart[]
+  /** Called after the last payload: what the next sync gets. It must hold no secret. */
+  bookmark?(): string
+}
+
+/** A part of a source that could not be read, such as a malformed file. */
+export interface UnreadPart {
+  readonly name: string
+  readonly reason: string
+  /** The names of the servers it had: their versions stay, unless they are given. Undefined when unknown: all versions stay. */
+  readonly servers?: readonly string[] | undefined
+}
+
+/**
+ * Where server documents come from. It validates no document, has no schedule and catches no error: when it throws, the
+ * registry stays as it was, and an `UpstreamError` may say when to try again.
+ */
+export interface Source {
+  /** The name by which registries refer to it. */
+  readonly name: string
+  /** The URL, file or repository, without secrets. What was stored for another place is not used for this one. */
+  readonly place: string
+  /** Milliseconds from one sync to the next; without it only `watch` and a request to the internal port cause one. */
+  readonly every?: number | undefined
+  fetch(context: SyncContext): Promise<FetchResult>
+  /** Calls `changed` whenever a sync makes sense, until the function that it returns is called. */
+  watch?(changed: () => void): () => void
+}
+
+export const Source = many<Source>('source')

@@ -1,0 +1,91 @@
+import type { FastifyRequest } from 'fastify'
+import type { Authenticator } from '../contract/capabilities/authenticator.js'
+import type { Limiter, LimitKey } from '../contract/capabilities/limiter.js'
+import { Refusal } from '../contract/errors.js'
+import { isPromise, within } from '../toolkit/deadline.js'
+
+/** Whom a request counts for, found out when the limiter asks. */
+class RequestKey implements LimitKey {
+  constructor(
+    private readonly request: FastifyRequest,
+    private readonly kind: 'known' | 'anybody' | 'refused',
+  ) {}
+
+  get caller(): string | undefined {
+    const { request, kind } = this
+    const { identity } = request
+    if (kind === 'refused') return undefined
+    if (kind === 'anybody' || identity === undefined) return request.clientAddress
+    // As JSON, so that no provider and subject read like another provider and subject, or like an address.
+    return JSON.stringify([identity.provider, identity.subject])
+  }
+
+  get address(): string {
+    return this.request.clientAddress
+  }
+}
+
+/** Asks the limiter of a scope about each request at its gate. */
+export class RequestLimit {
+  private readonly open: ReadonlySet<string>
+
+  constructor(
+    private readonly limiter: Limiter,
+    authenticators: readonly Authenticator[],
+    /** Milliseconds that the limiter may take. */
+    private readonly deadline: number,
+  ) {
+    this.open = new Set(authenticators.filter(({ open }) => open === true).map(({ provider }) => provider))
+  }
+
+  /** Counts what `admit` lets in, and what it refuses with 401; throws or rejects with the refusal. */
+  apply(request: FastifyRequest, admit: () => Promise<void> | undefined): Promise<void> | undefined {
+    let waiting: Promise<void> | undefined
+    try {
+      waiting = admit()
+    } catch (error) {
+      return this.refused(request, error)
+    }
+    if (waiting === undefined) return this.admitted(request)
+    return waiting.then(
+      () => this.admitted(request),
+      (error: unknown) => this.refused(request, error),
+    )
+  }
+
+  private admitted(request: FastifyRequest): Promise<void> | undefined {
+    const isAnybody = this.open.has(request.identity?.provider ?? '')
+    return this.take(new RequestKey(request, isAnybody ? 'anybody' : 'known'))
+  }
+
+  private refused(request: FastifyRequest, error: unknown): Promise<void> {
+    const taken = isUnauthorized(error) ? this.take(new RequestKey(request, 'refused')) : undefined
+    const refuse = (): never => {
+      throw error
+    }
+    return Promise.resolve(taken).then(refuse)
+  }
+
+  private take(key: LimitKey): Promise<void> | undefined {
+    const wait = this.limiter.take(key, 1)
+    if (!isPromise(wait)) {
+      refuseIfLimited(wait)
+      return undefined
+    }
+    const late = (): Error => new Error(`the limiter did not answer within ${this.deadline / 1000} s`)
+    return within(this.deadline, wait, late).then(refuseIfLimited)
+  }
+}
+
+const isUnauthorized = (error: unknown): boolean => error instanceof Refusal && error.statusCode === 401
+
+function refuseIfLimited(wait: unknown): void {
+  if (wait === 0) return
+  if (typeof wait !== 'number' || !(wait > 0))
+    throw new TypeError('what the limiter answers is no number of milliseconds')
+  // Rounded up: whoever waits for so long is let in.
+  const retryAfter = Math.ceil(wait / 1000)
+  throw new Refusal(429, 'TOO_MANY_REQUESTS', 'this is more requests than are allowed in that time', {
+    retryAfter,
+  })
+}

@@ -1,0 +1,209 @@
+import { lookup } from 'node:dns/promises'
+import { createServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Logger } from 'pino'
+import type { Listener, ListenerTls } from '../contract/capabilities/listener.js'
+import { ConfigError } from '../contract/errors.js'
+import { type HostPort, parseHostPort } from '../toolkit/host-port.js'
+import { Connections, currentResponse } from './connections.js'
+import { CountedResponse } from './counted-response.js'
+import { endSocket } from './end-socket.js'
+import type { Handler } from './handler.js'
+import { createTlsServer, secureContext } from './tls-server.js'
+import { handleUpgrades, ignoreUpgrades } from './upgrades.js'
+
+// Room for a bearer token of 16 KiB beside everything else.
+const MAX_HEADER_SIZE = 32 * 1024
+// Node drops header lines beyond 2000: a target would not see those that the gateway adds.
+const MAX_HEADERS = 1_000
+const HEADERS_TIMEOUT = 20_000
+const KEEP_ALIVE_TIMEOUT = 72_000
+// Milliseconds of silence after which the system asks whether the caller is still there.
+const KEEP_ALIVE_PROBE = 60_000
+
+const OPTIONS: ServerOptions<typeof IncomingMessage, typeof CountedResponse> = {
+  ServerResponse: CountedResponse,
+  maxHeaderSize: MAX_HEADER_SIZE,
+  connectionsCheckingInterval: 5_000,
+  // A long upload is no fault. A body that never ends is limited where it is read.
+  requestTimeout: 0,
+  // Nothing else notices a client that vanished without closing the connection, while there is nothing to send to it.
+  keepAlive: true,
+  keepAliveInitialDelay: KEEP_ALIVE_PROBE,
+}
+
+/** One open port. Its handler, and the certificates of TLS, can be replaced while it stays open. */
+export class HttpListener {
+  private readonly server: Server
+  private readonly secure: TlsServer | undefined
+  private readonly connections: Connections
+  private handler: Handler = notReady
+  private readonly handle: Handler = (request, response) => {
+    if (this.connections.isRefused(request.socket)) return
+    if (request.rawHeaders.length > 2 * MAX_HEADERS) refuseHeaders(request, response)
+    else this.handler(request, response)
+  }
+  private closed: Promise<void> | undefined
+  private forgetCertificates = (): void => {}
+
+  constructor(
+    private readonly tls: ListenerTls | undefined,
+    log: Logger,
+  ) {
+    this.secure = tls && createTlsServer(OPTIONS, tls, log)
+    this.server = this.secure ?? createServer(OPTIONS)
+    // Unlimited here, as headers that Node drops may frame the message; `handle` refuses too many.
+    this.server.maxHeadersCount = 0
+    this.server.on('request', this.handle)
+    // `100 Continue` is sent after the gate has admitted the request: see `admission`.
+    this.server.on('checkContinue', this.handle)
+    this.server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+      if (this.connections.has(socket)) refuseInvalidHttp(error, socket)
+      else refuseHandshake(error, socket, this.connections.below(socket))
+    })
+    this.connections = new Connections(this.server, tls !== undefined, refuseConnection)
+  }
+
+  async open({ address }: Listener): Promise<void> {
+    const { host, port } = hostPortOf(address)
+    await new Promise<void>((resolve, reject) => {
+      const fail = (error: NodeJS.ErrnoException): void => reject(cannotListen(address, error))
+      this.server.once('error', fail)
+      this.server.listen({ host, port }, () => {
+        this.server.off('error', fail)
+        resolve()
+      })
+    })
+  }
+
+  /** Passes the next requests to this handler, with the settings of the listener. */
+  setHandler(listener: Listener, handler: Handler, upgrades = false): void {
+    this.handler = handler
+    this.connections.max = listener.maxConnections ?? Number.POSITIVE_INFINITY
+    this.server.headersTimeout = listener.headersTimeout ?? HEADERS_TIMEOUT
+    this.server.keepAliveTimeout = listener.keepAliveTimeout ?? KEEP_ALIVE_TIMEOUT
+    if (upgrades) handleUpgrades(this.server, this.handle)
+    else ignoreUpgrades(this.server)
+    this.followCertificates(listener.tls)
+  }
+
+  /** Refuses what an open port cannot change. */
+  checkKept({ address, tls }: Listener): void {
+    if (tls?.clientCertificate === this.tls?.clientCertificate) return
+    const change = 'between http and https, nor whether callers are asked for a certificate'
+    const message = `a port that is open cannot change ${change}: start the gateway again, or choose another port`
+    throw new ConfigError([{ place: `address ${address}`, message }])
+  }
+
+  private followCertificates(tls: ListenerTls | undefined): void {
+    this.forgetCertificates()
+    if (tls === undefined) return
+    const apply = (): void => this.secure?.setSecureContext(secureContext(tls))
+    apply()
+    this.forgetCertificates = tls.onChange(apply)
+  }
+
+  get url(): string {
+    const { address, family, port } = this.server.address() as AddressInfo
+    return this.urlAt(address, family === 'IPv6', port)
+  }
+
+  private urlAt(address: string, isV6: boolean, port: number): string {
+    const scheme = this.secure === undefined ? 'http' : 'https'
+    return `${scheme}://${isV6 ? `[${address}]` : address}:${port}`
+  }
+
+  /** Whether it listens at this address, also under another name of its host, such as `localhost`. */
+  async isAt(address: string): Promise<boolean> {
+    const { host, port } = hostPortOf(address)
+    const { address: resolved, family } = await lookup(host).catch(() => ({ address: host, family: 4 }))
+    const url = this.urlAt(resolved, family === 6, port)
+    return URL.canParse(url) && new URL(url).href === new URL(this.url).href
+  }
+
+  /** Accepts no new connections. Idle ones are closed now, busy ones with their response. */
+  stopAccepting(): void {
+    this.closed ??= new Promise((resolve) => this.server.close(() => resolve()))
+    this.server.closeIdleConnections()
+  }
+
+  /** Closes what is still open, and returns when the port is free again. */
+  async destroy(): Promise<void> {
+    this.stopAccepting()
+    this.forgetCertificates()
+    this.connections.destroy()
+    await this.closed
+  }
+}
+
+const NOSNIFF = { 'x-content-type-options': 'nosniff' }
+
+// Between opening a port and passing it to a list, the list's `onReady` steps run.
+const notReady: Handler = (_request, response) => {
+  response.writeHead(503, { ...NOSNIFF, 'retry-after': '1', connection: 'close' }).end()
+}
+
+const refuseHeaders: Handler = (_request, response) => {
+  response
+    .writeHead(431, { ...NOSNIFF, 'content-type': 'application/json', connection: 'close' })
+    .end('{"error":"invalid_request","error_description":"there are more headers than are taken"}')
+}
+
+function hostPortOf(address: string): HostPort {
+  const parsed = parseHostPort(address)
+  if (parsed !== undefined) return parsed
+  const message = 'expected HOST:PORT with a port from 0 to 65535'
+  throw new ConfigError([{ place: `address ${address}`, message }])
+}
+
+function cannotListen(address: string, { code }: NodeJS.ErrnoException): ConfigError {
+  const message =
+    code === 'EADDRINUSE'
+      ? 'the port is taken: stop what listens there, or choose another'
+      : code === 'EACCES'
+        ? 'this user may not listen there: choose a port above 1023'
+        : `cannot listen there (${code ?? 'unknown reason'})`
+  return new ConfigError([{ place: `address ${address}`, message }])
+}
+
+const STATUS_OF: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+}
+
+function refuseConnection(socket: Socket): void {
+  socket.on('error', () => socket.destroy())
+  sendRawResponse(
+    socket,
+    '503 Service Unavailable',
+    'busy',
+    'there are as many connections as are allowed',
+    'Retry-After: 1\r\n',
+  )
+}
+
+/** Bytes that are no TLS. Only who speaks plain HTTP would understand a response. */
+function refuseHandshake(error: NodeJS.ErrnoException, socket: Socket, below: Socket | undefined): void {
+  if (error.code === 'ERR_SSL_HTTP_REQUEST' && below?.writable === true)
+    sendRawResponse(below, '400 Bad Request', 'invalid_request', 'this port speaks https')
+  socket.destroy()
+}
+
+function sendRawResponse(socket: Socket, status: string, error: string, sentence: string, more = ''): void {
+  const body = JSON.stringify({ error, error_description: sentence })
+  endSocket(
+    socket,
+    `HTTP/1.1 ${status}\r\nX-Content-Type-Options: nosniff\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${more}Connection: close\r\n\r\n${body}`,
+  )
+}
+
+/** Bytes that are no HTTP never reach a list, so they get their response here; but never in the middle of another one. */
+function refuseInvalidHttp(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || currentResponse(socket)?.headersSent === true) {
+    socket.destroy()
+    return
+  }
+  const status = STATUS_OF[error.code ?? ''] ?? '400 Bad Request'
+  sendRawResponse(socket, status, 'invalid_request', 'this is not HTTP that can be answered')
+}

@@ -1,0 +1,56 @@
+import { constants } from 'node:crypto'
+import type { ServerOptions } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import type { SecureContextOptions, TLSSocket } from 'node:tls'
+import type { Logger } from 'pino'
+import type { ListenerTls } from '../contract/capabilities/listener.js'
+import { LogThrottle } from './log-throttle.js'
+
+const HANDSHAKE_TIMEOUT = 10_000
+
+/** An HTTPS server whose certificates can be replaced while it is open. */
+export function createTlsServer(options: ServerOptions, tls: ListenerTls, log: Logger): Server {
+  const server = createServer({
+    ...options,
+    ...secureContext(tls),
+    handshakeTimeout: HANDSHAKE_TIMEOUT,
+    // A client that speaks HTTP/2 alone is refused in the handshake.
+    ALPNProtocols: ['http/1.1'],
+    requestCert: tls.clientCertificate !== 'none',
+    rejectUnauthorized: tls.clientCertificate === 'require',
+  })
+  logFailures(server, log)
+  return server
+}
+
+/** What a handshake uses; for `setSecureContext` too. */
+export function secureContext({ certificates, minVersion }: ListenerTls): SecureContextOptions {
+  const { cert, key, ca } = certificates
+  // A resumed session brings no certificate: one of an authority that was removed since would still be believed.
+  const resumption = ca === undefined ? 0 : constants.SSL_OP_NO_TICKET
+  return {
+    ...{ cert, key, ca, minVersion: `TLSv${minVersion}` },
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION | resumption,
+  }
+}
+
+/** Where a certificate is requested and not required, Node completes the handshake whatever certificate it is. */
+export const hasUntrustedCertificate = (socket: TLSSocket): boolean =>
+  !socket.authorized && socket.getPeerX509Certificate() !== undefined
+
+function logFailures(server: Server, log: Logger): void {
+  const throttle = new LogThrottle(log)
+  let plainLevel: 'warn' | 'debug' = 'warn'
+  server.on('tlsClientError', (error: NodeJS.ErrnoException, { authorizationError }) => {
+    // Node keeps the code there, whatever its type says.
+    const code = String(authorizationError ?? error.code)
+    if (code === 'ERR_SSL_HTTP_REQUEST') {
+      throttle.write(log, plainLevel, 'plain http was sent to the https port', {})
+      plainLevel = 'debug'
+      return
+    }
+    // Port scanners and health checks connect and leave.
+    throttle.write(log, code === 'ECONNRESET' ? 'debug' : 'info', 'a TLS handshake failed', { code })
+  })
+  server.on('close', () => throttle.flush())
+}

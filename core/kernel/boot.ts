@@ -1,0 +1,39 @@
+import { ConfigError, GatewayError } from '../contract/errors.js'
+import type { List } from '../contract/list.js'
+import { within } from '../toolkit/deadline.js'
+import { pathText } from '../toolkit/path-text.js'
+import type { BootContext } from './boot-context.js'
+import { GatewayInstance } from './instance.js'
+import { STEP_LIMITS } from './lifecycle.js'
+import { Loader } from './load.js'
+import { type PlannedScope, Planner } from './plan.js'
+
+/** Loads a list and finds everything that is wrong with it, without setting anything up. */
+export async function planList(list: List, context: BootContext): Promise<PlannedScope> {
+  const { catalogue, folder, locate } = context
+  const planner = new Planner(new Loader(catalogue, folder), locate ?? pathText, locate !== undefined)
+  const limit = context.limits?.start ?? STEP_LIMITS.start
+  const late = (): Error =>
+    new GatewayError('PLUGIN_LATE', `the plugins were not loaded within ${limit / 1000} s`)
+  const plan = await within(limit, planner.plan(list), late, context.signal)
+  // With an entry missing, problems about what it would have provided are noise.
+  if (planner.problems.length === 0) {
+    planner.checkCapabilities(plan)
+    planner.checkObservers(plan)
+  }
+  if (planner.problems.length > 0) throw new ConfigError(planner.problems)
+  return plan
+}
+
+/** Boots a list up to the point where its ports could open. When that fails half way, everything is stopped before this throws. */
+export async function boot(list: List, context: BootContext): Promise<GatewayInstance> {
+  const plan = await planList(list, context)
+  const instance = new GatewayInstance(context)
+  try {
+    await instance.build(plan)
+  } catch (error) {
+    await instance.stop()
+    throw error
+  }
+  return instance
+}

@@ -1,0 +1,116 @@
+import type { SettingPath } from '../contract/list.js'
+import { isJsonObject } from '../toolkit/json-object.js'
+import { withoutFaults } from './without-faults.js'
+
+/** One thing that a schema finds wrong with a value. */
+export interface Fault {
+  readonly path: SettingPath
+  /** The key that was meant, when an unknown one was written. */
+  readonly suggestion?: string
+  /** The type that is expected there, in the schema's word. */
+  readonly expected?: string | undefined
+}
+
+// Each value is accepted by most schemas of its type; what a schema says about one is never reported.
+const STAND_INS: Readonly<Record<string, unknown>> = {
+  string: 'https://unknown.invalid',
+  object: {},
+  record: {},
+  array: [],
+}
+
+/**
+ * A schema stops at the first layer of faults. So each fault is replaced by a stand-in or removed, and the rest is
+ * validated again, for a complete report. What is left is never booted: what was removed may be an access rule.
+ */
+export class FaultFinder {
+  private readonly faulty: SettingPath[] = []
+  private readonly stoodIn = new Set<string>()
+  private writtenAt = (path: SettingPath): SettingPath => path
+
+  constructor(private left: unknown) {}
+
+  /** What is to be validated next. */
+  get value(): unknown {
+    return this.left
+  }
+
+  /** The path in the original value: in lists, items move up to the place of removed ones. */
+  written(path: SettingPath): SettingPath {
+    return this.writtenAt(path)
+  }
+
+  /** The fault that is reported already and holds everything at this path of the original value. */
+  reported(path: SettingPath): SettingPath | undefined {
+    return this.faulty.find((above) => isWithin(path, above))
+  }
+
+  /** Takes faults out of the value, and returns those that are no consequence of an earlier one, at their original paths. */
+  take<F extends Fault>(faults: readonly F[]): readonly F[] {
+    // A required key that was misspelt is one mistake, not an unknown key and a missing one.
+    this.faulty.push(...faults.flatMap((fault) => this.misspelt(fault)))
+    const found = faults.map((fault) => ({ ...fault, path: this.written(fault.path) }))
+    const fresh = found.filter((_, index) => this.isFresh(faults[index]?.path ?? []))
+    this.faulty.push(...found.map(({ path }) => path))
+    this.remove(faults.filter((fault) => !this.standIn(fault)).map(({ path }) => path))
+    return fresh
+  }
+
+  private remove(faulty: readonly SettingPath[]): void {
+    const before = this.left
+    // Nothing can take the place of a key that is missing, so what requires it is removed.
+    const taken = faulty.map((path) =>
+      path.length > 1 && valueAt(before, path) === undefined ? path.slice(0, -1) : path,
+    )
+    const toWritten = this.writtenAt
+    this.faulty.push(...taken.map(toWritten))
+    const rest = withoutFaults(before, taken)
+    this.left = rest.value
+    this.writtenAt = (path) => toWritten(rest.written(path))
+  }
+
+  private misspelt({ path, suggestion }: Fault): readonly SettingPath[] {
+    if (suggestion === undefined) return []
+    const meant = [...path.slice(0, -1), suggestion]
+    return valueAt(this.left, meant) === undefined ? [this.written(meant)] : []
+  }
+
+  private isFresh(path: SettingPath): boolean {
+    const at = this.written(path)
+    if (this.reported(at) !== undefined) return false
+    // A list is empty only because its items were removed.
+    const here = valueAt(this.left, path)
+    const isEmptied = Array.isArray(here) && here.length === 0
+    return !isEmptied || !this.faulty.some((below) => isWithin(below, at))
+  }
+
+  /** Puts a value of the expected type there. At most once: the schema may want more than the type. */
+  private standIn({ path, expected = urlType(valueAt(this.left, path)) }: Fault): boolean {
+    const key = JSON.stringify(this.written(path))
+    if (!Object.hasOwn(STAND_INS, expected) || path.length === 0 || this.stoodIn.has(key)) return false
+    this.stoodIn.add(key)
+    this.left = withValue(this.left, path, STAND_INS[expected])
+    return true
+  }
+}
+
+// Without a URL others may be needed, and a missing one would be reported.
+const urlType = (value: unknown): string => (typeof value === 'string' && URL.canParse(value) ? 'string' : '')
+
+const isWithin = (path: SettingPath, above: SettingPath): boolean =>
+  above.every((step, index) => path[index] === step)
+
+/** The value at a path, or `undefined`. */
+export function valueAt(value: unknown, path: SettingPath): unknown {
+  return path.reduce<unknown>((here, step) => {
+    if (Array.isArray(here)) return typeof step === 'number' ? here[step] : undefined
+    return isJsonObject(here) && Object.hasOwn(here, step) ? here[step] : undefined
+  }, value)
+}
+
+function withValue(value: unknown, [step, ...rest]: SettingPath, leaf: unknown): unknown {
+  if (step === undefined) return leaf
+  if (Array.isArray(value))
+    return value.map((item: unknown, index) => (index === step ? withValue(item, rest, leaf) : item))
+  return isJsonObject(value) ? { ...value, [step]: withValue(value[step], rest, leaf) } : value
+}

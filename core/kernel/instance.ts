@@ -1,0 +1,231 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+import { AccessSink } from '../contract/capabilities/access-sink.js'
+import { AuditSink } from '../contract/capabilities/audit-sink.js'
+import { Authenticator } from '../contract/capabilities/authenticator.js'
+import { BackgroundTask } from '../contract/capabilities/background-task.js'
+import { Health, type HealthState } from '../contract/capabilities/health.js'
+import { Listener } from '../contract/capabilities/listener.js'
+import { PublicAddress } from '../contract/capabilities/public-address.js'
+import { PublicPath } from '../contract/capabilities/public-path.js'
+import { Telemetry } from '../contract/capabilities/telemetry.js'
+import { GatewayError } from '../contract/errors.js'
+import type { Addresses, Dispatch } from '../contract/gateway.js'
+import { createInternalApp, createMainApp, gateRoutes, type MainApp } from '../http/app.js'
+import { DispatchedRequest } from '../http/dispatched-request.js'
+import { Gate } from '../http/gate.js'
+import { InFlight } from '../http/in-flight.js'
+import { InProcessConnections } from '../http/in-process.js'
+import { LogThrottle } from '../http/log-throttle.js'
+import { RequestObserver } from '../http/request-observer.js'
+import { meterDroppedLines } from '../log/dropped-lines.js'
+import { LogScrubber } from '../log/scrubber.js'
+import type { BootContext } from './boot-context.js'
+import { Container } from './container.js'
+import { createMeter } from './create-meter.js'
+import { Lifecycle, STEP_LIMITS } from './lifecycle.js'
+import { observesRequests } from './observers.js'
+import { entriesOf, isPlannedScope, type PlannedEntry, type PlannedScope } from './plan.js'
+import { GatewayScope, type SharedContext } from './scope.js'
+import { SharedResources } from './shared-resources.js'
+
+const GATE_DEADLINE = 15_000
+
+/** A list that was set up: it handles requests, and can be stopped. */
+export class GatewayInstance {
+  readonly app: FastifyInstance
+  readonly internal: FastifyInstance
+  readonly inFlight = new InFlight()
+  private readonly inProcess = new InProcessConnections((request, response) => this.handle(request, response))
+  private readonly container = Container.create()
+  private readonly lifecycle: Lifecycle
+  private readonly throttle: LogThrottle
+  private readonly observer: RequestObserver
+  private stopMeteringDropped: (() => void) | undefined
+  private readonly main: MainApp
+  readonly takesUpgrades: () => boolean
+  keepsStdout = false
+  private readonly shared: SharedContext
+  private state: 'starting' | 'ready' | 'stopping' = 'starting'
+
+  constructor(private readonly context: BootContext) {
+    const { log, folder, limits, signal } = context
+    this.lifecycle = new Lifecycle(log, { ...STEP_LIMITS, ...limits }, signal ?? new AbortController().signal)
+    this.throttle = new LogThrottle(log)
+    const meter = createMeter(
+      this.whenComplete(() => this.container.many(Telemetry)),
+      (err) => this.throttle.write(log, 'warn', 'a metric could not be recorded', {}, { err }),
+    )
+    this.observer = new RequestObserver(
+      meter,
+      log,
+      this.throttle,
+      this.whenComplete(() => this.container.many(AuditSink)),
+      this.whenComplete(() => this.container.many(AccessSink)),
+    )
+    this.main = createMainApp(log, this.throttle, this.observer, context.bodyDeadline)
+    this.app = this.main.app
+    this.takesUpgrades = this.main.takesUpgrades
+    this.internal = createInternalApp(log, this.throttle)
+    this.shared = {
+      log,
+      folder,
+      scrubber: context.scrubber ?? new LogScrubber(),
+      meter,
+      root: this.app,
+      lifecycle: this.lifecycle,
+      internal: this.internal,
+      rootContainer: this.container,
+      sharedResources: context.sharedResources ?? new SharedResources(context.key),
+      dispatch: (request) => this.dispatch(request),
+      connect: () => this.connect(),
+      complete: false,
+    }
+    this.container.provide(Health, { name: 'gateway', check: () => this.health() } satisfies Health)
+  }
+
+  async build(plan: PlannedScope): Promise<void> {
+    const plugins = entriesOf(plan).map(({ plugin }) => plugin)
+    this.keepsStdout = plugins.some(({ stdout }) => stdout === 'protocol')
+    // Fastify registers the gate's hook first, so that hooks of plugins run after it.
+    await this.app.after()
+    if (plugins.some(observesRequests)) this.observer.install(this.app)
+    const scopes: GatewayScope[] = []
+    await this.setUpScope(
+      plan,
+      new GatewayScope(this.shared, '', this.container, this.app, this.main.gate),
+      scopes,
+    )
+    this.lifecycle.throwProblems()
+    this.shared.complete = true
+    this.main.addresses.trust(this.listeners.flatMap(({ trustedProxies = [] }) => trustedProxies))
+    const run = async () => void (await Promise.all([this.app.ready(), this.internal.ready()]))
+    await this.lifecycle.step('setup', { id: 'routes', required: true, run })
+    for (const scope of scopes) scope.openGate(this.context.gateDeadline ?? GATE_DEADLINE)
+    const open = scopes.filter(({ container }) =>
+      container.many(Authenticator).some((authenticator) => authenticator.open === true),
+    )
+    if (open.length > 0) {
+      const found = open.map(({ path }) => (path === '' ? '/' : path))
+      this.context.log.warn({ scopes: found }, 'nobody is asked for credentials here')
+    }
+    await this.lifecycle.run('start')
+    const routes = this.main.publicRoutes()
+    const paths = [...new Set(scopes.flatMap(({ container }) => container.many(PublicPath)))]
+    this.context.log.info({ routes: routes.length, paths }, 'these need no credentials')
+    this.context.log.debug({ routes, paths }, 'each route that needs no credentials')
+  }
+
+  private async setUpScope(plan: PlannedScope, scope: GatewayScope, scopes: GatewayScope[]): Promise<void> {
+    scopes.push(scope)
+    for (const item of plan.items) {
+      if (isPlannedScope(item)) await this.addScope(item, scope, scopes)
+      else await this.setUp(item, scope)
+    }
+  }
+
+  private async addScope(plan: PlannedScope, outer: GatewayScope, scopes: GatewayScope[]): Promise<void> {
+    const gate = new Gate()
+    await outer.http.register(
+      async (http) => {
+        await http.register(gateRoutes, { gate, errorReplies: this.main.errorReplies })
+        await this.setUpScope(
+          plan,
+          new GatewayScope(this.shared, plan.path, outer.container.child(), http, gate),
+          scopes,
+        )
+      },
+      { prefix: plan.path.slice(outer.path.length) },
+    )
+  }
+
+  private async setUp(entry: PlannedEntry, scope: GatewayScope): Promise<void> {
+    const { plugin, options, required, placeOf } = entry
+    const id = scope.path === '' ? entry.id : `${scope.path} ${entry.id}`
+    const run = async (): Promise<void> => {
+      // The kernel passes what the plugin's own schema returned, which is what `setup` is typed for.
+      await plugin.setup(scope.gatewayFor(entry), options as never)
+      // Fastify plugins that it registered count in its deadline too.
+      await Promise.all([scope.http.after(), this.internal.after()])
+    }
+    await this.lifecycle.step('setup', { id, required, run, placeOf })
+  }
+
+  get listeners(): readonly Listener[] {
+    return this.container.many(Listener)
+  }
+
+  /** Runs the `onReady` steps: the ports are open. */
+  async ready(addresses: Addresses): Promise<void> {
+    await this.lifecycle.run('ready', addresses)
+    this.state = 'ready'
+    this.stopMeteringDropped = meterDroppedLines(this.context.log, this.shared.meter)
+  }
+
+  /** From now on `/readiness` reports `down`, so that a load balancer sends new requests elsewhere. */
+  reportStopping(): void {
+    this.state = 'stopping'
+  }
+
+  beginStopping(): void {
+    this.reportStopping()
+    for (const task of this.backgroundTasks) task.end()
+  }
+
+  get publicOrigin(): string | undefined {
+    return this.container.many(PublicAddress).find(({ origin }) => origin !== undefined)?.origin
+  }
+
+  get backgroundTasks(): readonly BackgroundTask[] {
+    return this.container.many(BackgroundTask)
+  }
+
+  readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
+    this.inFlight.add(response)
+    this.app.routing(request, response)
+  }
+
+  private async dispatch(request: Parameters<Dispatch>[0]): ReturnType<Dispatch> {
+    if (!this.shared.complete)
+      throw new GatewayError('CONTRACT_BROKEN', 'dispatch may be called from onStart on')
+    const options = typeof request === 'string' ? { url: request } : request
+    return this.inFlight.track(this.app.inject({ ...options, Request: DispatchedRequest }))
+  }
+
+  private connect(): Duplex {
+    if (!this.shared.complete)
+      throw new GatewayError('CONTRACT_BROKEN', 'connect may be called from onStart on')
+    return this.inProcess.connect()
+  }
+
+  readonly handleInternal = (request: IncomingMessage, response: ServerResponse): void => {
+    this.inFlight.add(response)
+    this.internal.routing(request, response)
+  }
+
+  /** Runs every `onStop` step, in reverse order. No request is in flight any more. */
+  async stop(): Promise<void> {
+    this.beginStopping()
+    await this.lifecycle.stop()
+    for (const app of [this.app, this.internal])
+      await this.lifecycle.end({ id: 'routes', run: () => app.close() })
+    this.stopMeteringDropped?.()
+    this.throttle.flush()
+    this.container.clear()
+  }
+
+  private health(): HealthState {
+    return this.state === 'ready' ? { status: 'ok' } : { status: 'down', reason: this.state }
+  }
+
+  // Read once and cached; empty until every plugin is set up.
+  private whenComplete<T>(read: () => readonly T[]): () => readonly T[] {
+    let found: readonly T[] | undefined
+    return () => {
+      if (!this.shared.complete) return []
+      found ??= read()
+      return found
+    }
+  }
+}

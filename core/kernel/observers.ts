@@ -1,0 +1,87 @@
+import { AccessSink } from '../contract/capabilities/access-sink.js'
+import { AuditSink } from '../contract/capabilities/audit-sink.js'
+import { Authenticator } from '../contract/capabilities/authenticator.js'
+import { BackgroundTask } from '../contract/capabilities/background-task.js'
+import { BrowserSession } from '../contract/capabilities/browser-session.js'
+import { CatalogueStore } from '../contract/capabilities/catalogue-store.js'
+import { Challenge } from '../contract/capabilities/challenge.js'
+import { ClientRegistrar } from '../contract/capabilities/client-registrar.js'
+import { Credential } from '../contract/capabilities/credential.js'
+import { Guard } from '../contract/capabilities/guard.js'
+import { HeaderSource } from '../contract/capabilities/header-source.js'
+import { Health } from '../contract/capabilities/health.js'
+import { IssuerMetadata } from '../contract/capabilities/issuer-metadata.js'
+import { Limiter } from '../contract/capabilities/limiter.js'
+import { Listener } from '../contract/capabilities/listener.js'
+import { PublicAddress } from '../contract/capabilities/public-address.js'
+import { PublicPath } from '../contract/capabilities/public-path.js'
+import { ResourceMetadata } from '../contract/capabilities/resource-metadata.js'
+import { SecretStore } from '../contract/capabilities/secret-store.js'
+import { ServerCatalogue } from '../contract/capabilities/server-catalogue.js'
+import { Source } from '../contract/capabilities/source.js'
+import { StateStore } from '../contract/capabilities/state-store.js'
+import { Telemetry } from '../contract/capabilities/telemetry.js'
+import { Tunnel } from '../contract/capabilities/tunnel.js'
+import type { Capability } from '../contract/capability.js'
+import type { Plugin } from '../contract/plugin.js'
+
+export const builtInCapabilities: readonly Capability[] = [
+  AccessSink,
+  AuditSink,
+  Authenticator,
+  BackgroundTask,
+  BrowserSession,
+  CatalogueStore,
+  Challenge,
+  ClientRegistrar,
+  Credential,
+  Guard,
+  HeaderSource,
+  Health,
+  IssuerMetadata,
+  Limiter,
+  Listener,
+  PublicAddress,
+  PublicPath,
+  ResourceMetadata,
+  SecretStore,
+  ServerCatalogue,
+  Source,
+  StateStore,
+  Telemetry,
+  Tunnel,
+]
+
+/** Of a built-in capability this list decides: a plugin could declare its name again, as an observer. */
+function isObserver(capability: Capability): boolean {
+  const { token } = capability
+  const declared = builtInCapabilities.find((builtIn) => builtIn.token === token) ?? capability
+  return declared.kind === 'many' && declared.observes === true
+}
+
+export const onlyObserves = ({ provides = [] }: Plugin): boolean =>
+  provides.length > 0 && provides.every(isObserver)
+
+interface Named {
+  readonly id: string
+  readonly plugin: Plugin
+}
+
+/** Another entry that requires what this one provides, or declares the same capability as no observer. */
+export function dependentOn(entry: Named, entries: readonly Named[]): Named | undefined {
+  const provided = new Set(entry.plugin.provides?.map(({ token }) => token))
+  const isProvided = ({ token }: Capability): boolean => provided.has(token)
+  return entries.find(
+    (other) =>
+      other !== entry &&
+      (other.plugin.requires?.some(isProvided) === true ||
+        other.plugin.provides?.some((capability) => isProvided(capability) && !isObserver(capability)) ===
+          true),
+  )
+}
+
+const measuring = [AuditSink, Telemetry].map(({ token }) => token)
+
+/** Whether the plugin provides an audit sink or telemetry, which get data from the kernel. */
+export const observesRequests = ({ provides = [] }: Plugin): boolean =>
+  provides.some(({ token }) => measuring.includes(token))

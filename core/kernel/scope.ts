@@ -1,0 +1,147 @@
+import { resolve } from 'node:path'
+import type { Duplex } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import { Authenticator } from '../contract/capabilities/authenticator.js'
+import { BrowserSession } from '../contract/capabilities/browser-session.js'
+import { Challenge } from '../contract/capabilities/challenge.js'
+import { Guard } from '../contract/capabilities/guard.js'
+import { Limiter } from '../contract/capabilities/limiter.js'
+import { PublicPath } from '../contract/capabilities/public-path.js'
+import type { Capability, Many, One } from '../contract/capability.js'
+import { GatewayError } from '../contract/errors.js'
+import type { Dispatch, Gateway } from '../contract/gateway.js'
+import type { Meter } from '../contract/meter.js'
+import type { Scrubber } from '../contract/scrubber.js'
+import type { Gate } from '../http/gate.js'
+import { RequestLimit } from '../http/limit.js'
+import { PublicPaths } from '../http/public-paths.js'
+import type { Container } from './container.js'
+import type { Lifecycle } from './lifecycle.js'
+import type { PlannedEntry } from './plan.js'
+import type { SharedResources } from './shared-resources.js'
+
+/** What every scope of a boot shares. */
+export interface SharedContext {
+  readonly log: Logger
+  readonly folder: string
+  readonly scrubber: Scrubber
+  readonly meter: Meter
+  readonly lifecycle: Lifecycle
+  readonly root: FastifyInstance
+  readonly internal: FastifyInstance
+  /** The container of the root scope: shared capabilities are provided there. */
+  readonly rootContainer: Container
+  readonly sharedResources: SharedResources
+  readonly dispatch: Dispatch
+  readonly connect: () => Duplex
+  /** False while plugins are being set up. */
+  complete: boolean
+}
+
+/** One scope being built: its container, its routes and its gate. */
+export class GatewayScope {
+  constructor(
+    private readonly shared: SharedContext,
+    readonly path: string,
+    readonly container: Container,
+    readonly http: FastifyInstance,
+    readonly gate: Gate,
+  ) {}
+
+  /** Every plugin of the scope is set up: from now on its routes admit requests. */
+  openGate(deadline: number): void {
+    const { container } = this
+    const authenticators = container.many(Authenticator)
+    const limiter = container.one(Limiter)
+    this.gate.open({
+      guards: container.many(Guard),
+      authenticators,
+      sessions: container.many(BrowserSession),
+      publicPaths: new PublicPaths(container.many(PublicPath)),
+      challenge: container.one(Challenge),
+      limit: limiter && new RequestLimit(limiter, authenticators, deadline),
+      deadline,
+    })
+  }
+
+  /** The gateway as one entry sees it. */
+  gatewayFor({ id, plugin, required, placeOf, secrets }: PlannedEntry): Gateway {
+    const { shared } = this
+    const name = this.path === '' ? id : `${this.path} ${id}`
+    const hook = (phase: 'start' | 'ready' | 'stop') => (run: Parameters<Gateway['onReady']>[0]) =>
+      shared.lifecycle.add(phase, { id: name, run, required, placeOf })
+    const forgets = secrets.map((secret) => shared.scrubber.add(secret))
+    const forget = (): void => {
+      for (const each of forgets) each()
+    }
+    // Before its own steps, so run after them: its last lines hold no secret either.
+    if (forgets.length > 0) hook('stop')(forget)
+    const share: Gateway['share'] = (key, open, close) => {
+      const lease = shared.sharedResources.acquire(`${this.path} ${plugin.name} ${key}`, open, close)
+      shared.lifecycle.add('stop', { id: name, run: () => lease.release(), required })
+      return lease.value
+    }
+
+    return {
+      id,
+      scope: this.path,
+      log: shared.log.child({ plugin: name }),
+      scrubber: shared.scrubber,
+      meter: shared.meter,
+      http: this.http,
+      root: shared.root,
+      internal: shared.internal,
+      dispatch: shared.dispatch,
+      connect: shared.connect,
+      path: (path) => resolve(shared.folder, path),
+      provide: (capability, value) => this.provide(plugin.provides ?? [], capability, value),
+      use: <T>(capability: One<T> | Many<T>) => this.accessor(plugin.requires ?? [], capability),
+      share,
+      keep: share,
+      keyFor: (purpose) => shared.sharedResources.keyFor(`${this.path} ${plugin.name} ${purpose}`),
+      onStart: hook('start'),
+      onReady: hook('ready'),
+      onStop: hook('stop'),
+    } as Gateway
+  }
+
+  private provide(declared: readonly Capability[], capability: Capability, value: unknown): void {
+    const { name } = capability
+    if (this.shared.complete)
+      throw misuse(`${name} was provided after setup: it may be provided in setup only`)
+    if (!has(declared, capability)) throw misuse(`${name} was provided, but \`provides\` does not list it`)
+    const shared = capability.kind === 'many' && capability.shared
+    const container = shared ? this.shared.rootContainer : this.container
+    if (capability.kind === 'one' && container.holds(capability)) throw misuse(`${name} was provided twice`)
+    // A path that is public in one scope is not public in another.
+    container.provide(capability, capability.token === PublicPath.token ? `${this.path}${value}` : value)
+  }
+
+  private accessor<T>(required: readonly Capability[], capability: One<T> | Many<T>): () => T | readonly T[] {
+    const { name } = capability
+    if (capability.kind === 'one' && !has(required, capability)) {
+      throw misuse(`${name} was asked for, but \`requires\` does not list it`)
+    }
+    let found: T | readonly T[] | undefined
+    return () => {
+      if (found !== undefined) return found
+      if (!this.shared.complete) throw misuse(`${name} was asked for during setup: ask from onStart on`)
+      found =
+        capability.kind === 'many' ? Object.freeze(this.container.many(capability)) : this.one(capability)
+      return found
+    }
+  }
+
+  private one<T>(capability: One<T>): T {
+    const value = this.container.one(capability)
+    if (value === undefined)
+      throw misuse(`${capability.name} is in the \`provides\` of a plugin that did not provide it`)
+    return value
+  }
+}
+
+const has = (declared: readonly Capability[], { token }: Capability): boolean =>
+  declared.some((capability) => capability.token === token)
+
+const misuse = (message: string): GatewayError => new GatewayError('CONTRACT_BROKEN', message)

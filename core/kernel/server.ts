@@ -1,0 +1,228 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Listener } from '../contract/capabilities/listener.js'
+import { ConfigError } from '../contract/errors.js'
+import type { Addresses } from '../contract/gateway.js'
+import type { List } from '../contract/list.js'
+import { HttpListener } from '../http/listener.js'
+import { boot } from './boot.js'
+import type { BootContext } from './boot-context.js'
+import type { GatewayInstance } from './instance.js'
+import { SharedResources } from './shared-resources.js'
+
+/** Milliseconds that requests in flight get to finish when a list is stopped or replaced. */
+const DRAIN_LIMIT = 10_000
+
+export interface ServeContext extends BootContext {
+  readonly drainLimit?: number
+}
+
+/** Boots a list, opens its ports, and keeps them open over reloads. */
+export async function serve(list: List, context: ServeContext): Promise<GatewayServer> {
+  const withResources = { sharedResources: new SharedResources(context.key), ...context }
+  const server = new GatewayServer(await boot(list, withResources), withResources)
+  try {
+    await server.open()
+  } catch (error) {
+    await server.stop(0, 0)
+    throw error
+  }
+  return server
+}
+
+const keyOf = ({ port, address }: Listener): string => `${port} ${address}`
+const isMain = (key: string): boolean => key.startsWith('main ')
+
+/** The open ports and the list that serves them. The list can be replaced while the ports stay open. */
+export class GatewayServer {
+  private listeners = new Map<string, HttpListener>()
+  private busy: Promise<void> = Promise.resolve()
+  private stopped: Promise<void> | undefined
+  private settle: { readonly end: () => void; readonly fail: (error: unknown) => void } | undefined
+  /** Settles when every background task of the current list is over; never when it has none. */
+  readonly over = new Promise<void>((end, fail) => {
+    this.settle = { end, fail }
+  })
+  /** Aborts a reload that is still booting when the gateway is stopped. */
+  private readonly ending = new AbortController()
+
+  constructor(
+    private instance: GatewayInstance,
+    private readonly context: ServeContext,
+  ) {
+    // A program may not wait for it.
+    this.over.catch(() => {})
+  }
+
+  get addresses(): Addresses {
+    const found: { main?: string; internal?: string } = {}
+    for (const [key, listener] of this.listeners) found[isMain(key) ? 'main' : 'internal'] ??= listener.url
+    const { publicOrigin } = this.instance
+    return { ...found, ...(publicOrigin !== undefined && { public: publicOrigin }) }
+  }
+
+  /** A plugin writes a protocol to standard output: nothing else may be written there. */
+  get keepsStdout(): boolean {
+    return this.instance.keepsStdout
+  }
+
+  /** Milliseconds that the ports go on accepting when the gateway is asked to stop. */
+  get drainDelay(): number {
+    return Math.max(0, ...this.instance.listeners.map(({ drainDelay = 0 }) => drainDelay))
+  }
+
+  async open(): Promise<void> {
+    this.listeners = await this.openListeners(this.instance)
+    this.handOver(this.instance)
+    await this.instance.ready(this.addresses)
+    this.watchTasks(this.instance)
+  }
+
+  /**
+   * Reloads: boots another list beside this one and passes it the open sockets. Until it is ready the old list serves;
+   * when it fails the old list stays, and the error says why.
+   */
+  swap(list: List, context: BootContext = this.context): Promise<void> {
+    return this.inTurn(() => this.replace(list, context))
+  }
+
+  /**
+   * Reports that it is not ready, and serves for `drainDelay` more milliseconds, until load balancers have noticed. Then
+   * it accepts no new requests, lets the ones in flight finish, and stops every plugin.
+   */
+  stop(drainLimit = this.context.drainLimit ?? DRAIN_LIMIT, drainDelay = this.drainDelay): Promise<void> {
+    this.ending.abort(new Error('the gateway was stopped'))
+    this.instance.reportStopping()
+    this.stopped ??= this.shutDown(drainLimit, drainDelay)
+    return this.stopped
+  }
+
+  private async replace(list: List, context: BootContext): Promise<void> {
+    this.ending.signal.throwIfAborted()
+    const old = this.instance
+    const before = this.listeners
+    const { signal = this.ending.signal } = context
+    const { sharedResources } = this.context
+    const next = await boot(list, {
+      sharedResources,
+      ...context,
+      signal: AbortSignal.any([signal, this.ending.signal]),
+    })
+    try {
+      this.listeners = await this.openListeners(next)
+      await next.ready(this.addresses)
+      this.ending.signal.throwIfAborted()
+    } catch (error) {
+      const opened = [...this.listeners.values()].filter(
+        (listener) => ![...before.values()].includes(listener),
+      )
+      this.listeners = before
+      await closeAll(opened)
+      await next.stop()
+      throw error
+    }
+
+    this.instance = next
+    this.handOver(next)
+    this.watchTasks(next)
+    const kept = new Set(this.listeners.values())
+    const gone = [...before.values()].filter((listener) => !kept.has(listener))
+    for (const listener of gone) listener.stopAccepting()
+    old.beginStopping()
+    await old.inFlight.drain(this.context.drainLimit ?? DRAIN_LIMIT, gone.length > 0)
+    await closeAll(gone)
+    await old.stop()
+  }
+
+  private async shutDown(drainLimit: number, drainDelay: number): Promise<void> {
+    if (drainDelay > 0) {
+      this.context.log.info({ drainDelay }, 'not ready any more; requests are accepted for this long')
+      await pause(drainDelay)
+    }
+    const drained = this.stopAccepting(drainLimit)
+    await this.inTurn(async () => {
+      // A reload that was under way may have left other ports behind.
+      this.stopAcceptingCallers()
+      await drained
+      await closeAll(this.listeners.values())
+      await this.instance.stop()
+    })
+  }
+
+  /** The internal port stays open: it tells of the requests in flight. */
+  private stopAccepting(drainLimit: number): Promise<void> {
+    this.instance.beginStopping()
+    this.stopAcceptingCallers()
+    return this.instance.inFlight.drain(drainLimit, true)
+  }
+
+  private stopAcceptingCallers(): void {
+    for (const [key, listener] of this.listeners) if (isMain(key)) listener.stopAccepting()
+  }
+
+  /** The listeners that a list declares: those that are open already, and the others newly opened. All or none. */
+  private async openListeners({ listeners }: GatewayInstance): Promise<Map<string, HttpListener>> {
+    const found = new Map<string, HttpListener>()
+    const opened: HttpListener[] = []
+    try {
+      for (const declared of listeners) {
+        refuseTwice(found.has(keyOf(declared)), declared)
+        const existing = this.listeners.get(keyOf(declared)) ?? (await this.openUnderOtherName(declared))
+        const listener = existing ?? new HttpListener(declared.tls, this.context.log)
+        refuseTwice([...found.values()].includes(listener), declared)
+        listener.checkKept(declared)
+        if (existing === undefined) {
+          await listener.open(declared)
+          opened.push(listener)
+        }
+        found.set(keyOf(declared), listener)
+      }
+      return found
+    } catch (error) {
+      await closeAll(opened)
+      throw error
+    }
+  }
+
+  /** A listener that is open at the same address under another name of its host: it cannot be opened twice. */
+  private async openUnderOtherName({ port, address }: Listener): Promise<HttpListener | undefined> {
+    for (const [key, listener] of this.listeners) {
+      if (key.startsWith(`${port} `) && (await listener.isAt(address))) return listener
+    }
+    return undefined
+  }
+
+  private handOver({ listeners, handle, handleInternal, takesUpgrades }: GatewayInstance): void {
+    for (const declared of listeners) {
+      const listener = this.listeners.get(keyOf(declared))
+      if (declared.port === 'main') listener?.setHandler(declared, handle, takesUpgrades())
+      else listener?.setHandler(declared, handleInternal)
+    }
+  }
+
+  private watchTasks(instance: GatewayInstance): void {
+    const { backgroundTasks } = instance
+    if (backgroundTasks.length === 0) return
+    const isCurrent = (): boolean => this.instance === instance
+    Promise.all(backgroundTasks.map(({ over }) => over)).then(
+      () => isCurrent() && this.settle?.end(),
+      (error: unknown) => isCurrent() && this.settle?.fail(error),
+    )
+  }
+
+  /** Runs one reload or stop at a time, in the order of the calls. */
+  private inTurn(work: () => Promise<void>): Promise<void> {
+    const turn = this.busy.then(work)
+    this.busy = turn.catch(() => {})
+    return turn
+  }
+}
+
+async function closeAll(listeners: Iterable<HttpListener>): Promise<void> {
+  await Promise.all([...listeners].map((listener) => listener.destroy()))
+}
+
+function refuseTwice(isTaken: boolean, listener: Listener): void {
+  if (!isTaken) return
+  const message = 'two entries of the list open it; give one of them another address'
+  throw new ConfigError([{ place: `address ${listener.address}`, message }])
+}

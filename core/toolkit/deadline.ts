@@ -1,0 +1,36 @@
+/** Waits for `work`, at most `limit` milliseconds and until `signal` aborts: `late` makes the error to throw. */
+export async function within<T>(
+  limit: number,
+  work: PromiseLike<T>,
+  late: () => Error,
+  signal?: AbortSignal,
+): Promise<T> {
+  let reject: (reason: unknown) => void = () => {}
+  const ended = new Promise<never>((_, rejectPromise) => {
+    reject = rejectPromise
+  })
+  const timer = setTimeout(() => reject(late()), limit)
+  const abort = (): void => reject(signal?.reason)
+  signal?.addEventListener('abort', abort, { once: true })
+  if (signal?.aborted === true) abort()
+  try {
+    return await Promise.race([work, ended])
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
+  }
+}
+
+/** Whether a result comes later. Awaiting one that is there would cost a turn of the event loop. */
+export const isPromise = <T>(result: T | PromiseLike<T>): result is PromiseLike<T> =>
+  typeof (result as { then?: unknown } | null | undefined)?.then === 'function'
+
+/** Runs an observer: what it throws or rejects with goes to `failed` and no further. */
+export function runSafely(observe: () => unknown, failed: (error: unknown) => void): void {
+  try {
+    const result = observe()
+    if (isPromise(result)) result.then(undefined, failed)
+  } catch (error) {
+    failed(error)
+  }
+}

@@ -1,0 +1,55 @@
+interface Timed<T> {
+  readonly value: T
+  /** Milliseconds since the epoch. */
+  readonly until: number
+  /** The same by the monotonic clock: the value expires at whichever comes first. */
+  readonly deadline: number
+  /** Whether it was read since it was last moved to the end of the queue. */
+  wasRead: boolean
+}
+
+/**
+ * A bounded cache of values, each with its own expiry. When it is full, the oldest value that was not read meanwhile
+ * is evicted (second chance): reading moves nothing. The key for a secret is its hash.
+ */
+export class ExpiringMap<T> {
+  private readonly entries = new Map<string, Timed<T>>()
+
+  constructor(private readonly capacity: number) {}
+
+  get(key: string): T | undefined {
+    const found = this.entries.get(key)
+    if (found === undefined) return undefined
+    if (isExpired(found)) {
+      this.entries.delete(key)
+      return undefined
+    }
+    found.wasRead = true
+    return found.value
+  }
+
+  /** `until` is in milliseconds since the epoch. */
+  set(key: string, value: T, until: number): void {
+    this.entries.delete(key)
+    // A value that was read moves to the end of the queue once: the second time it counts as unread.
+    for (const [oldest, one] of this.entries) {
+      if (this.entries.size < this.capacity) break
+      this.entries.delete(oldest)
+      if (!one.wasRead || isExpired(one)) continue
+      one.wasRead = false
+      this.entries.set(oldest, one)
+    }
+    this.entries.set(key, { value, until, deadline: performance.now() + until - Date.now(), wasRead: false })
+  }
+
+  delete(key: string): void {
+    this.entries.delete(key)
+  }
+
+  clear(): void {
+    this.entries.clear()
+  }
+}
+
+const isExpired = ({ until, deadline }: Timed<unknown>): boolean =>
+  until <= Date.now() || deadline <= performance.now()
