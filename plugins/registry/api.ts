@@ -1,18 +1,20 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import {
+  Authenticator,
   definePlugin,
-  isPromise,
   type RegistryView,
   ServerCatalogue,
   type ServerVersion,
   UpstreamError,
 } from 'sallyport'
+import { isPromise, openAccess } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { Answer, AnswerCache } from './answer.js'
+import { bufferOver } from './bytes.js'
+import { CachedResponse, ResponseCache } from './cached-response.js'
 import { wrongParameter } from './parameters.js'
 import { deletedQuery, listQuery, registryParams, serverParams, versionParams } from './queries.js'
-import { routeFor } from './route.js'
+import { otherMethods, routeFor } from './route.js'
 import { serverList, serverResponse } from './server-document.js'
 
 export default definePlugin({
@@ -23,33 +25,39 @@ export default definePlugin({
   options: z.strictObject({
     anonymous: z
       .boolean()
-      .default(false)
-      .describe('nobody is asked for credentials, so shared caches may keep answers'),
+      .optional()
+      .describe(
+        'callers are not authenticated, so shared caches may store responses; by default as the authenticators of the list say',
+      ),
     cacheBytes: z
       .int()
       .positive()
       .default(32 * 1024 * 1024)
-      .describe('room for whole answers that are asked for again, for each registry'),
+      .describe('bytes of cached responses, for each registry'),
   }),
 
   setup(gateway, { anonymous, cacheBytes }) {
     const catalogue = gateway.use(ServerCatalogue)
-    const api = new RegistryApi(catalogue, anonymous, cacheBytes)
-    for (const route of api.routes()) gateway.http.route(route)
+    const isOpen = openAccess(gateway.use(Authenticator), anonymous)
+    const api = new RegistryApi(catalogue, isOpen, cacheBytes)
+    for (const route of api.routes()) {
+      gateway.http.route(route)
+      gateway.http.route(otherMethods(route))
+    }
   },
 })
 
 const PUBLIC = 'public, max-age=30'
 const PRIVATE = 'private, no-cache'
 
-type Rendered = Answer | 'unknown'
+type Rendered = CachedResponse | 'unknown'
 
 class RegistryApi {
-  readonly #caches = new WeakMap<RegistryView, AnswerCache>()
+  private readonly caches = new WeakMap<RegistryView, ResponseCache>()
 
   constructor(
     private readonly catalogue: () => ServerCatalogue,
-    private readonly anonymous: boolean,
+    private readonly isOpen: () => boolean,
     private readonly cacheBytes: number,
   ) {}
 
@@ -97,23 +105,24 @@ class RegistryApi {
     const { render, params, querystring, response, summary } = declared
     return routeFor({
       url,
+      config: { session: true },
       schema: { summary, tags: ['servers'], params, querystring, response: { 200: response } },
-      // A URL that was answered from this snapshot was found good then, and need not be read again.
+      // A URL with a response from this snapshot was validated then.
       preValidation: (request, reply, done) => {
         const view = this.viewFor(request)
-        const answer = typeof view === 'object' ? this.cacheOf(view).get(request.url) : undefined
-        if (answer === undefined) return done()
-        void this.send(answer, request, reply)
+        const cached = typeof view === 'object' ? this.cacheOf(view).get(request.url) : undefined
+        if (cached === undefined) return done()
+        void this.send(cached, request, reply)
       },
       handler: async (request, reply) => {
         const view = this.viewFor(request)
         if (view === undefined) return reply.callNotFound()
         if (view === 'loading') throw notLoaded()
-        // The validator has put there what the schemas make of the request.
-        const answer = await render(view, request.params as z.output<P>, request.query as z.output<Q>)
-        if (answer === 'unknown') return reply.callNotFound()
-        this.cacheOf(view).add(request.url, answer)
-        return this.send(answer, request, reply)
+        // The validator replaced them with the output of the schemas.
+        const rendered = await render(view, request.params as z.output<P>, request.query as z.output<Q>)
+        if (rendered === 'unknown') return reply.callNotFound()
+        this.cacheOf(view).add(request.url, rendered)
+        return this.send(rendered, request, reply)
       },
     })
   }
@@ -122,17 +131,17 @@ class RegistryApi {
     return this.catalogue().registry((params as { readonly registry: string }).registry)
   }
 
-  private cacheOf(view: RegistryView): AnswerCache {
-    const known = this.#caches.get(view)
-    if (known !== undefined) return known
-    const cache = new AnswerCache(this.cacheBytes)
-    this.#caches.set(view, cache)
+  private cacheOf(view: RegistryView): ResponseCache {
+    const existing = this.caches.get(view)
+    if (existing !== undefined) return existing
+    const cache = new ResponseCache(this.cacheBytes)
+    this.caches.set(view, cache)
     return cache
   }
 
-  private send(answer: Answer, request: FastifyRequest, reply: FastifyReply) {
-    const open = this.anonymous || request.identity === undefined
-    return answer.send(request, reply, open ? PUBLIC : PRIVATE)
+  private send(cached: CachedResponse, request: FastifyRequest, reply: FastifyReply) {
+    const isPublic = this.isOpen() || request.identity === undefined
+    return cached.send(request, reply, isPublic ? PUBLIC : PRIVATE)
   }
 }
 
@@ -151,16 +160,16 @@ async function listed(view: RegistryView, query: z.output<typeof listQuery>): Pr
     search,
     updatedSince,
     version,
-    // Who follows changes has to learn of what went away.
+    // A caller that follows changes has to learn of deletions.
     includeDeleted: include_deleted || updatedSince !== undefined,
   })
   if (page === undefined) throw wrongParameter('query', 'cursor', 'expected a nextCursor of this registry')
-  return listAnswer(page.versions, page.nextCursor)
+  return listResponse(page.versions, page.nextCursor)
 }
 
 async function versionsOf(view: RegistryView, name: string, includeDeleted: boolean): Promise<Rendered> {
-  const versions = await shown(view, name, includeDeleted)
-  return versions.length === 0 ? 'unknown' : listAnswer(versions, undefined)
+  const versions = await visibleVersions(view, name, includeDeleted)
+  return versions.length === 0 ? 'unknown' : listResponse(versions, undefined)
 }
 
 async function oneVersion(
@@ -168,25 +177,25 @@ async function oneVersion(
   { serverName, version }: z.output<typeof versionParams>,
   includeDeleted: boolean,
 ): Promise<Rendered> {
-  const versions = await shown(view, serverName, includeDeleted)
-  const wanted = versions.find((held) => (version === 'latest' ? held.isLatest : held.version === version))
-  return wanted === undefined ? 'unknown' : new Answer(bufferOf(wanted.json), wanted.tag)
+  const versions = await visibleVersions(view, serverName, includeDeleted)
+  const wanted = versions.find((each) => (version === 'latest' ? each.isLatest : each.version === version))
+  return wanted === undefined ? 'unknown' : new CachedResponse(bufferOver(wanted.json), wanted.tag)
 }
 
-async function shown(
+async function visibleVersions(
   view: RegistryView,
   name: string,
   includeDeleted: boolean,
 ): Promise<readonly ServerVersion[]> {
-  const answer = view.versions(name)
-  const versions = isPromise(answer) ? await answer : answer
+  const result = view.versions(name)
+  const versions = isPromise(result) ? await result : result
   return includeDeleted ? versions : versions.filter(({ status }) => status !== 'deleted')
 }
 
 const LIST = Buffer.from('{"servers":[')
 const COMMA = Buffer.from(',')
 
-function listAnswer(versions: readonly ServerVersion[], nextCursor: string | undefined): Answer {
+function listResponse(versions: readonly ServerVersion[], nextCursor: string | undefined): CachedResponse {
   const parts: Uint8Array[] = [LIST]
   for (const [index, { json }] of versions.entries()) {
     if (index > 0) parts.push(COMMA)
@@ -194,9 +203,7 @@ function listAnswer(versions: readonly ServerVersion[], nextCursor: string | und
   }
   const metadata = JSON.stringify({ count: versions.length, nextCursor })
   parts.push(Buffer.from(`],"metadata":${metadata}}`))
-  // The tags of the parts say as much as all the bytes, and are a hundredth of them.
+  // The tags identify the parts, and are a hundredth of their bytes.
   const tags = versions.map(({ tag }) => tag).join('')
-  return new Answer(Buffer.concat(parts), hash('sha256', tags + metadata, 'base64url').slice(0, 22))
+  return new CachedResponse(Buffer.concat(parts), hash('sha256', tags + metadata, 'base64url').slice(0, 22))
 }
-
-const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -1,26 +1,22 @@
-import { homedir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
 import {
+  CatalogueStore,
   ConfigError,
   definePlugin,
-  duration,
   type Gateway,
   Health,
-  LONGEST_WAIT,
-  nearest,
   ServerCatalogue,
   Source,
 } from 'sallyport'
+import { duration, LONGEST_WAIT, nearest } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { Breath } from './breath.js'
-import { Gatherer } from './gatherer.js'
-import { Layers } from './layers.js'
-import { Schedule } from './schedule.js'
+import { Ingest } from './ingest.js'
 import { Snapshot } from './snapshot.js'
-import { type LastRead, SourceSync } from './source-sync.js'
-import { StateFile } from './state-file.js'
+import { SourceReplica } from './source-replica.js'
+import { SourceSync } from './source-sync.js'
 import { type SyncMeter, syncMeter } from './sync-meter.js'
+import type { LastSync } from './sync-options.js'
 import { syncTrigger } from './sync-trigger.js'
+import { TimeSlice } from './time-slice.js'
 
 const NAME = /^[\w.~-]{1,64}$/
 
@@ -44,7 +40,7 @@ const options = z.strictObject({
     .nullable()
     .optional()
     .describe(
-      'where the last good state of each source is kept; the user’s state directory when unset, null keeps none',
+      'deprecated, use `store/files`: in a list without a catalogue store, where the last good state of each source is saved; the user’s state directory when unset, null saves none',
     ),
   syncTimeout: duration(LONGEST_WAIT).default(300_000).describe('the longest that one sync may take'),
   maxDocumentBytes: z
@@ -58,38 +54,42 @@ export default definePlugin({
   name: 'registry/catalogue',
   api: 1,
   summary:
-    'Reads the sources, each on its own schedule, and holds what the registries serve in memory; `POST /sync/{source}` on the internal port reads one at once.',
+    'Reads the sources, each on its own schedule, and keeps in memory what the registries serve; `POST /sync/{source}` on the internal port reads one at once.',
   provides: [ServerCatalogue, Health],
   options,
 
   setup(gateway, given) {
     const sources = gateway.use(Source)
+    const stores = gateway.use(CatalogueStore)
     const catalogue = new MemoryCatalogue(gateway, given)
     gateway.provide(ServerCatalogue, catalogue)
     for (const name of catalogue.sourceNames) {
       gateway.provide(Health, { name: `source ${name}`, check: () => catalogue.health(name) })
     }
-    syncTrigger(gateway.internal, (name) => catalogue.syncOf(name))
-    gateway.onStart(() => catalogue.start(sources()))
+    syncTrigger(gateway.internal, (name) => catalogue.replicaOf(name))
+    gateway.onStart(() => catalogue.start(sources(), stores().at(-1)))
     gateway.onStop(() => catalogue.stop())
   },
+
+  facts: (_place, { maxDocumentBytes }) => ({
+    readDocuments: (fetched, signal) => new Ingest(maxDocumentBytes).count(fetched, signal),
+  }),
 })
 
 type Options = z.output<typeof options>
 
-// Sources of this machine are read by then, so the doors open with something behind them.
-const PATIENCE = 2_000
+// Milliseconds that a start waits for the first syncs: sources on this machine are read by then.
+const START_WAIT = 2_000
 
 class MemoryCatalogue implements ServerCatalogue {
   readonly names: readonly string[]
   readonly sourceNames: readonly string[]
-  readonly #snapshots = new Map<string, Snapshot>()
-  readonly #syncs = new Map<string, SourceSync>()
-  readonly #ending = new AbortController()
-  readonly #meter: SyncMeter
-  readonly #gatherer: Gatherer
-  #schedules: readonly Schedule[] = []
-  #published: Promise<void> = Promise.resolve()
+  private readonly snapshots = new Map<string, Snapshot>()
+  private readonly replicas = new Map<string, SourceReplica>()
+  private readonly stopping = new AbortController()
+  private readonly meter: SyncMeter
+  private readonly ingest: Ingest
+  private published: Promise<void> = Promise.resolve()
 
   constructor(
     private readonly gateway: Gateway,
@@ -97,89 +97,100 @@ class MemoryCatalogue implements ServerCatalogue {
   ) {
     this.names = options.registries.map(({ name }) => name)
     this.sourceNames = [...new Set(options.registries.flatMap(({ sources }) => sources))]
-    this.#meter = syncMeter(gateway.meter)
-    this.#gatherer = new Gatherer(options.maxDocumentBytes)
+    this.meter = syncMeter(gateway.meter)
+    this.ingest = new Ingest(options.maxDocumentBytes)
   }
 
   registry(name: string): Snapshot | 'loading' | undefined {
-    return this.#snapshots.get(name) ?? (this.names.includes(name) ? 'loading' : undefined)
+    return this.snapshots.get(name) ?? (this.names.includes(name) ? 'loading' : undefined)
   }
 
-  syncOf(name: string): SourceSync | undefined {
-    return this.#syncs.get(name)
+  replicaOf(name: string): SourceReplica | undefined {
+    return this.replicas.get(name)
   }
 
   health(source: string) {
-    return this.#syncs.get(source)?.health ?? { status: 'down' as const, reason: 'not read yet' }
+    return this.replicas.get(source)?.sync.health ?? { status: 'down' as const, reason: 'not read yet' }
   }
 
-  async start(sources: readonly Source[]): Promise<void> {
-    refuseWrongNames(sources, this.options)
-    const { signal } = this.#ending
+  async start(sources: readonly Source[], provided: CatalogueStore | undefined): Promise<void> {
+    checkNames(sources, this.options)
+    const store = await this.storeFor(provided)
     for (const source of sources) {
-      if (this.sourceNames.includes(source.name)) this.#syncs.set(source.name, this.syncFor(source))
+      if (this.sourceNames.includes(source.name))
+        this.replicas.set(source.name, this.replicaFor(source, store))
       else this.gateway.log.warn({ source: source.name }, 'no registry lists this source, so it is not read')
     }
-    this.#schedules = [...this.#syncs.values()].map((sync) => new Schedule(sync, signal))
-    const first = Promise.all(this.#schedules.map((schedule) => schedule.start()))
-    if (this.#syncs.size === 0) {
+    const first = Promise.all([...this.replicas.values()].map((replica) => replica.start()))
+    if (this.replicas.size === 0) {
       this.gateway.log.warn('there is no source, so every registry is empty')
       await this.publish()
     }
-    await patiently(first)
+    await waitAtMost(START_WAIT, first)
   }
 
   async stop(): Promise<void> {
-    this.#ending.abort(new Error('the gateway is stopping'))
-    for (const schedule of this.#schedules) schedule.stop()
-    await Promise.all([this.#published, ...[...this.#syncs.values()].map(({ idle }) => idle)])
+    this.stopping.abort(new Error('the gateway is stopping'))
+    await Promise.all([...this.replicas.values()].map((replica) => replica.stop()))
+    await this.published
   }
 
-  private syncFor(source: Source): SourceSync {
-    const directory = this.stateDirectory()
-    const state = directory === undefined ? undefined : new StateFile(directory, source.name, source.place)
-    const { maxDocumentBytes } = this.options
-    const key = JSON.stringify([source.name, source.place, maxDocumentBytes])
-    const last = this.gateway.keep(
+  private replicaFor(source: Source, stores: CatalogueStore | undefined): SourceReplica {
+    const { name, place } = source
+    const store = stores?.open({ name, place })
+    const isShared = store?.shared !== undefined
+    const { maxDocumentBytes, syncTimeout: timeout } = this.options
+    const key = JSON.stringify([name, place, maxDocumentBytes, isShared])
+    const last = this.gateway.share(
       key,
-      (): LastRead => ({}),
+      (): LastSync => ({}),
       () => {},
     )
-    const own = { log: this.gateway.log, meter: this.#meter, gatherer: this.#gatherer, last }
-    const parts = { ...own, state, timeout: this.options.syncTimeout, publish: () => this.publish() }
-    return new SourceSync(source, parts, this.#ending.signal)
+    const { meter, ingest, gateway } = this
+    const shared = { log: gateway.log, meter, ingest, timeout }
+    const publish = (): Promise<void> => this.publish()
+    const { signal } = this.stopping
+    const sync = new SourceSync(source, { ...shared, store, last, publish }, signal)
+    return new SourceReplica(sync, store?.shared, signal)
   }
 
-  private stateDirectory(): string | undefined {
+  private async storeFor(provided: CatalogueStore | undefined): Promise<CatalogueStore | undefined> {
     const { stateDirectory } = this.options
-    if (stateDirectory === null) return undefined
-    if (stateDirectory !== undefined) return this.gateway.path(stateDirectory)
-    // A relative path there is to be ignored, says the XDG specification.
-    const given = process.env['XDG_STATE_HOME'] ?? ''
-    const base = isAbsolute(given) ? given : join(homedir(), '.local', 'state')
-    return join(base, 'sallyport', 'registry')
+    if (provided !== undefined && typeof stateDirectory === 'string') throw withoutEffect()
+    if (provided !== undefined || stateDirectory === null) return provided
+    // For lists that were written before stores were plugins.
+    const { stateFiles } = await import('#plugins/store/state-file.js')
+    return stateFiles(stateDirectory === undefined ? undefined : this.gateway.path(stateDirectory))
   }
 
-  /** One after the other, so that an older state never replaces a newer one. */
+  /** One at a time, so that an older snapshot never replaces a newer one. */
   private publish(): Promise<void> {
-    const turn = this.#published.then(() => this.layAll())
-    this.#published = turn.catch(() => {})
+    const turn = this.published.then(() => this.makeSnapshots())
+    this.published = turn.catch(() => {})
     return turn
   }
 
-  private async layAll(): Promise<void> {
+  private async makeSnapshots(): Promise<void> {
     for (const { name, sources } of this.options.registries) {
-      const syncs = sources.map((source) => this.#syncs.get(source)).filter((sync) => sync !== undefined)
+      const syncs = sources.flatMap((source) => this.replicas.get(source)?.sync ?? [])
       if (syncs.length < sources.length || syncs.some(({ loaded }) => !loaded)) continue
-      const holdings = syncs.map(({ holding }) => holding)
-      const snapshot = new Snapshot(name, await Layers.of(holdings, new Breath(this.#ending.signal)))
-      this.#snapshots.set(name, snapshot)
-      this.#meter.serving(name, snapshot.size)
+      const contents = syncs.map(({ contents: each }) => each)
+      const snapshot = await Snapshot.of(name, contents, new TimeSlice(this.stopping.signal))
+      this.snapshots.set(name, snapshot)
+      this.meter.serving(name, snapshot.size)
     }
   }
 }
 
-function refuseWrongNames(sources: readonly Source[], { registries }: Options): void {
+const withoutEffect = (): ConfigError =>
+  new ConfigError([
+    {
+      place: 'stateDirectory',
+      message: 'has no effect beside a catalogue store: give the store a directory',
+    },
+  ])
+
+function checkNames(sources: readonly Source[], { registries }: Options): void {
   const names = sources.map(({ name }) => name)
   const problems = registries.flatMap(({ name: registry, sources: wanted }) =>
     wanted
@@ -195,11 +206,11 @@ function refuseWrongNames(sources: readonly Source[], { registries }: Options): 
   if (problems.length + twice.length > 0) throw new ConfigError([...problems, ...twice])
 }
 
-async function patiently(work: Promise<unknown>): Promise<void> {
+async function waitAtMost(milliseconds: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
-  const enough = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, PATIENCE)
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds)
   })
-  await Promise.race([work, enough])
+  await Promise.race([work, limit])
   clearTimeout(timer)
 }

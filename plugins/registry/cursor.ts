@@ -1,10 +1,7 @@
 import { z } from 'zod'
 import type { Versioned } from './version-order.js'
 
-/**
- * Where a page ended: the sort key of its last version. It needs no memory on this side, and it still stands at
- * the same place when a sync has taken that version away.
- */
+/** The sort key of a page's last version. It needs no state here, and stays valid when a sync removes that version. */
 export interface Position extends Versioned {
   readonly name: string
 }

@@ -1,4 +1,6 @@
-/** A value's place in the bytes of a JSON text. */
+import { bufferOver } from './bytes.js'
+
+/** Which bytes of a JSON text are a value. */
 export interface Span {
   readonly start: number
   readonly end: number
@@ -14,20 +16,20 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
 /**
- * Finds values in a JSON text without reading them into objects, which would turn 1.0 into 1 and
- * 12345678901234567890 into another number. It looks at brackets and strings only: whoever uses a span parses it.
+ * Finds values in a JSON text without making objects of them, which would turn 1.0 into 1 and 12345678901234567890 into
+ * another number. It reads brackets and strings only: a span still has to be parsed.
  */
 export class JsonScan {
   readonly bytes: Buffer
 
   constructor(bytes: Uint8Array) {
-    this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.bytes = bufferOver(bytes)
   }
 
-  /** Where the text's one value begins. */
+  /** Where the text's value begins. */
   begin(): number {
     const { bytes } = this
-    // A byte order mark is no JSON, but editors write it.
+    // A byte order mark is not JSON, but editors write it.
     return this.skip(bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0)
   }
 
@@ -45,7 +47,7 @@ export class JsonScan {
     return this.bytes[at] === OPEN_OBJECT
   }
 
-  /** The elements of the list that begins at `start`, each found when it is asked for; returns where the list ends. */
+  /** The elements of the list that begins at `start`; returns where the list ends. */
   *elements(start: number): Generator<Span, number> {
     let at = this.skip(start + 1)
     while (this.bytes[at] !== CLOSE_LIST) {
@@ -57,8 +59,8 @@ export class JsonScan {
   }
 
   /**
-   * The keys of the object that begins at `start`, escapes resolved, each with where its value begins; returns where
-   * the object ends. Who has walked through a value already may say where it ended.
+   * The keys of the object that begins at `start`, unescaped, each with where its value begins; returns where the object
+   * ends. A caller that has read the value passes its end to `next`.
    */
   *members(start: number): Generator<readonly [key: string, value: number], number, number | undefined> {
     let at = this.skip(start + 1)
@@ -83,11 +85,26 @@ export class JsonScan {
     return { start, end: this.endOf(start) }
   }
 
+  /** How deeply a value is nested, and about how many values it has. */
+  measure({ start, end }: Span): { readonly depth: number; readonly values: number } {
+    let [open, depth, values] = [0, 0, 1]
+    for (let at = start; at < end; at++) {
+      const byte = this.bytes[at]
+      if (byte === QUOTE) at = this.endOfString(at) - 1
+      else if (byte === COMMA) values++
+      else if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
+        values++
+        depth = Math.max(depth, ++open)
+      } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) open--
+    }
+    return { depth, values }
+  }
+
   text({ start, end }: Span): string {
     return this.bytes.toString('utf8', start, end)
   }
 
-  /** The value without the white space between its tokens, copied to `out`; returns where it ends there. */
+  /** Copies the value without the white space between its tokens to `out`; returns where it ends there. */
   copyCompact({ start, end }: Span, out: Uint8Array, to: number): number {
     const { bytes } = this
     let written = to

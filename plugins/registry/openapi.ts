@@ -1,7 +1,8 @@
-import { definePlugin } from 'sallyport'
+import { Authenticator, definePlugin } from 'sallyport'
+import { openAccess } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { type Declared, openApiDocument } from './openapi-document.js'
-import { type RouteSchema, routeFor } from './route.js'
+import { type DeclaredRoute, openApiDocument } from './openapi-document.js'
+import { otherMethods, type RouteSchema, routeFor } from './route.js'
 
 export default definePlugin({
   name: 'registry/openapi',
@@ -9,30 +10,38 @@ export default definePlugin({
   summary:
     'Serves `/openapi.json`: every route that comes after it in the list and has a schema, as OpenAPI 3.1.',
   options: z.strictObject({
-    anonymous: z.boolean().default(false).describe('nobody is asked for credentials'),
+    anonymous: z
+      .boolean()
+      .optional()
+      .describe('callers are not authenticated; by default as the authenticators of the list say'),
     title: z.string().default('MCP registry').describe('the title of the document'),
   }),
 
   setup(gateway, { anonymous, title }) {
-    const routes: Declared[] = []
+    const isOpen = openAccess(gateway.use(Authenticator), anonymous)
+    const routes: DeclaredRoute[] = []
     gateway.http.addHook('onRoute', ({ url, method, schema, config }) => {
       if (!isRouteSchema(schema) || String(method) === 'HEAD') return
-      routes.push({ url, schema, needsCaller: !anonymous && config?.public !== true })
+      routes.push({ url, schema, needsCaller: config?.public !== true })
     })
 
-    // Made when it is first asked for: most starts are not about this.
+    // Made by the first request for it, not by every start.
     let document: Buffer | undefined
+    const config = { public: true }
+    gateway.http.route(otherMethods({ url: '/openapi.json', config }))
     gateway.http.route(
       routeFor({
         url: '/openapi.json',
-        config: { public: true },
+        config,
         schema: {
           summary: 'This description',
           tags: ['description'],
           response: { 200: z.looseObject({ openapi: z.string() }) },
         },
         handler: (_request, reply) => {
-          document ??= Buffer.from(JSON.stringify(openApiDocument(title, routes)))
+          document ??= Buffer.from(
+            JSON.stringify(openApiDocument(title, isOpen() ? routes.map(withoutCaller) : routes)),
+          )
           return reply
             .header('cache-control', 'public, max-age=300')
             .header('content-type', 'application/json; charset=utf-8')
@@ -45,3 +54,5 @@ export default definePlugin({
 
 const isRouteSchema = (schema: unknown): schema is RouteSchema =>
   typeof schema === 'object' && schema !== null && 'summary' in schema && 'response' in schema
+
+const withoutCaller = (route: DeclaredRoute): DeclaredRoute => ({ ...route, needsCaller: false })

@@ -1,59 +1,59 @@
-import type { Fetched } from 'sallyport'
-import { Arena } from './arena.js'
-import type { Breath } from './breath.js'
+import type { FetchedDocuments } from 'sallyport'
+import type { TimeSlice } from './time-slice.js'
 
-/** What a source gave, in memory that may move to another thread. */
+/** What a source gave, in memory that can be transferred to another thread. */
 export interface Payloads {
   readonly chunks: readonly Uint8Array[]
-  /** Of each payload: its chunk, where it starts and how long it is. Numbers, as there may be very many. */
-  readonly places: readonly number[]
+  /** Of each payload: chunk, start and size. Numbers, as there may be very many. */
+  readonly locations: readonly number[]
   /** In bytes. */
   readonly size: number
 }
 
-/** One payload, and where it lies. */
-export interface Payload {
-  readonly bytes: Uint8Array
-  readonly chunk: number
-  readonly start: number
-}
-
-export function* eachPayload({ chunks, places }: Payloads): Generator<Payload> {
-  for (let at = 0; at < places.length; at += 3) {
-    const [chunk = 0, start = 0, size = 0] = places.slice(at, at + 3)
-    const bytes = chunks[chunk]?.subarray(start, start + size) ?? new Uint8Array()
-    yield { bytes, chunk, start }
+export function* eachPayload({ chunks, locations }: Payloads): Generator<Uint8Array> {
+  for (let at = 0; at < locations.length; at += 3) {
+    const [chunk = 0, start = 0, size = 0] = locations.slice(at, at + 3)
+    yield chunks[chunk]?.subarray(start, start + size) ?? new Uint8Array()
   }
 }
 
-type Given = Pick<Exclude<Fetched, { kind: 'unchanged' }>, 'payloads' | 'handedOver'>
-
-// What is smaller may lie in memory that Node shares out in small pieces, which cannot move.
-const WORTH_MOVING = 64 * 1024
+// Smaller ones may be in Node's shared pool of buffers, which cannot be transferred.
+const MIN_ADOPTED = 64 * 1024
+const CHUNK = 256 * 1024
 const STEP = 64 * 1024
 
-/** Takes what a source gives as it comes: its memory may be used for the next payload, unless it is handed over. */
-export async function collected({ payloads, handedOver }: Given, breath: Breath): Promise<Payloads> {
-  const arena = new Arena()
-  const places: number[] = []
+/** Copies each payload before the next is asked for, since sources may reuse its memory; one handed over is not copied. */
+export async function collected(
+  { payloads, handedOver }: Pick<FetchedDocuments, 'payloads' | 'handedOver'>,
+  timeSlice: TimeSlice,
+): Promise<Payloads> {
+  const chunks: Uint8Array[] = []
+  const locations: number[] = []
   let size = 0
+  let used = 0
   for await (const payload of payloads) {
-    breath.mayGoOn()
+    timeSlice.throwIfAborted()
     if (!(payload instanceof Uint8Array))
       throw new TypeError('a payload of the source is not bytes: Buffer.from makes them of text')
-    size += payload.length
-    const moves = handedOver === true && payload.length >= WORTH_MOVING
-    const place = moves ? arena.adopt(payload) : arena.room(payload.length)
-    places.push(place.chunk, place.start, place.size)
-    for (let at = 0; at < payload.length && !moves; at += STEP) {
-      arena.chunks[place.chunk]?.set(payload.subarray(at, at + STEP), place.start + at)
-      if (breath.due) await breath.take()
+    const { length } = payload
+    const isAdopted = handedOver === true && length >= MIN_ADOPTED
+    if (isAdopted || used + length > (chunks.at(-1)?.length ?? 0)) {
+      // Few and large, because each costs when it is transferred.
+      chunks.push(isAdopted ? payload : Buffer.allocUnsafeSlow(Math.max(length, CHUNK)))
+      used = 0
     }
+    for (let at = 0; at < length && !isAdopted; at += STEP) {
+      chunks.at(-1)?.set(payload.subarray(at, at + STEP), used + at)
+      if (timeSlice.isOver) await timeSlice.yield()
+    }
+    locations.push(chunks.length - 1, used, length)
+    used += length
+    size += length
   }
-  return { chunks: arena.chunks, places, size }
+  return { chunks, locations, size }
 }
 
-/** The memory behind pieces, for a list of what moves to another thread. */
-export const buffersOf = (pieces: readonly Uint8Array[]): ArrayBuffer[] => [
-  ...new Set(pieces.map(({ buffer }) => buffer).filter((buffer) => buffer instanceof ArrayBuffer)),
+/** The buffers to transfer to another thread. */
+export const buffersOf = (chunks: readonly Uint8Array[]): ArrayBuffer[] => [
+  ...new Set(chunks.map(({ buffer }) => buffer).filter((buffer) => buffer instanceof ArrayBuffer)),
 ]

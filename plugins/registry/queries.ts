@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-// What a caller writes after the question mark comes as text, and a name that stands there twice as a list.
+// A query parameter is text, or a list when its name is repeated.
 const expected = (what: string) => ({ error: `expected ${what}` })
 
 const flag = z
@@ -16,7 +16,7 @@ const wholeNumber = (least: number, most: number, what: string) =>
     .pipe(z.int().min(least, expected(what)).max(most, expected(what)))
 
 const includeDeleted = flag
-  .describe('show deleted versions, too')
+  .describe('include deleted versions')
   .meta({ wire: { type: 'boolean', default: false } })
 
 const LIMIT = 100
@@ -26,7 +26,7 @@ export const listQuery = z.object({
     .string(expected('one text'))
     .max(1024)
     .optional()
-    .describe('`nextCursor` of the page before; it stays good when the registry changes'),
+    .describe('`nextCursor` of the previous page; it stays valid when the registry changes'),
   limit: wholeNumber(1, LIMIT, `a whole number from 1 to ${LIMIT}`)
     .prefault('30')
     .describe('the most versions on the page')
@@ -39,7 +39,7 @@ export const listQuery = z.object({
   updated_since: z.iso
     .datetime({ offset: true, ...expected('an RFC 3339 date-time such as 2025-08-07T13:15:04Z') })
     .optional()
-    .describe('only what was changed then or later, deleted versions among it'),
+    .describe('only what was changed then or later, deleted versions included'),
   version: z
     .string(expected('one text'))
     .min(1)

@@ -1,47 +1,43 @@
-import { bufferOver, shared } from './names.js'
+import type { RefusedDocument } from 'sallyport'
 
-/** A document that does not go in, and why. */
-export interface RefusedDocument {
-  /** Its name and version, as far as they can be told. */
-  readonly name: string
-  readonly reason: string
-}
-
-/** What a source has that cannot be taken. There may be as much of it as there are documents. */
+/** What was refused of a source. */
 export interface Refusals {
   readonly count: number
   readonly first: RefusedDocument | undefined
-  /** Those that nobody was told of yet, the first few of them. */
+  /** Those that the sync before did not refuse, the first few of them: they are logged. */
   readonly fresh: readonly RefusedDocument[]
   readonly freshCount: number
-  /** All of them as JSON, for the next sync. */
-  readonly list: Uint8Array
+  /** All of them, for the next sync. */
+  readonly list: readonly RefusedDocument[]
 }
 
-const MOST_TOLD = 50
+const MAX_LOGGED = 50
 
 export const NO_REFUSALS: Refusals = refusalsOf([], [])
 
-/** `earlier`: what was told before. */
+/** `earlier`: what the sync before refused. */
 export function refusalsOf(all: readonly RefusedDocument[], earlier: readonly RefusedDocument[]): Refusals {
-  const told = new Set(earlier.map(({ name, reason }) => `${name} ${reason}`))
-  const fresh = all.filter(({ name, reason }) => !told.has(`${name} ${reason}`))
-  const bytes = Buffer.from(JSON.stringify(all))
-  const list = shared(bytes.length)
-  list.set(bytes)
+  const known = new Set(earlier.map(textOf))
+  const fresh = all.filter((each) => !known.has(textOf(each)))
   return {
     count: all.length,
     first: all[0],
-    fresh: fresh.slice(0, MOST_TOLD),
+    fresh: fresh.slice(0, MAX_LOGGED),
     freshCount: fresh.length,
-    list,
+    list: all,
   }
 }
 
-export const refusedIn = (list: Uint8Array): readonly RefusedDocument[] =>
-  JSON.parse(bufferOver(list).toString('utf8'))
+/** The document and the reason, in one sentence. */
+export function textOf(refused: RefusedDocument | undefined): string {
+  return refused === undefined ? '' : `${refused.name}: ${reasonIn(refused)}`
+}
 
-/** Of what was refused earlier: what did not come again, and did not get better. */
+/** The reason, with the file. */
+export const reasonIn = ({ reason, position }: RefusedDocument): string =>
+  position === undefined ? reason : `${reason}, in ${position.file}`
+
+/** Of what was refused earlier: what was neither given again nor accepted. */
 export function stillRefused(
   earlier: readonly RefusedDocument[],
   again: readonly RefusedDocument[],
@@ -53,3 +49,7 @@ export function stillRefused(
     return !names.has(label) && !isHeld(name, version)
   })
 }
+
+/** What was refused is not stored: after a restart or reload the whole source is read to know it again. */
+export const resumable = (bookmark: string | undefined, { count }: Refusals): string | undefined =>
+  count === 0 ? bookmark : undefined

@@ -1,59 +1,60 @@
-import { LONGEST_WAIT } from 'sallyport'
+import { LONGEST_WAIT } from 'sallyport/toolkit'
 import type { SourceSync } from './source-sync.js'
+import type { SyncResult } from './sync-result.js'
 
 const FIRST_RETRY = 1_000
 const LONGEST_RETRY = 300_000
 
 /**
- * Syncs a source when its time has come, when it says that it changed, and soon again after a failure: later
- * each time, never at the same moment as other gateways, and not before the source said it wants to be asked.
+ * Syncs a source at its interval, when it reports a change, and after a failure: with exponential backoff and jitter, and
+ * not before its `Retry-After`. The signal ends it.
  */
 export class Schedule {
-  #timer: NodeJS.Timeout | undefined
-  #failures = 0
-  #unwatch: (() => void) | undefined
+  private timer: NodeJS.Timeout | undefined
+  private failures = 0
+  private unwatch: (() => void) | undefined
 
   constructor(
-    readonly sync: SourceSync,
+    private readonly sync: SourceSync,
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Brings back what was kept, then syncs for the first time. It settles when there is something to serve, or a failure. */
-  async start(): Promise<void> {
-    const inherited = await this.sync.inherit()
-    if (!inherited) await this.sync.restore()
-    this.#unwatch = this.sync.source.watch?.(() => void this.run())
-    const first = this.run()
-    // With something to serve at hand nobody has to wait for the network; but whoever asked for a reload expects news.
-    if (inherited || !this.sync.loaded) await first
+  /** Syncs for the first time. */
+  start(): Promise<SyncResult> {
+    this.signal.addEventListener('abort', () => this.stop(), { once: true })
+    this.unwatch = this.sync.source.watch?.(() => void this.run())
+    return this.run()
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<SyncResult> {
     const result = await this.sync.sync()
-    this.#failures = result.outcome === 'failed' ? this.#failures + 1 : 0
-    const asked = result.outcome === 'failed' ? (result.retryAfter ?? 0) * 1_000 : 0
-    this.plan(Math.max(this.pause(), asked))
+    this.failures = result.outcome === 'failed' ? this.failures + 1 : 0
+    const retryAfter = result.outcome === 'failed' ? (result.retryAfter ?? 0) * 1_000 : 0
+    this.setTimer(Math.max(this.delay(), retryAfter))
+    return result
   }
 
-  stop(): void {
-    this.#unwatch?.()
-    clearTimeout(this.#timer)
+  private stop(): void {
+    this.unwatch?.()
+    clearTimeout(this.timer)
   }
 
-  private pause(): number {
+  private delay(): number {
     const { every = Number.POSITIVE_INFINITY } = this.sync.source
-    if (this.#failures === 0) return every * jitter()
-    const backOff = Math.min(FIRST_RETRY * 2 ** (this.#failures - 1), LONGEST_RETRY)
-    return Math.min(backOff, every) * jitter()
+    return this.failures === 0 ? every * jitter() : Math.min(backOff(this.failures), every * jitter())
   }
 
-  private plan(milliseconds: number): void {
-    clearTimeout(this.#timer)
+  private setTimer(milliseconds: number): void {
+    clearTimeout(this.timer)
     if (this.signal.aborted || milliseconds === Number.POSITIVE_INFINITY) return
-    // A timer takes 31 bits, and one that is longer runs at once.
-    this.#timer = setTimeout(() => void this.run(), Math.min(milliseconds, LONGEST_WAIT))
-    this.#timer.unref()
+    // A delay of more than 31 bits would run at once.
+    this.timer = setTimeout(() => void this.run(), Math.min(milliseconds, LONGEST_WAIT))
+    this.timer.unref()
   }
 }
+
+/** Milliseconds until the next attempt. */
+export const backOff = (failures: number): number =>
+  Math.min(FIRST_RETRY * 2 ** (failures - 1), LONGEST_RETRY) * jitter()
 
 const jitter = (): number => 0.9 + Math.random() * 0.2

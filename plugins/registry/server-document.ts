@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
-// The server document of the MCP registry, schema of 2025-12-11. Objects are loose: what the schema does not
-// know is not ours to judge, and is served as it came.
+// The server document of the MCP registry, schema of 2025-12-11. Objects are loose: unknown fields are not validated, and
+// are served as they came.
 
-// RFC 3986 as well as what a browser takes: readers of the served documents check for either.
+// Valid by RFC 3986 and by the URL standard: clients check for either.
 const uri = z
   .string()
   .regex(/^[a-zA-Z][a-zA-Z0-9+.-]*:[!#-;=?-[\]_a-z~]*$/, 'must be a URI')
@@ -60,7 +60,7 @@ const serverPackage = z.looseObject({
   version: z
     .string()
     .min(1)
-    .regex(/^(?!latest$)/, 'must be a version, and "latest" is none')
+    .regex(/^(?!latest$)/, 'must be a version other than "latest"')
     .optional(),
   fileSha256: z
     .string()
@@ -87,13 +87,13 @@ const repository = z.looseObject({
   subfolder: z.string().optional(),
 })
 
-// The last of these would make `/versions/latest` mean two things.
+// A version "latest" would make `/versions/latest` ambiguous.
 const version = z
   .string()
   .min(1)
   .max(255)
   .regex(/^(?![\^~<>=])(?!.* - )(?!.*\|\|)(?!(?:.*\.)?[xX*](?:\.|$))/, 'must be one version, not a range')
-  .regex(/^(?!latest$)/, 'must be a version, and "latest" is none')
+  .regex(/^(?!latest$)/, 'must be a version other than "latest"')
 
 /** A server as its publisher describes it. */
 export const serverDocument = z
@@ -124,12 +124,12 @@ export const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 const moment = z.iso.datetime({ offset: true })
 
 const lifecycle = {
-  status: z.enum(['active', 'deprecated', 'deleted']).describe('where the version is in its life'),
+  status: z.enum(['active', 'deprecated', 'deleted']).describe('the status of the version'),
   statusMessage: z.string().max(500).optional().describe('why it has this status'),
   statusChangedAt: moment.optional().describe('when the status changed'),
 }
 
-/** What a registry says of a version, as a source may give it. */
+/** The registry's metadata of a version, as a source may give it. */
 export const givenMetadata = z.looseObject({
   ...lifecycle,
   status: lifecycle.status.default('active'),
@@ -139,18 +139,18 @@ export const givenMetadata = z.looseObject({
 
 const official = z.strictObject({
   ...lifecycle,
-  publishedAt: moment.describe('when it came into the registry'),
+  publishedAt: moment.describe('when it was added to the registry'),
   updatedAt: moment.describe('when it was last changed there'),
   isLatest: z.boolean().describe('whether it is the newest version of its server'),
 })
 
-/** A server as the registry answers it. */
+/** A server as the registry serves it. */
 export const serverResponse = z
   .looseObject({
     server: serverDocument,
-    _meta: z.looseObject({ [OFFICIAL]: official }).describe('what the registry says of it'),
+    _meta: z.looseObject({ [OFFICIAL]: official }).describe('the metadata of the registry'),
   })
-  .meta({ id: 'ServerResponse', description: 'a server, and what the registry says of it' })
+  .meta({ id: 'ServerResponse', description: 'a server, and the metadata of the registry' })
 
 export const serverList = z
   .strictObject({

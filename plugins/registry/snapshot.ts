@@ -1,85 +1,122 @@
-import type { RegistryView, ServerPage, ServerQuery, ServerVersions } from 'sallyport'
-import { STATUSES } from './columns.js'
-import { cursorOf, positionOf } from './cursor.js'
-import { HeldVersion } from './held-version.js'
-import type { HeldServer, Layers } from './layers.js'
-import { newestFirst, orderKey } from './version-order.js'
+import type { RegistryView, ServerPage, ServerQuery } from 'sallyport'
+import { cursorOf, type Position, positionOf } from './cursor.js'
+import { sorted } from './sorted.js'
+import type { Server, SourceContents } from './source-contents.js'
+import type { StoredVersion } from './stored-version.js'
+import type { TimeSlice } from './time-slice.js'
+import { byText, newestFirst, orderKey } from './version-order.js'
+
+// No name has it.
+const SEPARATOR = '\n'
 
 /** A registry at one moment, in memory. */
 export class Snapshot implements RegistryView {
-  constructor(
-    readonly name: string,
-    private readonly layers: Layers,
-  ) {}
+  /** The names in lower case, in one text: it is searched much faster than very many. */
+  private readonly searchable: string
+  /** Of each server, where its name starts in that text. */
+  private readonly starts: Uint32Array
+  /** Of each server; side by side, 20,000 are compared in half the time that it takes to look at each server. */
+  private readonly changedAt: Float64Array
 
-  get size(): number {
-    return this.layers.size
+  private constructor(
+    readonly name: string,
+    private readonly servers: ReadonlyMap<string, Server>,
+    /** The same servers in the order of names. */
+    private readonly ordered: readonly Server[],
+    /** How many versions there are. */
+    readonly size: number,
+  ) {
+    this.searchable = ordered
+      .map((server) => server.name)
+      .join(SEPARATOR)
+      .toLowerCase()
+    this.starts = new Uint32Array(ordered.length)
+    this.changedAt = new Float64Array(ordered.length)
+    let start = 0
+    for (const [index, server] of ordered.entries()) {
+      this.starts[index] = start
+      this.changedAt[index] = server.changedAt
+      start += server.name.length + 1
+    }
   }
 
-  versions(serverName: string): ServerVersions {
-    const index = this.layers.names.find(serverName)
-    return index === undefined ? [] : versionsOf(this.layers.at(index), serverName)
+  /** The first source that has a name gives all versions of it. */
+  static async of(name: string, sources: readonly SourceContents[], timeSlice: TimeSlice): Promise<Snapshot> {
+    const servers = new Map<string, Server>()
+    let size = 0
+    for (const server of sources.flatMap((source) => [...source.servers.values()])) {
+      if (servers.has(server.name)) continue
+      servers.set(server.name, server)
+      size += server.versions.length
+      if (timeSlice.isOver) await timeSlice.yield()
+    }
+    const ordered = await sorted([...servers.values()], (a, b) => byText(a.name, b.name), timeSlice)
+    return new Snapshot(name, servers, ordered, size)
+  }
+
+  versions(serverName: string): readonly StoredVersion[] {
+    return this.servers.get(serverName)?.versions ?? []
   }
 
   list(query: ServerQuery): ServerPage | undefined {
-    const start = query.cursor === undefined ? { server: 0, version: 0 } : this.after(query.cursor)
-    if (start === undefined) return undefined
-    const { names } = this.layers
-    const part = Buffer.from((query.search ?? '').toLowerCase())
-    const matches = matcher(query)
-    const found: HeldVersion[] = []
-    for (
-      let index = names.search(part, start.server);
-      index < names.length;
-      index = names.search(part, index + 1)
-    ) {
-      const { holding, server } = this.layers.at(index)
-      if ((holding.columns.changedAt[server] ?? 0) < matches.since) continue
-      const first = holding.rows.first(server) + (index === start.server ? start.version : 0)
-      const end = holding.rows.end(server)
-      for (let row = first; row < end; row++) {
-        if (!matches.row({ holding, server }, row)) continue
-        if (found.length === query.limit) return pageOf(found, true)
-        found.push(new HeldVersion(holding, names.at(index), row))
-      }
+    const after = query.cursor === undefined ? undefined : positionOf(query.cursor)
+    if (query.cursor !== undefined && after === undefined) return undefined
+    const found: StoredVersion[] = []
+    for (const version of this.matches(query, after)) {
+      if (found.length === query.limit) return pageOf(found, true)
+      found.push(version)
     }
     return pageOf(found, false)
   }
 
-  /** The first place behind the one that a cursor names, whether what stood there still does or not. */
-  private after(cursor: string): { server: number; version: number } | undefined {
-    const position = positionOf(cursor)
-    if (position === undefined) return undefined
-    const { names } = this.layers
-    const server = names.place(position.name)
-    if (server === names.length || names.at(server) !== position.name) return { server, version: 0 }
-    const key = orderKey(position)
-    const there = versionsOf(this.layers.at(server), position.name)
-    const version = there.findIndex((held) => newestFirst(orderKey(held), key) > 0)
-    return { server, version: version === -1 ? there.length : version }
+  /** What matches a query, from a position on, whose own version may have been removed since. */
+  private *matches(query: ServerQuery, after: Position | undefined): Generator<StoredVersion> {
+    const { updatedSince = -Infinity, version: wanted, includeDeleted, search = '' } = query
+    const part = search.toLowerCase()
+    const first = after === undefined ? 0 : this.lowerBound(after.name)
+    for (let index = this.search(part, first); ; index = this.search(part, index + 1)) {
+      const server = this.ordered[index]
+      if (server === undefined) return
+      if ((this.changedAt[index] ?? 0) < updatedSince) continue
+      for (const version of server.name === after?.name ? versionsAfter(server, after) : server.versions) {
+        if (version.changedAt < updatedSince) continue
+        if (version.status === 'deleted' && !includeDeleted) continue
+        if (wanted === 'latest' ? !version.isLatest : wanted !== undefined && version.version !== wanted)
+          continue
+        yield version
+      }
+    }
+  }
+
+  /** The first index whose name is not before `name`. */
+  private lowerBound(name: string): number {
+    let low = 0
+    let high = this.ordered.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.ordered[middle]?.name ?? '') < name) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** The first index, from `from` on, whose name has `part` in it; past the end when there is none. */
+  private search(part: string, from: number): number {
+    if (part === '' || from >= this.ordered.length) return from
+    const at = part.includes(SEPARATOR) ? -1 : this.searchable.indexOf(part, this.starts[from])
+    if (at === -1) return this.ordered.length
+    let index = from
+    while ((this.starts[index + 1] ?? Infinity) <= at) index++
+    return index
   }
 }
 
-function versionsOf({ holding, server }: HeldServer, name: string): HeldVersion[] {
-  const first = holding.rows.first(server)
-  const count = holding.rows.end(server) - first
-  return Array.from({ length: count }, (_, index) => new HeldVersion(holding, name, first + index))
+function versionsAfter({ versions }: Server, after: Position): readonly StoredVersion[] {
+  const key = orderKey(after)
+  return versions.filter((version) => newestFirst(orderKey(version), key) > 0)
 }
 
-function pageOf(found: readonly HeldVersion[], more: boolean): ServerPage {
+function pageOf(found: readonly StoredVersion[], more: boolean): ServerPage {
   const last = found.at(-1)
   return more && last !== undefined ? { versions: found, nextCursor: cursorOf(last) } : { versions: found }
-}
-
-const DELETED = STATUSES.indexOf('deleted')
-
-/** What a query asks of a version; nothing is made to find out. */
-function matcher({ updatedSince: since = -Infinity, version, includeDeleted }: ServerQuery) {
-  const wanted = version === undefined || version === 'latest' ? undefined : Buffer.from(version)
-  const row = ({ holding: { columns, rows } }: HeldServer, row: number): boolean =>
-    (columns.updatedAt[row] ?? 0) >= since &&
-    (includeDeleted || columns.status[row] !== DELETED) &&
-    (version !== 'latest' || columns.isLatest[row] === 1) &&
-    (wanted === undefined || rows.isVersion(row, wanted))
-  return { since, row }
 }

@@ -1,231 +1,249 @@
-import { type Fetched, type HealthState, type Log, type Source, UpstreamError } from 'sallyport'
-import { Breath } from './breath.js'
-import type { Found, Gatherer } from './gatherer.js'
-import { type Holding, NOTHING } from './holding.js'
-import { NO_REFUSALS, type Refusals } from './refusals.js'
-import type { StateFile } from './state-file.js'
-import type { SyncMeter } from './sync-meter.js'
+import type { HealthState, Source, StoredContents } from 'sallyport'
+import { changeOf, documentsOf } from './contents-change.js'
+import type { Given } from './ingest.js'
+import { OneAtATime } from './one-at-a-time.js'
+import { NO_REFUSALS, type Refusals, resumable } from './refusals.js'
+import { EMPTY, type SourceContents } from './source-contents.js'
+import type { SyncOptions } from './sync-options.js'
+import { reasonOf, SyncReport } from './sync-report.js'
+import { failedResult, isFetched, type SyncResult } from './sync-result.js'
+import { timeLimited } from './time-limit.js'
 
-/** What came of one sync. */
-export type SyncResult =
-  | { readonly outcome: 'changed' | 'unchanged'; readonly versions: number; readonly refused: number }
-  | { readonly outcome: 'failed'; readonly reason: string; readonly retryAfter?: number }
-
-/** What a source had when it was last read. It passes from a list to the one that takes its place. */
-export interface LastRead {
-  /** Both or neither: a bookmark stands for just what is held. */
-  found?: { readonly holding: Holding; readonly bookmark: string | undefined }
-}
-
-export interface SyncOptions {
-  readonly log: Log
-  readonly meter: SyncMeter
-  readonly state: StateFile | undefined
-  readonly timeout: number
-  readonly gatherer: Gatherer
-  readonly last: LastRead
-  /** Puts a new holding where it is served from. */
-  readonly publish: () => Promise<void>
-}
-
-/** Keeps what one source has, and brings it up to date. One sync at a time; a failed one changes nothing. */
+/** Keeps the contents of one source, and updates them. One sync at a time; a failed one changes nothing. */
 export class SourceSync {
-  holding: Holding = NOTHING
-  /** Whether there is anything to serve: synced once, or brought back from the disk. */
+  contents: SourceContents = EMPTY
+  /** Whether there is anything to serve: synced once, or restored. */
   loaded = false
-  #bookmark: string | undefined
-  #refused: Refusals = NO_REFUSALS
-  #failure: string | undefined
-  #running: Promise<SyncResult> | undefined
-  #next: Promise<SyncResult> | undefined
+  /** While this process may read the source. */
+  private leading = AbortSignal.abort(new Error('another process reads this source'))
+  /** Of the contents, as far as they are stored. */
+  private revision: number | undefined
+  private bookmark: string | undefined
+  /** Why the store failed last. */
+  private storeError: unknown
+  private readonly report: SyncReport
+  private turn: Promise<unknown> = Promise.resolve()
+  // A second one may begin after the first: that one may have read the source before it changed.
+  private readonly syncs = new OneAtATime(() => this.inTurn(() => this.run()))
+  private readonly loads = new OneAtATime(() => this.inTurn(() => this.load()))
+  private readonly copies = new OneAtATime(() => this.saveCopy())
 
   constructor(
     readonly source: Source,
     private readonly options: SyncOptions,
     private readonly signal: AbortSignal,
-  ) {}
+  ) {
+    this.report = new SyncReport(source.name, options.log, options.meter)
+  }
 
-  /** Goes on with what the list before had in memory, if there was one. */
+  /** Takes over the contents that were in memory before a reload; `false` when there were none. */
   async inherit(): Promise<boolean> {
-    const { found } = this.options.last
-    if (found === undefined) return false
-    this.#bookmark = found.bookmark
-    await this.accept(found.holding)
+    const { result } = this.options.last
+    if (result === undefined) return false
+    this.bookmark = result.bookmark
+    await this.replaceContents(result.contents)
     return true
   }
 
-  /** Brings back the last good state. A state that cannot be used is told and left alone. */
-  async restore(): Promise<void> {
-    const { log, state } = this.options
-    try {
-      const kept = await state?.read(new Breath(this.signal))
-      if (kept === undefined) return
-      const found = { kind: 'whole', payloads: [kept.payload], handedOver: true } as const
-      const { holding = NOTHING } = await this.gather(found, this.signal)
-      this.#bookmark = kept.bookmark
-      await this.accept(holding)
-      log.info({ source: this.source.name, versions: holding.size }, 'last good state of a source is back')
-    } catch (error) {
-      if (this.signal.aborted) return
-      const reason = reasonOf(error)
-      log.warn({ source: this.source.name, path: state?.path, reason }, 'kept state cannot be used')
-    }
+  /** Takes over what is stored; `false` when it cannot be used, which is logged. */
+  catchUp(): Promise<boolean> {
+    return this.loads.run()
   }
 
-  /** A sync that begins now or, when one is under way, right after it: that one may have read before the change. */
+  /** Lets this process read the source and store its contents until the signal is aborted. */
+  lead(signal: AbortSignal): void {
+    this.leading = signal
+    signal.addEventListener('abort', () => this.leadEnded(), { once: true })
+  }
+
+  /** A sync that begins now or, when one is running, after it. */
   sync(): Promise<SyncResult> {
-    if (this.#running === undefined) return this.begin()
-    this.#next ??= this.#running.then(() => {
-      this.#next = undefined
-      return this.begin()
-    })
-    return this.#next
+    return this.syncs.run()
   }
 
-  /** Settles when no sync is under way. */
+  /** Settles when nothing is running. */
   get idle(): Promise<unknown> {
-    return this.#running ?? Promise.resolve()
+    return Promise.all([this.syncs.idle, this.loads.idle, this.copies.idle])
   }
 
   get health(): HealthState {
-    const failure = this.#failure
-    if (!this.loaded) return { status: 'down', reason: failure ?? 'not read yet' }
-    if (failure !== undefined) return { status: 'degraded', reason: `last sync failed: ${failure}` }
-    const { first, count } = this.#refused
-    if (first === undefined) return { status: 'ok' }
-    const documents = count === 1 ? '1 document was' : `${count} documents were`
-    return { status: 'degraded', reason: `${documents} refused; ${first.name}: ${first.reason}` }
+    return this.report.health(this.loaded)
   }
 
-  private begin(): Promise<SyncResult> {
-    this.#running = this.run().finally(() => {
-      this.#running = undefined
-    })
-    return this.#running
+  /** What the source gives now, and what of it is refused, is known to the next leader. */
+  private leadEnded(): void {
+    // The list of plugins that replaces this one counts already.
+    if (this.signal.aborted) return
+    this.bookmark = resumable(this.bookmark, this.report.refused)
+    this.report.refusals(NO_REFUSALS)
+  }
+
+  private get shared() {
+    return this.options.store?.shared
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.turn.then(work)
+    this.turn = turn.catch(() => {})
+    return turn
+  }
+
+  private async load(): Promise<boolean> {
+    const isFirst = !this.loaded
+    try {
+      await timeLimited(this.options.timeout, this.signal, (signal) => this.readStored(signal))
+    } catch (error) {
+      if (this.signal.aborted) return false
+      if (this.shared === undefined) this.report.stateUnusable(error)
+      else this.report.storeFailed(error)
+      return false
+    }
+    const { log } = this.options
+    if (isFirst && this.loaded)
+      log.info({ source: this.source.name, versions: this.contents.size }, 'the last good state was restored')
+    return true
+  }
+
+  private async readStored(signal: AbortSignal): Promise<void> {
+    const { store } = this.options
+    const stored = await store?.read(this.revision, signal)
+    if (stored !== undefined) await this.take(stored, signal)
+    // Which of those that were refused a change was about is not always known.
+    if (stored?.kind === 'changes' && this.report.unusable.count > 0) {
+      const whole = await store?.read(undefined, signal)
+      if (whole !== undefined) await this.take(whole, signal)
+    }
+    this.report.storeRecovered()
+  }
+
+  private async take(stored: StoredContents, signal: AbortSignal): Promise<void> {
+    const { bookmark, failure, ...given } = stored
+    const { revision } = given
+    const { contents, accepted, refusals } = await this.ingest(given, this.report.unusable, signal)
+    signal.throwIfAborted()
+    const isNew = revision !== this.revision
+    this.report.refusedStored(refusals)
+    // That of this process is as good as the stored one, and there even while documents are refused.
+    if (contents !== undefined || this.revision === undefined || refusals.count > 0)
+      this.bookmark = resumable(bookmark, refusals)
+    this.revision = revision
+    this.report.failure = failure
+    // Better what was served before than nothing.
+    if (given.kind === 'whole' && accepted === 0 && refusals.count > 0) return
+    if (contents !== undefined || !this.loaded) await this.replaceContents(contents ?? this.contents)
+    this.remember()
+    if (isNew && this.shared !== undefined) void this.copies.run()
   }
 
   private async run(): Promise<SyncResult> {
-    const { meter } = this.options
-    const { name } = this.source
+    const { leading } = this
     const since = performance.now()
     let result: SyncResult
     try {
-      result = await this.limited((signal) => this.read(signal))
-      this.recovered()
+      result = await timeLimited(this.options.timeout, leading, (signal) => this.read(signal))
+      this.report.recovered()
     } catch (error) {
-      result = this.failed(error)
+      result = await this.failed(error, leading)
     }
-    meter.synced(name, result.outcome, (performance.now() - since) / 1000, this.holding.size)
+    this.options.meter.synced(this.source.name, result.outcome, (performance.now() - since) / 1000)
     return result
   }
 
-  /** A source that does not listen to its signal is left behind, and what it still brings goes nowhere. */
-  private async limited<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { timeout } = this.options
-    this.signal.throwIfAborted()
-    const limit = new AbortController()
-    const ended = new Promise<never>((_, reject) => {
-      limit.signal.addEventListener('abort', () => reject(limit.signal.reason), { once: true })
-    })
-    const stop = (): void => limit.abort(this.signal.reason)
-    const late = (): void => limit.abort(new Error(`it took longer than ${timeout / 1000} s`))
-    const timer = setTimeout(late, timeout)
-    this.signal.addEventListener('abort', stop, { once: true })
-    try {
-      return await Promise.race([work(limit.signal), ended])
-    } finally {
-      clearTimeout(timer)
-      this.signal.removeEventListener('abort', stop)
-    }
-  }
-
   private async read(signal: AbortSignal): Promise<SyncResult> {
-    const { size: held } = this.holding
-    const found = await this.source.fetch({ signal, bookmark: this.#bookmark, held })
-    if (!isFetched(found)) throw new TypeError('the source answered neither "unchanged" nor payloads')
-    if (found.kind === 'unchanged')
-      return { outcome: 'unchanged', versions: held, refused: this.#refused.count }
-
-    const { holding, refusals, bookmark } = await this.gather(found, signal)
-    signal.throwIfAborted()
-    this.tell(refusals)
-    const changed = holding !== undefined
-    if (changed || !this.loaded) await this.accept(holding ?? this.holding)
-    if (changed || bookmark !== this.#bookmark) await this.keep(bookmark)
-    this.#bookmark = bookmark
-    this.options.last.found = { holding: this.holding, bookmark: this.resumable(bookmark) }
-    return {
-      outcome: changed ? 'changed' : 'unchanged',
-      versions: this.holding.size,
-      refused: refusals.count,
+    const { shared } = this
+    // Also what a write stored whose answer was lost.
+    if (shared !== undefined) await this.stored(this.readStored(signal))
+    // A store that was emptied has revision 0.
+    if (shared !== undefined && this.loaded && !this.revision) {
+      const change = changeOf(EMPTY, this.contents, resumable(this.bookmark, this.report.refused))
+      this.revision = await this.stored(this.options.store?.write(change, signal))
     }
+    const { size: held } = this.contents
+    const fetched = await this.source.fetch({ signal, bookmark: this.bookmark, held })
+    if (!isFetched(fetched)) throw new TypeError('the source returned neither "unchanged" nor payloads')
+    if (fetched.kind === 'unchanged') {
+      await this.stored(shared?.report(undefined, signal))
+      return { outcome: 'unchanged', versions: held, refused: this.report.refused.count }
+    }
+
+    const {
+      contents = this.contents,
+      refusals,
+      bookmark,
+    } = await this.ingest(fetched, this.report.refused, signal)
+    signal.throwIfAborted()
+    const changed = contents !== this.contents
+    const replaces = this.report.unusable.count > 0
+    const mustStore = changed || bookmark !== this.bookmark || !this.loaded || replaces
+    const change = { ...changeOf(this.contents, contents, resumable(bookmark, refusals)), replaces }
+    // What processes share is served when it is stored, so that no other leader goes back behind it.
+    if (shared !== undefined) {
+      let { revision } = this
+      if (mustStore) revision = await this.stored(this.options.store?.write(change, signal))
+      else await this.stored(shared.report(undefined, signal))
+      // Who leads no longer reads what it wrote, as the others do.
+      signal.throwIfAborted()
+      this.revision = revision
+    }
+    this.report.refusedStored(NO_REFUSALS)
+    this.report.refusals(refusals)
+    this.bookmark = bookmark
+    if (changed || !this.loaded) await this.replaceContents(contents)
+    if (mustStore && shared === undefined)
+      await this.logged(() => this.options.store?.write(change, this.signal))
+    if (mustStore && shared !== undefined) void this.copies.run()
+    this.remember()
+    return { outcome: changed ? 'changed' : 'unchanged', versions: contents.size, refused: refusals.count }
   }
 
-  private gather(found: Found, signal: AbortSignal) {
-    return this.options.gatherer.gather(found, this.holding, this.#refused.list, signal)
+  private ingest(given: Given, { list: refused }: Refusals, signal: AbortSignal) {
+    const { contents, shared } = this
+    const before = { contents, refused, keepsDates: shared !== undefined }
+    return this.options.ingest.run(given, before, signal)
   }
 
-  private async accept(holding: Holding): Promise<void> {
-    this.holding = holding
+  private async replaceContents(contents: SourceContents): Promise<void> {
+    this.contents = contents
     this.loaded = true
+    this.options.meter.holding(this.source.name, contents.size)
     await this.options.publish()
   }
 
-  private async keep(bookmark: string | undefined): Promise<void> {
-    const { log, state } = this.options
+  private saveCopy(): Promise<void> {
+    const { contents, revision = 0 } = this
+    const copy = { all: documentsOf(contents), bookmark: resumable(this.bookmark, this.report.refused) }
+    return this.logged(() => this.shared?.saveCopy(copy, revision, this.signal))
+  }
+
+  /** Saves the state; what is served does not depend on it. */
+  private async logged(save: () => Promise<unknown> | undefined): Promise<void> {
     try {
-      await state?.write(this.holding, this.resumable(bookmark), new Breath(this.signal))
+      await save()
     } catch (error) {
-      if (this.signal.aborted) return
-      log.warn({ path: state?.path, reason: reasonOf(error) }, 'the last good state cannot be kept')
+      if (!this.signal.aborted) this.report.notSaved(error)
     }
   }
 
-  /** What was refused is not kept, so whoever comes after has to read the whole source to know it again. */
-  private resumable(bookmark: string | undefined): string | undefined {
-    return this.#refused.count === 0 ? bookmark : undefined
+  /** For the list of plugins after a reload. */
+  private remember(): void {
+    const { contents, bookmark } = this
+    this.options.last.result = { contents, bookmark: resumable(bookmark, this.report.refused) }
   }
 
-  private tell(refusals: Refusals): void {
-    const { log, meter } = this.options
-    const { name: source } = this.source
-    const { fresh, freshCount, count } = refusals
-    for (const { name, reason } of fresh)
-      log.warn({ source, document: name, reason }, 'a document was refused')
-    if (freshCount > fresh.length) {
-      log.warn({ source, more: freshCount - fresh.length }, 'further documents were refused')
+  private async failed(error: unknown, leading: AbortSignal): Promise<SyncResult> {
+    const reason = leading.aborted ? reasonOf(error) : this.report.failed(error)
+    // A store that is away would keep whoever asked for this sync waiting.
+    if (!leading.aborted && error !== this.storeError)
+      await this.shared?.report(reason, leading).catch(() => {})
+    return failedResult(error, reason)
+  }
+
+  private async stored<T>(work: Promise<T> | undefined): Promise<T | undefined> {
+    try {
+      return await work
+    } catch (error) {
+      this.storeError = error
+      throw error
     }
-    this.#refused = refusals
-    meter.refused(source, count)
   }
-
-  private failed(error: unknown): SyncResult {
-    const reason = reasonOf(error)
-    // A source that is down for a night is told once, not at every attempt.
-    if (reason !== this.#failure && !this.signal.aborted) {
-      this.options.log.warn({ source: this.source.name, reason, err: error }, 'a source could not be read')
-    }
-    this.#failure = reason
-    const retryAfter = error instanceof UpstreamError ? error.retryAfter : undefined
-    return { outcome: 'failed', reason, ...(retryAfter !== undefined && { retryAfter }) }
-  }
-
-  private recovered(): void {
-    if (this.#failure !== undefined) {
-      this.options.log.info({ source: this.source.name }, 'a source can be read again')
-    }
-    this.#failure = undefined
-  }
-}
-
-function isFetched(found: unknown): found is Fetched {
-  const { kind, payloads }: { kind?: unknown; payloads?: unknown } = Object(found)
-  return kind === 'unchanged' || ((kind === 'whole' || kind === 'changes') && Object(payloads) === payloads)
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown'
-  const { code } = error as NodeJS.ErrnoException
-  // Messages of the file system repeat the path, which the log has beside it.
-  return error.name === 'Error' && code !== undefined ? `${code}` : error.message
 }

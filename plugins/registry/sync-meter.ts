@@ -1,8 +1,9 @@
 import type { Meter } from 'sallyport'
 
-/** What is measured of syncs. Sources and registries are the operator's own few names. */
+/** The metrics of syncs. Their labels are names from the configuration, which are few. */
 export interface SyncMeter {
-  synced(source: string, outcome: string, seconds: number, versions: number): void
+  synced(source: string, outcome: string, seconds: number): void
+  holding(source: string, versions: number): void
   refused(source: string, count: number): void
   serving(registry: string, versions: number): void
 }
@@ -24,12 +25,12 @@ export function syncMeter(meter: Meter): SyncMeter {
   const served = meter.gauge('registry_versions', 'Server versions that a registry serves', ['registry'])
 
   return {
-    synced(source, outcome, seconds, versions) {
+    synced(source, outcome, seconds) {
       syncs(1, { source, outcome })
       duration(seconds, { source })
-      held(versions, { source })
       if (outcome !== 'failed') last(Date.now() / 1000, { source })
     },
+    holding: (source, versions) => held(versions, { source }),
     refused: (source, count) => refused(count, { source }),
     serving: (registry, versions) => served(versions, { registry }),
   }

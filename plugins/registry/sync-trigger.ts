@@ -1,26 +1,33 @@
 import type { Gateway } from 'sallyport'
 import { Refusal, UpstreamError } from 'sallyport'
 import { z } from 'zod'
-import type { SourceSync } from './source-sync.js'
+import type { SourceReplica } from './source-replica.js'
+
+const STATUSES = [502, 503, 504] as const
 
 const params = z.object({ source: z.string() })
 
-/** `POST /sync/{source}`: reads a source now, and answers when what it has is being served. */
+/** `POST /sync/{source}`: reads a source now, and responds when the result is served, or when its leader was asked to. */
 export function syncTrigger(
   internal: Gateway['internal'],
-  syncOf: (name: string) => SourceSync | undefined,
+  replicaOf: (name: string) => SourceReplica | undefined,
 ): void {
   internal.post('/sync/:source', async (request, reply) => {
-    // A page in a browser on this machine can send a POST here; it cannot leave out where it comes from.
+    // A web page in a browser on this machine can send a POST here, but not without `Origin`.
     if (request.headers.origin !== undefined) {
       throw new Refusal(403, 'ORIGIN_FORBIDDEN', 'a browser may not do this')
     }
     const { source } = params.parse(request.params)
-    const sync = syncOf(source)
-    if (sync === undefined) return reply.callNotFound()
-    const result = await sync.sync()
+    const replica = replicaOf(source)
+    if (replica === undefined) return reply.callNotFound()
+    const result = await replica.request()
+    if (result.outcome === 'requested') reply.code(202)
     if (result.outcome !== 'failed') return { source, ...result }
     const { reason, retryAfter } = result
-    throw new UpstreamError('SYNC_FAILED', reason, { ...(retryAfter !== undefined && { retryAfter }) })
+    const statusCode = STATUSES.find((each) => each === result.statusCode) ?? 502
+    throw new UpstreamError('SYNC_FAILED', reason, {
+      statusCode,
+      ...(retryAfter !== undefined && { retryAfter }),
+    })
   })
 }

@@ -1,4 +1,4 @@
-/** What decides where a version stands among the versions of its server. */
+/** What versions of a server are sorted by. */
 export interface Versioned {
   readonly version: string
   /** Milliseconds since the epoch. */
@@ -7,7 +7,7 @@ export interface Versioned {
 
 const SEMVER = /^v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$/
 
-/** A version with its text taken apart, which is done once for many comparisons. */
+/** A version, parsed once for many comparisons. */
 export interface OrderKey extends Versioned {
   readonly semver: RegExpExecArray | null
 }
@@ -19,8 +19,8 @@ export const orderKey = ({ version, publishedAt }: Versioned): OrderKey => ({
 })
 
 /**
- * Newest first. Semantic versions come in their own order (semver 2.0.0, section 11) and before all others; the
- * others follow by date of publication. Text decides last, so that the order is the same every time.
+ * Newest first: semantic versions in their order (semver 2.0.0, section 11), then all others by date of publication.
+ * Equal ones are compared as text, so that the order is deterministic.
  */
 export function newestFirst(a: OrderKey, b: OrderKey): number {
   if (a.semver === null && b.semver === null) {
@@ -41,7 +41,7 @@ function bySemver(a: RegExpExecArray, b: RegExpExecArray): number {
   return byPrerelease(a[4], b[4])
 }
 
-// A release is newer than what came before it.
+// A release is newer than its prereleases.
 function byPrerelease(a: string | undefined, b: string | undefined): number {
   if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined)
   const left = a.split('.')
@@ -61,7 +61,7 @@ function byIdentifier(a: string, b: string): number {
   return byText(a, b)
 }
 
-// As text, because a build number may be larger than a number can be.
+// As text, because a number may be larger than JavaScript's are exact.
 function byNumber(a: string, b: string): number {
   const left = a.replace(/^0+(?=\d)/, '')
   const right = b.replace(/^0+(?=\d)/, '')

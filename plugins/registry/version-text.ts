@@ -1,45 +1,53 @@
 import type { ServerStatus } from 'sallyport'
+import type { BodyWriter } from './body-writer.js'
 import type { JsonScan, Span } from './json-scan.js'
 import { OFFICIAL } from './server-document.js'
 
-/** What the registry says of a version. Dates are texts, so that a given one is served as it came. */
-export interface Metadata {
+/** The registry's metadata of a version before its dates, in the order in which it is served. */
+export interface Status {
   readonly status: ServerStatus
   readonly statusMessage?: string | undefined
   readonly statusChangedAt?: string | undefined
+}
+
+/** Text, so that a given date is served as it came. */
+export interface Dates {
   readonly publishedAt: string
   readonly updatedAt: string
 }
 
-/** An answer is this, the publisher's document, what is told of it, and whether it is the latest version. */
-export const HEAD = Buffer.from('{"server":')
-const META = Buffer.from(',"_meta":{')
+/**
+ * The date of what brings none, and whose source gives none either: the same in every process, whenever it began and
+ * whatever it read before.
+ */
+export const UNKNOWN_DATE = '1970-01-01T00:00:00.000Z'
+
+/** A response is `HEAD`, the publisher's document, its metadata, its dates, and whether it is the latest version. */
+export const HEAD = '{"server":'
 const LATEST = Buffer.from('true}}}')
 const NOT_LATEST = Buffer.from('false}}}')
 
-/** What is told of a document, up to the place where it says whether it is the latest version. */
-export function toldOf(others: readonly Uint8Array[], metadata: Metadata): Uint8Array {
-  const { status, statusMessage, statusChangedAt, publishedAt, updatedAt } = metadata
-  const told = { status, statusMessage, statusChangedAt, publishedAt, updatedAt }
-  const own = `${JSON.stringify(OFFICIAL)}:${JSON.stringify(told).slice(0, -1)},"isLatest":`
-  return Buffer.concat([META, ...others, Buffer.from(own)])
+/** Writes the metadata of others, as the source gave it, and of the registry, up to the dates. */
+export function writeMetadata(
+  writer: BodyWriter,
+  scan: JsonScan,
+  given: Span | undefined,
+  status: Status,
+): void {
+  writer.text(',"_meta":{')
+  if (given !== undefined && scan.isObject(given.start)) {
+    for (const [key, value] of scan.members(given.start)) {
+      if (key === OFFICIAL) continue
+      writer.text(`${JSON.stringify(key)}:`)
+      writer.compact(scan, scan.span(value))
+      writer.text(',')
+    }
+  }
+  writer.text(`${JSON.stringify(OFFICIAL)}:${JSON.stringify(status).slice(0, -1)}`)
 }
+
+/** The dates, up to the value of `isLatest`. */
+export const datesText = ({ publishedAt, updatedAt }: Dates): string =>
+  `,${JSON.stringify({ publishedAt, updatedAt }).slice(1, -1)},"isLatest":`
 
 export const endOf = (isLatest: boolean): Buffer => (isLatest ? LATEST : NOT_LATEST)
-
-function compact(scan: JsonScan, span: Span): Uint8Array {
-  const out = Buffer.allocUnsafe(span.end - span.start)
-  return out.subarray(0, scan.copyCompact(span, out, 0))
-}
-
-/** What others say of the server beside us, each with its key and a comma behind it. */
-export function otherMetadata(scan: JsonScan, metadata: Span | undefined): Uint8Array[] {
-  if (metadata === undefined || !scan.isObject(metadata.start)) return []
-  return [...scan.members(metadata.start)]
-    .filter(([key]) => key !== OFFICIAL)
-    .flatMap(([key, value]) => [
-      Buffer.from(`${JSON.stringify(key)}:`),
-      compact(scan, scan.span(value)),
-      Buffer.from(','),
-    ])
-}

@@ -1,8 +1,10 @@
 import { join } from 'node:path'
-import { DirectoryWatch, definePlugin, type Fetched, fileFailure, GatewayError, Source } from 'sallyport'
+import { definePlugin, type FetchResult, GatewayError, Source, type SyncContext } from 'sallyport'
+import { DirectoryWatch, fileFailure } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { filesAt, isFolder, readDocument } from './document-files.js'
+import { type DocumentFile, DocumentReader } from './file-json.js'
 import { interval } from './interval.js'
-import { isFolder, listedAt, payloadOf } from './listed-files.js'
 
 export default definePlugin({
   name: 'source/file',
@@ -23,36 +25,49 @@ export default definePlugin({
   }),
 
   setup(gateway, { name, path, watch, every }) {
-    const file = new WatchedList(gateway.path(path))
+    const file = new DocumentPath(gateway.path(path), new DocumentReader(MALFORMED))
     gateway.provide(Source, {
       name,
       place: `file ${file.path}`,
       every,
-      fetch: ({ bookmark }) => file.read(bookmark),
+      fetch: (context) => file.read(context),
       ...(watch && { watch: (changed: () => void) => file.watch(changed) }),
+    })
+  },
+
+  async examine(examination, { path }) {
+    const { examineDocuments } = await import('./examine-documents.js')
+    await examineDocuments(examination, MALFORMED, (reader) => {
+      const file = new DocumentPath(examination.path(path), reader)
+      return { place: file.path, fetch: (context) => file.read(context) }
     })
   },
 })
 
-const GONE = 'gone'
+const MALFORMED = 'FILE_MALFORMED'
+const MISSING = 'missing'
 
-class WatchedList {
-  /** What the place was like when it was last read. */
-  #read: string | undefined
+class DocumentPath {
+  /** The fingerprint when it was last read. */
+  private lastSeen: string | undefined
 
-  constructor(readonly path: string) {}
+  constructor(
+    readonly path: string,
+    private readonly documents: DocumentReader,
+  ) {}
 
-  async read(bookmark: string | undefined): Promise<Fetched> {
+  async read({ bookmark, signal }: SyncContext): Promise<FetchResult> {
     const { path } = this
-    this.#read = GONE
+    this.lastSeen = MISSING
     try {
-      // Looked at before it is read: what changes in between is seen the next time.
-      const { files, mark, asOf } = await listedAt(path)
-      this.#read = mark
-      if (mark === bookmark) return { kind: 'unchanged' }
-      const payloads: Uint8Array[] = []
-      for (const file of files) payloads.push(await payloadOf(file, file !== path))
-      return { kind: 'whole', payloads, handedOver: true, asOf, bookmark: () => mark }
+      // Before it is read: a change in between is found the next time.
+      const { files, fingerprint } = await filesAt(path)
+      this.lastSeen = fingerprint
+      if (fingerprint === bookmark) return { kind: 'unchanged' }
+      const documents: DocumentFile[] = []
+      for (const file of files) documents.push(await readDocument(file))
+      const read = await this.documents.read(documents, signal)
+      return { kind: 'whole', ...read, handedOver: true, bookmark: () => fingerprint }
     } catch (cause) {
       if (!(cause instanceof Error) || !('code' in cause) || cause instanceof GatewayError) throw cause
       throw new GatewayError('FILE_UNREADABLE', `cannot read ${path}: ${fileFailure(cause)}`, { cause })
@@ -61,27 +76,27 @@ class WatchedList {
 
   watch(changed: () => void): () => void {
     const look = async (settled: () => Promise<boolean>): Promise<void> => {
-      let mark = await this.mark()
-      // Two looks that see the same: whoever writes in place may be half way through.
-      for (let before: string | undefined; mark !== this.#read && mark !== before; ) {
+      let fingerprint = await this.fingerprint()
+      // The same twice: a file that is written in place may be half written at first.
+      for (let previous: string | undefined; fingerprint !== this.lastSeen && fingerprint !== previous; ) {
         if (!(await settled())) return
-        before = mark
-        mark = await this.mark()
+        previous = fingerprint
+        fingerprint = await this.fingerprint()
       }
-      if (mark !== this.#read) changed()
+      if (fingerprint !== this.lastSeen) changed()
     }
-    // What happens in a folder is seen from a name below it.
-    const places = [this.path, ...(isFolder(this.path) ? [join(this.path, 'any')] : [])]
-    const watches = places.map((place) => new DirectoryWatch(place, { pollEvery: 10_000, look }))
+    // A watch is on the folder of its path: for the files of a folder it needs a path below it.
+    const paths = [this.path, ...(isFolder(this.path) ? [join(this.path, 'any')] : [])]
+    const watches = paths.map((path) => new DirectoryWatch(path, { pollEvery: 10_000, look }))
     return () => {
       for (const watch of watches) watch.close()
     }
   }
 
-  private mark(): Promise<string> {
-    return listedAt(this.path).then(
-      ({ mark }) => mark,
-      () => GONE,
+  private fingerprint(): Promise<string> {
+    return filesAt(this.path).then(
+      ({ fingerprint }) => fingerprint,
+      () => MISSING,
     )
   }
 }

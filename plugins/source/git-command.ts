@@ -1,48 +1,52 @@
-import { spawn } from 'node:child_process'
-import { buffer } from 'node:stream/consumers'
+import type { Readable } from 'node:stream'
 import { GatewayError } from 'sallyport'
+import { signalGroup, spawnProcessGroup } from 'sallyport/toolkit'
 
 export interface GitOptions {
   readonly signal: AbortSignal
-  /** Where it runs. */
   readonly folder: string
   readonly environment: NodeJS.ProcessEnv
-  /** A header for the server, such as `Authorization: Basic ...`. It travels in the environment: arguments can be read by every user of the machine. */
+  /** A header for the server, such as `Authorization: Basic ...`. It is passed in the environment: every user of the machine can read arguments. */
   readonly header?: string | undefined
   readonly input?: string
+  /** The most bytes of its output. */
+  readonly maxOutput?: number
+  /** The most bytes that it may write to one file. */
+  readonly maxFileBytes?: number
 }
 
-/** Runs the system's git, without a shell, a prompt, or a way for the other side to choose what runs here. */
-export async function git(args: readonly string[], options: GitOptions): Promise<Buffer> {
-  const { signal, folder, environment, header, input } = options
+/** Runs the system's git without a shell or prompts, and with nothing by which a repository could run a command here. */
+export async function runGit(args: readonly string[], options: GitOptions): Promise<Buffer> {
+  const { signal, folder, environment, header, input, maxFileBytes } = options
   signal.throwIfAborted()
-  const child = spawn('git', [...SETTINGS, ...args], {
+  const child = spawnProcessGroup(['git', ...SETTINGS, ...args], {
     cwd: folder,
     env: environmentWith(environment, header),
-    stdio: ['pipe', 'pipe', 'pipe'],
-    // Its helpers, such as the one that speaks https, are in its group, and are ended with it.
-    detached: process.platform !== 'win32',
+    ...(maxFileBytes !== undefined && { maxFileBytes }),
   })
-  const end = (): void => {
-    if (child.pid === undefined) return
-    try {
-      process.kill(process.platform === 'win32' ? child.pid : -child.pid, 'SIGKILL')
-    } catch {
-      // It has ended by itself.
-    }
-  }
+  // Its child processes, such as git-remote-https, are in its group, and are killed with it.
+  const end = (): void => signalGroup(child, 'SIGKILL')
   signal.addEventListener('abort', end, { once: true })
   try {
-    const left = new Promise<number | null>((resolve, reject) => {
+    const closed = new Promise<number | null>((resolve, reject) => {
       child.once('error', reject)
+      child.once('exit', end)
       child.once('close', resolve)
     })
-    child.stdin.on('error', () => {})
     child.stdin.end(input)
-    const [out, complaint, code] = await Promise.all([buffer(child.stdout), buffer(child.stderr), left])
+    const maxOutput = options.maxOutput ?? MAX_STDOUT
+    const [out, stderr, code] = await Promise.all([
+      readUpTo(child.stdout, maxOutput, end),
+      readUpTo(child.stderr, MAX_STDERR, end),
+      closed,
+    ])
     signal.throwIfAborted()
+    if (out === undefined)
+      throw new GatewayError('GIT_TOO_LARGE', `git ${args[0]} printed more than ${maxOutput} bytes`)
     if (code === 0) return out
-    throw new GatewayError('GIT_FAILED', `git ${args[0]} failed: ${reasonIn(complaint.toString('utf8'))}`)
+    if (code === NOT_FOUND) throw new GatewayError('GIT_MISSING', 'git is not installed on this machine')
+    const reason = reasonIn(stderr?.toString('utf8') ?? '')
+    throw new GatewayError('GIT_FAILED', `git ${args[0]} failed: ${reason}`)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     throw new GatewayError('GIT_MISSING', 'git is not installed on this machine', { cause: error })
@@ -51,20 +55,45 @@ export async function git(args: readonly string[], options: GitOptions): Promise
   }
 }
 
+// The exit code of a shell for an unknown command.
+const NOT_FOUND = 127
+// For a list of files: that of a hostile repository may be endless.
+const MAX_STDOUT = 32 * 1024 ** 2
+const MAX_STDERR = 64 * 1024
+
+/** The whole stream; when it is longer than `most`, undefined, and `end` is called. */
+async function readUpTo(stream: Readable, most: number, end: () => void): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of stream) {
+    size += chunk.length
+    if (size <= most) chunks.push(chunk)
+    else end()
+  }
+  return size > most ? undefined : Buffer.concat(chunks)
+}
+
 const SETTINGS = [
-  // A header with a token must not follow to another host.
+  // A header with a token must not be sent to another host.
   ...['-c', 'http.followRedirects=false'],
   ...['-c', 'core.hooksPath=/dev/null'],
   ...['-c', 'fetch.fsckObjects=true'],
   ...['-c', 'gc.auto=0'],
+  // What is fetched goes to one file of limited size, and large objects in it are not read into memory.
+  ...['-c', 'fetch.unpackLimit=1'],
+  ...['-c', 'core.bigFileThreshold=4m'],
 ]
 
 // No `ext::` and no other transport that runs a command.
 const PROTOCOLS = 'https:http:ssh:file'
 
+// What git and ssh need to find their files, the user's keys and a proxy. Any other may hold a secret, and a GIT_* variable
+// may change what git does.
+const INHERITED =
+  /^(?:HOME|PATH|USER|LOGNAME|SHELL|TERM|LANG|TMPDIR|TZ|LC_\w+|XDG_\w+|SSH_AUTH_SOCK|KRB5\w*|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|CURL_CA_BUNDLE|SYSTEMROOT|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAMDATA|COMSPEC|PATHEXT|TEMP|TMP)$/i
+
 function environmentWith(environment: NodeJS.ProcessEnv, header: string | undefined): NodeJS.ProcessEnv {
-  // What steers a git that somebody else runs is none of its business.
-  const inherited = Object.entries(environment).filter(([name]) => !name.startsWith('GIT_'))
+  const inherited = Object.entries(environment).filter(([name]) => INHERITED.test(name))
   return {
     ...Object.fromEntries(inherited),
     LC_ALL: 'C',
@@ -83,8 +112,8 @@ function environmentWith(environment: NodeJS.ProcessEnv, header: string | undefi
   }
 }
 
-function reasonIn(complaint: string): string {
-  const lines = complaint.split('\n').filter((line) => line.trim() !== '')
-  const line = lines.find((each) => each.startsWith('fatal:')) ?? lines.at(-1) ?? 'it said nothing'
+function reasonIn(stderr: string): string {
+  const lines = stderr.split('\n').filter((line) => line.trim() !== '')
+  const line = lines.find((each) => each.startsWith('fatal:')) ?? lines.at(-1) ?? 'it printed no reason'
   return line.replace(/^fatal: /, '').slice(0, 200)
 }

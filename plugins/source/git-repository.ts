@@ -1,11 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Fetched, GatewayError, type SyncContext } from 'sallyport'
-import { type GitOptions, git } from './git-command.js'
-import { checkedBytes, isListName } from './list-text.js'
+import { type FetchedDocuments, type FetchResult, GatewayError, type SyncContext } from 'sallyport'
+import { type DocumentFile, type DocumentReader, isDocumentName, UNDATED } from './file-json.js'
+import { type GitOptions, runGit } from './git-command.js'
+import { TemporaryFolder } from './temporary-folder.js'
 
-export interface GitPlace {
+export interface GitRepositoryOptions {
   readonly url: string
   readonly ref: string
   /** A file, or a folder of files. */
@@ -22,38 +22,43 @@ interface Blob {
   readonly path: string
 }
 
-/** Reads files out of one commit of a repository. Nothing of it stays on this machine. */
+/** Reads files of one commit of a repository, through a temporary clone. */
 export class GitRepository {
-  constructor(private readonly place: GitPlace) {}
+  constructor(
+    private readonly options: GitRepositoryOptions,
+    private readonly documents: DocumentReader,
+  ) {}
 
-  async read({ signal, bookmark }: SyncContext): Promise<Fetched> {
-    const folder = await mkdtemp(join(tmpdir(), 'sallyport-git-'))
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(this.place.timeout)])
+  async read({ signal, bookmark }: SyncContext): Promise<FetchResult> {
+    const { timeout, environment, header } = this.options
+    const temporary = await TemporaryFolder.open(timeout)
+    const { path: folder } = temporary
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeout)])
     try {
-      const { place } = this
-      const options = { signal: limit, folder, environment: place.environment(), header: place.header() }
-      const { ref, commit } = await this.resolve(options)
-      if (commit === bookmark) return { kind: 'unchanged' }
-      await git(['init', '--quiet', '--bare', '.'], options)
-      await git(['fetch', '--quiet', '--depth=1', '--no-tags', '--', this.place.url, ref], options)
-      return await this.contents(commit, options)
+      const git = { signal: limit, folder, environment: environment(), header: header() }
+      const { ref, commit } = await this.resolve(git)
+      const current = `${UNDATED} ${commit}`
+      if (current === bookmark) return { kind: 'unchanged' }
+      await runGit(['init', '--quiet', '--bare', '.'], git)
+      await this.fetch(ref, git)
+      return { ...(await this.contents(git)), bookmark: () => current }
     } catch (error) {
       if (limit.aborted && !signal.aborted) {
-        const message = `git did not finish within ${this.place.timeout / 1000} s`
+        const message = `git did not finish within ${timeout / 1000} s`
         throw new GatewayError('GIT_TIMEOUT', message, { cause: error })
       }
       throw error
     } finally {
-      await rm(folder, { recursive: true, force: true })
+      await temporary.close()
     }
   }
 
-  /** The commit that the reference stands for over there: the only question while nothing changes. */
-  private async resolve(options: GitOptions): Promise<{ ref: string; commit: string }> {
-    const { url, ref } = this.place
+  /** The commit of the ref in the remote repository: the only request while nothing changes. */
+  private async resolve(git: GitOptions): Promise<{ ref: string; commit: string }> {
+    const { url, ref } = this.options
     if (/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(ref)) return { ref, commit: ref }
     const wanted = ref === 'HEAD' ? ['HEAD'] : [`refs/heads/${ref}`, `refs/tags/${ref}`, ref]
-    const out = await git(['ls-remote', '--quiet', '--', url, ...wanted], options)
+    const out = await runGit(['ls-remote', '--quiet', '--', url, ...wanted], git)
     const found = new Map(
       out
         .toString('utf8')
@@ -69,29 +74,39 @@ export class GitRepository {
     return { ref: name, commit: found.get(name) ?? '' }
   }
 
-  private async contents(commit: string, options: GitOptions): Promise<Fetched> {
-    const [tree, date] = await Promise.all([
-      git(['ls-tree', '-r', '-l', '-z', '--full-tree', 'FETCH_HEAD', ...this.below()], options),
-      git(['show', '--no-patch', '--format=%cI', 'FETCH_HEAD'], options),
-    ])
-    const blobs = this.wanted(blobsIn(tree))
-    const input = blobs.map(({ id }) => `${id}\n`).join('')
-    const batch = await git(['cat-file', '--batch'], { ...options, input })
-    return {
-      kind: 'whole',
-      payloads: payloadsIn(batch, blobs),
-      asOf: new Date(date.toString('utf8').trim()),
-      bookmark: () => commit,
+  /** A fetch writes one pack file: the system kills git when it exceeds the limit on the size of a file. */
+  private async fetch(ref: string, git: GitOptions): Promise<void> {
+    const { url, maxBytes } = this.options
+    const maxFileBytes = maxBytes + OVERHEAD
+    try {
+      await runGit(['fetch', '--quiet', '--depth=1', '--no-tags', '--', url, ref], { ...git, maxFileBytes })
+    } catch (cause) {
+      git.signal.throwIfAborted()
+      if ((await largestIn(join(git.folder, 'objects', 'pack'))) < maxBytes) throw cause
+      const message = `what is fetched of the repository, which is all its files, has more than ${maxBytes} bytes`
+      throw new GatewayError('GIT_TOO_LARGE', message, { cause })
     }
   }
 
-  private below(): string[] {
-    return this.place.path === '.' ? [] : ['--', this.place.path]
+  private async contents(git: GitOptions): Promise<FetchedDocuments> {
+    const tree = await runGit(
+      ['ls-tree', '-r', '-l', '-z', '--full-tree', 'FETCH_HEAD', ...this.pathspec()],
+      git,
+    )
+    const blobs = this.wanted(blobsIn(tree))
+    const input = blobs.map(({ id }) => `${id}\n`).join('')
+    const maxOutput = blobs.reduce((sum, { size }) => sum + size + HEADER, 0)
+    const batch = await runGit(['cat-file', '--batch'], { ...git, input, maxOutput })
+    return { kind: 'whole', ...(await this.documents.read(filesIn(batch, blobs), git.signal)) }
+  }
+
+  private pathspec(): string[] {
+    return this.options.path === '.' ? [] : ['--', this.options.path]
   }
 
   private wanted(blobs: readonly Blob[]): readonly Blob[] {
-    const { path, maxBytes } = this.place
-    const found = blobs.filter((blob) => blob.path === path || isListName(blob.path))
+    const { path, maxBytes } = this.options
+    const found = blobs.filter((blob) => blob.path === path || isDocumentName(blob.path))
     if (found.length === 0) throw new GatewayError('GIT_PATH_EMPTY', `there is nothing to read at "${path}"`)
     const size = found.reduce((sum, blob) => sum + blob.size, 0)
     if (size > maxBytes) {
@@ -101,7 +116,7 @@ export class GitRepository {
   }
 }
 
-/** Plain files only: a symbolic link could lead anywhere. */
+/** Regular files only: a symbolic link could point anywhere. */
 function blobsIn(tree: Buffer): Blob[] {
   return tree
     .toString('utf8')
@@ -112,12 +127,23 @@ function blobsIn(tree: Buffer): Blob[] {
     })
 }
 
+async function largestIn(folder: string): Promise<number> {
+  const names = await readdir(folder).catch(() => [])
+  const facts = await Promise.all(names.map((name) => stat(join(folder, name)).catch(() => undefined)))
+  return Math.max(0, ...facts.map((each) => each?.size ?? 0))
+}
+
+// Of each blob in a batch: its id of up to 64 digits, its type, its size and two line breaks.
+const HEADER = 128
+// What a pack has besides the files.
+const OVERHEAD = 64 * 1024
+
 /** `ID blob SIZE`, a line break, the bytes, a line break; one after the other, in the order they were asked for. */
-function* payloadsIn(batch: Buffer, blobs: readonly Blob[]): Generator<Uint8Array> {
+function filesIn(batch: Buffer, blobs: readonly Blob[]): DocumentFile[] {
   let at = 0
-  for (const { path, size } of blobs) {
+  return blobs.map(({ path, size }) => {
     const start = batch.indexOf(0x0a, at) + 1
-    yield checkedBytes('GIT_FILE_MALFORMED', path, batch.subarray(start, start + size))
     at = start + size + 1
-  }
+    return { path, bytes: batch.subarray(start, start + size) }
+  })
 }

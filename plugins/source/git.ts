@@ -1,19 +1,18 @@
+import { definePlugin, type Gateway, Source } from 'sallyport'
 import {
   childEnvironment,
-  definePlugin,
   duration,
-  type Gateway,
   isInsecure,
   LONGEST_WAIT,
-  type Secret,
-  Source,
+  type SecretContext,
   secretFrom,
-} from 'sallyport'
+} from 'sallyport/toolkit'
 import { z } from 'zod'
+import { DocumentReader } from './file-json.js'
 import { GitRepository } from './git-repository.js'
 import { interval } from './interval.js'
 
-// A host, a user or a whole place that starts with a dash would be an option of git or ssh, and `ext::` a command.
+// A host, user or path that starts with a dash would be an option of git or ssh, and `ext::` a command.
 const FORMS = [
   /^(?:https?|ssh):\/\/(?:\w[^\s/@]*@)?[\w[][^\s@]*$/,
   /^file:\/\/\/\S+$/,
@@ -49,13 +48,13 @@ const options = z.strictObject({
     .regex(/^(?!\/)(?!(?:.*\/)?\.\.(?:\/|$)).+$/, 'expected a path inside the repository')
     .default('.')
     .describe('a file, or a folder whose JSON and YAML files are read'),
-  every: interval().default(300_000).describe('how often it is looked at'),
-  timeout: duration(LONGEST_WAIT).default(60_000).describe('the longest that one look may take'),
+  every: interval().default(300_000).describe('how often it is checked for a new commit'),
+  timeout: duration(LONGEST_WAIT).default(60_000).describe('the longest that one sync may take'),
   maxBytes: z
     .int()
     .positive()
     .default(256 * 1024 * 1024)
-    .describe('the most bytes that are read from `path`'),
+    .describe('the most bytes that are fetched of the repository, and that the files at `path` may have'),
   tokenFile: z.string().optional().describe('a file with a token for https'),
   username: z
     .string()
@@ -67,32 +66,47 @@ const options = z.strictObject({
 export default definePlugin({
   name: 'source/git',
   api: 1,
-  summary: "Reads a file, or a folder of files, from a git repository, with the system's git.",
+  summary:
+    "Reads a file, or a folder of files, from a git repository, with the system's git. Of the environment, git gets the variables for its user, keys, certificates and proxies only.",
   provides: [Source],
   options,
 
   setup(gateway, given) {
-    const { name, ref, path, every } = given
-    const url = /^\.{0,2}\//.test(given.url) ? gateway.path(given.url) : given.url
-    const token = tokenOf(gateway, given.tokenFile)
-    gateway.onStop(() => token?.close())
-    const header = (): string | undefined =>
-      token === undefined ? undefined : basic(given.username, token.reveal())
-    const environment = (): NodeJS.ProcessEnv => childEnvironment(gateway.scrubber)
-    const place = { url, ref, path: path.replace(/\/+$/, ''), environment, header }
-    const repo = new GitRepository({ ...place, timeout: given.timeout, maxBytes: given.maxBytes })
-    gateway.provide(Source, {
-      name,
-      place: `git ${url} ${ref} ${path}`,
-      every,
-      fetch: (context) => repo.read(context),
-    })
+    const { log, scrubber } = gateway
+    const environment = (): NodeJS.ProcessEnv => childEnvironment(scrubber)
+    const repository = open(gateway, given, new DocumentReader(MALFORMED), { log, scrubber }, environment)
+    gateway.onStop(() => repository.close())
+    const { name, every } = given
+    gateway.provide(Source, { name, every, place: repository.place, fetch: repository.fetch })
+  },
+
+  async examine(examination, given) {
+    const { examineDocuments } = await import('./examine-documents.js')
+    await examineDocuments(examination, MALFORMED, (reader) =>
+      open(examination, given, reader, {}, () => process.env),
+    )
   },
 })
 
-function tokenOf(gateway: Gateway, file: string | undefined): Secret | undefined {
-  const { log, scrubber } = gateway
-  return secretFrom({ file: file === undefined ? undefined : gateway.path(file) }, { log, scrubber })
+const MALFORMED = 'GIT_FILE_MALFORMED'
+
+function open(
+  folder: Pick<Gateway, 'path'>,
+  { username, tokenFile, ref, timeout, maxBytes, ...given }: z.output<typeof options>,
+  documents: DocumentReader,
+  secrets: SecretContext,
+  environment: () => NodeJS.ProcessEnv,
+): Pick<Source, 'place' | 'fetch'> & { close(): void } {
+  const url = /^\.{0,2}\//.test(given.url) ? folder.path(given.url) : given.url
+  const token = secretFrom({ file: tokenFile === undefined ? undefined : folder.path(tokenFile) }, secrets)
+  const header = (): string | undefined => (token === undefined ? undefined : basic(username, token.reveal()))
+  const path = given.path.replace(/\/+$/, '')
+  const repository = new GitRepository({ url, ref, path, environment, header, timeout, maxBytes }, documents)
+  return {
+    place: `git ${url} ${ref} ${given.path}`,
+    fetch: (context) => repository.read(context),
+    close: () => token?.close(),
+  }
 }
 
 const basic = (username: string, token: string): string =>

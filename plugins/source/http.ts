@@ -1,39 +1,41 @@
+import { ConfigError, definePlugin, type Gateway, Source } from 'sallyport'
 import {
-  ConfigError,
   createFetcher,
-  definePlugin,
   duration,
-  type Gateway,
   insecureHttpAllowed,
   isInsecure,
-  Source,
+  isPrivateUrl,
   secretText,
-} from 'sallyport'
+  webUrl,
+} from 'sallyport/toolkit'
 import { z } from 'zod'
 import { interval } from './interval.js'
 import { RemoteRegistry } from './remote-registry.js'
 
-const base = z
-  .string()
-  .refine((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'expected an http or https URL')
-  .refine((text) => !/[?#]|^[^/]*\/\/[^/]*@/.test(text), 'expected a URL without user, query and fragment')
+const base = webUrl().refine(
+  (text) => !/[?#]|^[^/]*\/\/[^/]*@/.test(text),
+  'expected a URL without user, query and fragment',
+)
 
 const headerName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'expected a header name')
 
 const options = z.strictObject({
   name: z.string().min(1).describe('the name that registries list it by'),
-  url: base.describe('the base of a registry that speaks v0.1: `/v0.1/servers` is appended'),
+  url: base.describe('the base URL of a registry with the API v0.1: `/v0.1/servers` is appended'),
   headers: z
     .record(headerName, secretText())
     .default({})
     .describe('sent with every request, such as an API key'),
   bearerTokenFile: z.string().optional().describe('a file with a token that is sent to the origin of `url`'),
-  caCertPath: z.string().optional().describe('authorities to trust there, in place of the usual ones'),
+  caCertPath: z
+    .string()
+    .optional()
+    .describe('certificate authorities to trust for it, instead of the default ones'),
   allowPrivateIP: z.boolean().default(false).describe('the registry may have a private address'),
-  every: interval().default(600_000).describe('how often it is asked for what changed'),
+  every: interval().default(600_000).describe('how often it is asked for changes'),
   wholeEvery: duration()
     .default(86_400_000)
-    .describe('how often it is read from the start, which is when a server that vanished is noticed'),
+    .describe('how often it is read as a whole, which is when removed servers are noticed'),
   timeout: duration(300_000).default(10_000).describe('the longest that one page may take'),
   maxPageBytes: z
     .int()
@@ -50,7 +52,7 @@ const options = z.strictObject({
 export default definePlugin({
   name: 'source/http',
   api: 1,
-  summary: 'Reads another registry over its API v0.1: page by page first, then what changed.',
+  summary: 'Reads another registry over its API v0.1: all pages first, then changes.',
   provides: [Source],
   options,
 
@@ -58,6 +60,7 @@ export default definePlugin({
     const { name, url, headers, every, wholeEvery, maxBytes } = given
     const insecure = insecureHttpAllowed()
     if (!insecure && isInsecure(new URL(url))) throw notSecure()
+    if (!given.allowPrivateIP && isPrivateUrl(url)) throw privateAddress()
     for (const value of Object.values(headers)) gateway.scrubber.add(value)
     const fetcher = fetcherFor(gateway, given, insecure)
     gateway.onStop(() => fetcher.close())
@@ -89,6 +92,11 @@ function fetcherFor(gateway: Gateway, given: z.output<typeof options>, allowInse
     log: gateway.log,
   })
 }
+
+const privateAddress = (): ConfigError =>
+  new ConfigError([
+    { place: 'allowPrivateIP', message: 'is needed: the registry is at a private or loopback address' },
+  ])
 
 const notSecure = (): ConfigError =>
   new ConfigError([

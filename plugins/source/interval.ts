@@ -1,5 +1,5 @@
-import { duration } from 'sallyport'
+import { duration } from 'sallyport/toolkit'
 
-/** How often a source is asked: often enough for anybody, and never without a pause. */
+/** How often a source is read. */
 export const interval = () =>
   duration().refine((milliseconds) => milliseconds >= 1_000, 'expected 1s at least')

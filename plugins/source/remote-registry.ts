@@ -1,6 +1,7 @@
-import { type Fetch, type Fetched, type SyncContext, UpstreamError } from 'sallyport'
+import { type Fetch, type FetchResult, type SyncContext, UpstreamError } from 'sallyport'
 import { z } from 'zod'
-import { persistently, unanswered } from './retry.js'
+import { type Path, walkJson } from './json-walk.js'
+import { fetchWithRetry, statusError } from './retry.js'
 
 export interface RemoteOptions {
   readonly fetch: Fetch
@@ -12,16 +13,18 @@ export interface RemoteOptions {
 }
 
 const PAGE_SIZE = 100
-const MOST_PAGES = 100_000
-/** Clocks and commits over there are not in step to the second. */
+// A registry that does not know a parameter may refuse it.
+const REFUSED = new Set([400, 422])
+const MAX_PAGES = 100_000
+/** Milliseconds: the remote registry's clocks differ, and it may commit a change after its date. */
 const OVERLAP = 60_000
 
-/** What one sync leaves for the next. */
+/** What one sync saves for the next. */
 const bookmarkShape = z.object({
-  /** The youngest change that was seen, by the clock over there. */
+  /** The latest change that was seen, by the remote clock. */
   since: z.number().optional(),
   wholeAt: z.number(),
-  /** Of an answer that was one page: only then does it speak for all of it. */
+  /** Of a response of one page: only then is it an ETag of everything. */
   etag: z.string().optional(),
   url: z.string().optional(),
 })
@@ -29,128 +32,158 @@ const bookmarkShape = z.object({
 type Bookmark = z.output<typeof bookmarkShape>
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official'
-const official = z.object({ updatedAt: z.string().optional() })
-const page = z.object({
-  servers: z.array(z.object({ _meta: z.object({ [OFFICIAL]: official.optional() }).optional() })),
-  metadata: z.object({ nextCursor: z.string().nullish() }).optional(),
-})
+// The depth of what is read of a page: `servers`, a server, `_meta`, `OFFICIAL`, `updatedAt`.
+const DEPTH = 5
 
 interface Page {
   readonly bytes: Uint8Array
   readonly count: number
-  readonly youngest: number | undefined
+  readonly latest: number | undefined
   readonly next: string | undefined
 }
 
 /** Another registry, read page by page. */
 export class RemoteRegistry {
+  /** When it was last read as a whole, by the monotonic clock. */
+  private whole: { readonly wholeAt: number; readonly at: number } | undefined
+
   constructor(
     private readonly base: string,
     private readonly options: RemoteOptions,
   ) {}
 
-  async read({ signal, bookmark, held }: SyncContext): Promise<Fetched> {
+  async read({ signal, bookmark, held }: SyncContext): Promise<FetchResult> {
     const last = bookmark === undefined ? undefined : bookmarkShape.safeParse(JSON.parse(bookmark)).data
     const since = last === undefined ? undefined : this.changesSince(last)
-    const url = this.urlFor(since)
-    const known = last?.url === url ? last.etag : undefined
-    const first = await this.ask(url, signal, known)
+    const open = async (url: string) => {
+      const known = last?.url === url ? last.etag : undefined
+      return { url, first: await this.request(url, signal, known) }
+    }
+    let { url, first } = await open(this.urlFor(since, { include_deleted: 'true' }))
+    if (REFUSED.has(first.status)) {
+      await first.body?.cancel()
+      ;({ url, first } = await open(this.urlFor(since)))
+    }
     if (first.status === 304) return { kind: 'unchanged' }
 
-    const seen: Seen = { count: 0, bytes: 0, youngest: last?.since, pages: 0 }
+    const seen: Progress = { count: 0, bytes: 0, latest: last?.since, pages: 0 }
     const wholeAt = since === undefined ? Date.now() : (last?.wholeAt ?? 0)
+    if (since === undefined) this.whole = { wholeAt, at: performance.now() }
     const etag = first.headers.get('etag') ?? undefined
     return {
       kind: since === undefined ? 'whole' : 'changes',
       payloads: this.pages(first, url, seen, signal, since === undefined && held > 0),
       bookmark: () => {
-        const spoken = seen.pages === 1 && etag !== undefined ? { etag, url } : {}
-        const left: Bookmark = { since: seen.youngest, wholeAt, ...spoken }
-        return JSON.stringify(left)
+        const condition = seen.pages === 1 && etag !== undefined ? { etag, url } : {}
+        const next: Bookmark = { since: seen.latest, wholeAt, ...condition }
+        return JSON.stringify(next)
       },
     }
   }
 
-  /** From when on changes are enough; nothing when it is time to read all of it. */
+  /** `updated_since` of the next request; undefined when it is time to read everything. */
   private changesSince({ since, wholeAt }: Bookmark): number | undefined {
-    if (since === undefined || Date.now() - wholeAt >= this.options.wholeEvery) return undefined
+    if (since === undefined || this.age(wholeAt) >= this.options.wholeEvery) return undefined
     return since - OVERLAP
   }
 
-  private urlFor(since: number | undefined): string {
-    const query = new URLSearchParams({ limit: String(PAGE_SIZE) })
+  /** Milliseconds since a date that this or an earlier process saved; infinite for a date in the future. */
+  private age(wholeAt: number): number {
+    if (this.whole?.wholeAt === wholeAt) return performance.now() - this.whole.at
+    const age = Date.now() - wholeAt
+    if (age < 0) return Number.POSITIVE_INFINITY
+    this.whole = { wholeAt, at: performance.now() - age }
+    return age
+  }
+
+  private urlFor(since: number | undefined, more: Readonly<Record<string, string>> = {}): string {
+    const query = new URLSearchParams({ limit: String(PAGE_SIZE), ...more })
     if (since !== undefined) query.set('updated_since', new Date(since).toISOString())
     return `${this.base}/v0.1/servers?${query}`
   }
 
-  private ask(url: string, signal: AbortSignal, etag?: string): Promise<Response> {
+  private request(url: string, signal: AbortSignal, etag?: string): Promise<Response> {
     const { fetch, headers } = this.options
     const condition = etag !== undefined && { 'if-none-match': etag }
-    return persistently(fetch, url, { accept: 'application/json', ...headers, ...condition }, signal)
+    return fetchWithRetry(fetch, url, { accept: 'application/json', ...headers, ...condition }, signal)
   }
 
   private async *pages(
     first: Response,
     url: string,
-    seen: Seen,
+    seen: Progress,
     signal: AbortSignal,
-    mustHoldSomething: boolean,
+    mustNotBeEmpty: boolean,
   ): AsyncGenerator<Uint8Array> {
     const cursors = new Set<string>()
     let response = first
     for (;;) {
-      const { bytes, count, youngest, next } = await this.pageOf(response)
+      const { bytes, count, latest, next } = await this.pageOf(response)
       seen.pages++
       seen.count += count
       seen.bytes += bytes.length
       const { maxBytes } = this.options
-      if (seen.bytes > maxBytes) throw this.nonsense(`its pages have more than ${maxBytes} bytes`)
-      if (youngest !== undefined) seen.youngest = Math.max(seen.youngest ?? youngest, youngest)
+      if (seen.bytes > maxBytes) throw this.invalidResponse(`its pages have more than ${maxBytes} bytes`)
+      if (latest !== undefined) seen.latest = Math.max(seen.latest ?? latest, latest)
       yield bytes
       if (next === undefined) break
-      if (cursors.has(next) || seen.pages === MOST_PAGES)
-        throw this.nonsense('its pages go round in a circle')
+      if (cursors.has(next) || seen.pages === MAX_PAGES) throw this.invalidResponse('its pages repeat')
       cursors.add(next)
       const following = new URL(url)
       following.searchParams.set('cursor', next)
-      response = await this.ask(following.href, signal)
+      response = await this.request(following.href, signal)
     }
-    // An empty registry where there was a full one is more likely a fault over there than the truth.
-    if (mustHoldSomething && seen.count === 0) throw this.nonsense('it has become empty; what it had is kept')
+    // A registry that is suddenly empty is more likely a fault than the truth.
+    if (mustNotBeEmpty && seen.count === 0)
+      throw this.invalidResponse('it has become empty; its earlier contents are kept')
   }
 
   private async pageOf(response: Response): Promise<Page> {
-    if (response.status !== 200) throw unanswered(this.base, response.status)
+    if (response.status !== 200) throw statusError(this.base, response.status)
     const bytes = new Uint8Array(await response.arrayBuffer())
-    let value: unknown
-    try {
-      value = JSON.parse(Buffer.from(bytes).toString('utf8'))
-    } catch {
-      throw this.nonsense('the answer is not JSON')
-    }
-    const read = page.safeParse(value)
-    if (!read.success) throw this.nonsense('the answer is no page of a registry')
-    const { servers, metadata } = read.data
-    const dates = servers.map(({ _meta }) => Date.parse(_meta?.[OFFICIAL]?.updatedAt ?? ''))
-    // A date in the future would hide every change until then.
-    const known = dates.filter((date) => date <= Date.now())
-    const next = metadata?.nextCursor ?? ''
-    return {
-      bytes,
-      count: servers.length,
-      youngest: known.length === 0 ? undefined : Math.max(...known),
-      next: next === '' ? undefined : next,
-    }
+    let isPage = false
+    let count = 0
+    let next = ''
+    let latest: number | undefined
+    // Nothing is parsed into objects, and a page with too many servers is not read to its end.
+    const walk = walkJson(bytes, DEPTH, (path, kind, text) => {
+      const [first, second] = path
+      if (path.length === 1 && first === 'servers') isPage = kind === 'list'
+      if (path.length === 2 && first === 'servers' && ++count > PAGE_SIZE) throw this.tooMany()
+      if (first === 'metadata' && second === 'nextCursor') next = this.cursorIn(text())
+      if (first !== 'servers' || !isDate(path)) return
+      const date = Date.parse(text().slice(1, -1))
+      // A date in the future would hide every change until then.
+      if (date <= Date.now()) latest = Math.max(latest ?? date, date)
+    })
+    await walk.catch((error: unknown) => {
+      throw error instanceof SyntaxError ? this.invalidResponse('the response is not JSON') : error
+    })
+    if (!isPage) throw this.invalidResponse('the response is not a page of a registry')
+    return { bytes, count, latest, next: next === '' ? undefined : next }
   }
 
-  private nonsense(what: string): UpstreamError {
+  private cursorIn(text: string): string {
+    if (text === 'null') return ''
+    if (text.startsWith('"')) return String(JSON.parse(text))
+    throw this.invalidResponse('its nextCursor is not a string')
+  }
+
+  private tooMany(): UpstreamError {
+    return this.invalidResponse(`a page has more than the ${PAGE_SIZE} servers of its limit`)
+  }
+
+  private invalidResponse(what: string): UpstreamError {
     return new UpstreamError('SOURCE_NONSENSE', `${new URL(this.base).origin}: ${what}`)
   }
 }
 
-interface Seen {
+interface Progress {
   count: number
   bytes: number
   pages: number
-  youngest: number | undefined
+  latest: number | undefined
 }
+
+const isDate = ([, , meta, owner, field]: Path): boolean =>
+  meta === '_meta' && owner === OFFICIAL && field === 'updatedAt'

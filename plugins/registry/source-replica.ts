@@ -1,0 +1,89 @@
+import type { SharedSource } from 'sallyport'
+import { backOff, Schedule } from './schedule.js'
+import type { SourceSync } from './source-sync.js'
+import type { SyncResult } from './sync-result.js'
+
+// The leader may have changed, or its source be back.
+const LONGEST_RETRY = 30_000
+
+/** Reads a source where this process leads it, and follows its leader elsewhere. What is not shared is always led. */
+export class SourceReplica {
+  private schedule: Schedule | undefined
+  private timer: NodeJS.Timeout | undefined
+  private failures = 0
+  private ends: readonly (() => void)[] = []
+  private stepDown: (() => Promise<void>) | undefined
+  private settle = (): void => {}
+
+  constructor(
+    readonly sync: SourceSync,
+    private readonly shared: SharedSource | undefined,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** Settles when there is something to serve, or a failure. */
+  async start(): Promise<void> {
+    const { shared, sync, signal } = this
+    const inherited = await sync.inherit()
+    if (shared === undefined) {
+      const schedule = this.lead(signal)
+      if (!inherited) await sync.catchUp()
+      const first = schedule?.start()
+      // A restored state is served without waiting for the network; after a reload, the new state is expected.
+      if (inherited || !sync.loaded) await first
+      return
+    }
+    const settled = new Promise<void>((resolve) => {
+      this.settle = resolve
+    })
+    this.ends = [
+      shared.watch(() => void this.follow()),
+      shared.onSyncRequest(() => void this.schedule?.run()),
+    ]
+    await this.follow()
+    if (signal.aborted) return
+    this.stepDown = shared.lead(
+      (leading) =>
+        void this.lead(AbortSignal.any([leading, signal]))
+          ?.start()
+          .then(this.settle),
+    )
+    return settled
+  }
+
+  /** Syncs where this process leads; elsewhere it asks the leader to. */
+  async request(): Promise<SyncResult | { readonly outcome: 'requested' }> {
+    if (this.schedule !== undefined) return this.schedule.run()
+    await this.shared?.requestSync()
+    return { outcome: 'requested' }
+  }
+
+  /** After its signal was aborted. */
+  async stop(): Promise<void> {
+    clearTimeout(this.timer)
+    for (const end of this.ends) end()
+    await this.sync.idle
+    await this.stepDown?.()
+  }
+
+  private lead(signal: AbortSignal): Schedule | undefined {
+    if (signal.aborted) return undefined
+    const schedule = new Schedule(this.sync, signal)
+    this.schedule = schedule
+    signal.addEventListener('abort', () => {
+      if (this.schedule === schedule) this.schedule = undefined
+    })
+    this.sync.lead(signal)
+    return schedule
+  }
+
+  private async follow(): Promise<void> {
+    clearTimeout(this.timer)
+    const isCurrent = (await this.sync.catchUp()) && this.sync.loaded
+    this.failures = isCurrent ? 0 : this.failures + 1
+    if (this.sync.loaded) this.settle()
+    if (this.signal.aborted || isCurrent) return
+    this.timer = setTimeout(() => void this.follow(), Math.min(backOff(this.failures), LONGEST_RETRY))
+    this.timer.unref()
+  }
+}

@@ -1,0 +1,101 @@
+import type { HealthState, Log } from 'sallyport'
+import { NO_REFUSALS, type Refusals, reasonIn, textOf } from './refusals.js'
+import type { SyncMeter } from './sync-meter.js'
+
+/** What went wrong with a source last, for the log, the metrics and the health. What stays wrong is logged once. */
+export class SyncReport {
+  refused: Refusals = NO_REFUSALS
+  /** What is stored and cannot be taken here. */
+  unusable: Refusals = NO_REFUSALS
+  /** Why the last sync failed, here or at the process that leads. */
+  failure: string | undefined
+  private storeFailure: string | undefined
+
+  constructor(
+    private readonly source: string,
+    private readonly log: Log,
+    private readonly meter: SyncMeter,
+  ) {}
+
+  health(loaded: boolean): HealthState {
+    const failure = this.failure === undefined ? this.storeFailure : `last sync failed: ${this.failure}`
+    const refusal = this.refusal()
+    if (!loaded)
+      return { status: 'down', reason: this.failure ?? this.storeFailure ?? refusal ?? 'not read yet' }
+    const reason = failure ?? refusal
+    return reason === undefined ? { status: 'ok' } : { status: 'degraded', reason }
+  }
+
+  private refusal(): string | undefined {
+    const { count } = this
+    const first = this.refused.first ?? this.unusable.first
+    if (first === undefined) return undefined
+    const documents = count === 1 ? '1 document was' : `${count} documents were`
+    return `${documents} refused; ${textOf(first)}`
+  }
+
+  private get count(): number {
+    return this.refused.count + this.unusable.count
+  }
+
+  refusals(refusals: Refusals): void {
+    this.refused = refusals
+    this.tell(refusals, 'a document was refused')
+  }
+
+  refusedStored(refusals: Refusals): void {
+    this.unusable = refusals
+    this.tell(refusals, 'a stored document was refused')
+  }
+
+  private tell({ fresh, freshCount }: Refusals, message: string): void {
+    const { source } = this
+    for (const each of fresh) this.log.warn({ source, document: each.name, reason: reasonIn(each) }, message)
+    if (freshCount > fresh.length)
+      this.log.warn({ source, more: freshCount - fresh.length }, 'further documents were refused')
+    this.meter.refused(source, this.count)
+  }
+
+  /** Returns the reason. */
+  failed(error: unknown): string {
+    const reason = reasonOf(error)
+    if (reason !== this.failure)
+      this.log.warn({ source: this.source, reason, err: error }, 'a source could not be read')
+    this.failure = reason
+    return reason
+  }
+
+  recovered(): void {
+    if (this.failure !== undefined) this.log.info({ source: this.source }, 'a source can be read again')
+    this.failure = undefined
+  }
+
+  /** Followers serve what they have meanwhile. */
+  storeFailed(error: unknown): void {
+    const reason = reasonOf(error)
+    if (this.storeFailure !== reason) this.stateUnusable(error)
+    this.storeFailure = reason
+  }
+
+  storeRecovered(): void {
+    this.storeFailure = undefined
+  }
+
+  stateUnusable(error: unknown): void {
+    this.log.warn(
+      { source: this.source, reason: reasonOf(error), err: error },
+      'the saved state cannot be used',
+    )
+  }
+
+  notSaved(error: unknown): void {
+    this.log.warn({ source: this.source, reason: reasonOf(error), err: error }, 'the state cannot be saved')
+  }
+}
+
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown'
+  const { code } = error as NodeJS.ErrnoException
+  // Messages of the file system repeat the path, which the log has beside it.
+  return error.name === 'Error' && code !== undefined ? `${code}` : error.message
+}

@@ -1,0 +1,144 @@
+import { Socket } from 'node:net'
+import type { Client, ClientConfig } from 'pg'
+import type { Log, Scrubber } from 'sallyport'
+import {
+  formatHostPort,
+  isInLocalNetwork,
+  openCertificates,
+  type Secret,
+  secretFrom,
+} from 'sallyport/toolkit'
+import { connectionFault, connectionSettings } from './connection-url.js'
+import { type Driver, loadDriver } from './driver.js'
+import { refused } from './failure.js'
+import type { DatabaseOptions } from './options.js'
+
+/** How long a connection may take. */
+export const CONNECT_LIMIT = 2_000
+
+export interface ConnectorContext {
+  readonly log: Pick<Log, 'info' | 'warn'>
+  readonly scrubber?: Scrubber | undefined
+  readonly path: (path: string) => string
+}
+
+/** `direct` leads to the server itself, past a pooler. */
+export type Route = 'pooled' | 'direct'
+
+/** Makes clients that connect with the URL as it is then: a password that changed in its file is used by the next one. */
+export class Connector {
+  private readonly sockets = new Set<Socket>()
+  private readonly passwords = new Map<string, () => void>()
+
+  static async open(
+    { url, urlFile, directUrl, caCertPath }: DatabaseOptions,
+    { log, scrubber, path }: ConnectorContext,
+  ): Promise<Connector> {
+    const driver = await loadDriver()
+    const check = (text: string, place: string): void => {
+      const message = connectionFault(text)
+      if (message !== undefined) throw refused(place, message)
+    }
+    const file = urlFile === undefined ? undefined : path(urlFile)
+    const closing: (() => void)[] = []
+    try {
+      const secret = secretFrom({ value: url, file }, { log, scrubber, check })
+      if (secret === undefined) throw refused('url', 'expected `url` or `urlFile`')
+      closing.push(() => secret.close())
+      const direct = secretFrom({ value: directUrl }, { scrubber, check })
+      closing.push(() => direct?.close())
+      const certificates = caCertPath === undefined ? undefined : openCertificates(path(caCertPath), log)
+      closing.push(() => certificates?.close())
+      const urls = { pooled: secret, direct: direct ?? secret }
+      const connector = new Connector(driver, urls, () => certificates?.text, scrubber, closing)
+      if (connector.describe('pooled').isPlain || connector.describe('direct').isPlain)
+        log.warn(
+          'what is sent to the database crosses a network in plain text: give caCertPath, or sslmode=verify-full in the URL',
+        )
+      return connector
+    } catch (error) {
+      for (const close of closing) close()
+      throw error
+    }
+  }
+
+  private constructor(
+    readonly driver: Driver,
+    private readonly urls: Readonly<Record<Route, Secret>>,
+    private readonly certificates: () => string | undefined,
+    private readonly scrubber: Scrubber | undefined,
+    private readonly closing: readonly (() => void)[],
+  ) {}
+
+  get hasDirectUrl(): boolean {
+    return this.urls.direct !== this.urls.pooled
+  }
+
+  /** What of a URL is no secret. */
+  describe(route: Route) {
+    const { user, host, port, database, ssl } = connectionSettings(
+      this.urls[route].reveal(),
+      this.certificates(),
+    )
+    const url = `http://${formatHostPort({ host, port })}`
+    const isLocal = host.startsWith('/') || (URL.canParse(url) && isInLocalNetwork(new URL(url)))
+    return {
+      user: user ?? 'of this process',
+      place: `${database ?? user ?? 'the database'} at ${formatHostPort({ host, port })}`,
+      /** It crosses a network in plain text, as far as the URL tells. */
+      isPlain: ssl === false && isLocal !== true,
+    }
+  }
+
+  client(route: Route): Client {
+    const client = new this.driver.Client(this.settings(route))
+    // An `error` event without a listener ends the process. What it means is known by its `end`, and from statements.
+    client.on('error', () => {})
+    return client
+  }
+
+  /** A class of clients, for a pool. */
+  clientClass(route: Route): new () => Client {
+    const settings = () => this.settings(route)
+    return class extends this.driver.Client {
+      constructor() {
+        super(settings())
+        this.on('error', () => {})
+      }
+    }
+  }
+
+  /** Ends every connection, also those whose server does not answer. */
+  close(): void {
+    for (const socket of this.sockets) socket.destroy()
+    for (const close of [...this.closing, ...this.passwords.values()]) close()
+  }
+
+  private settings(route: Route): ClientConfig {
+    const { password, ...settings } = connectionSettings(this.urls[route].reveal(), this.certificates())
+    // The URL is known to the scrubber; by itself the password is not.
+    if (password !== '' && this.scrubber !== undefined && !this.passwords.has(password))
+      this.passwords.set(password, this.scrubber.add(password))
+    return {
+      ...settings,
+      // As a function, so that the driver neither prints it nor looks for one in files of the user.
+      password: () => password,
+      connectionTimeoutMillis: CONNECT_LIMIT,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+      // `bigint` holds revisions and levels, which are far below 2⁵³.
+      types: {
+        getTypeParser: ((id: number, format: never) =>
+          id === 20 ? Number : this.driver.types.getTypeParser(id, format)) as never,
+      },
+      stream: () => this.socket(),
+    }
+  }
+
+  private socket(): Socket {
+    const socket = new Socket()
+    this.sockets.add(socket)
+    socket.once('close', () => this.sockets.delete(socket))
+    return socket
+  }
+}

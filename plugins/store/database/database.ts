@@ -1,0 +1,191 @@
+import { createHash } from 'node:crypto'
+import type { Pool, PoolClient, QueryResultRow } from 'pg'
+import type { HealthState, Log, Meter, Scrubber } from 'sallyport'
+import { CONNECT_LIMIT, Connector } from './connector.js'
+import { databaseFailure } from './failure.js'
+import { Level } from './level.js'
+import { Listener } from './listener.js'
+import { type Lock, Locks } from './locks.js'
+import type { DatabaseOptions } from './options.js'
+import { Session } from './session.js'
+import { inTransaction, type Statements, type TransactionOptions, WRITE_LIMIT } from './transaction.js'
+import { Turns } from './turns.js'
+
+export type { Lock } from './locks.js'
+export { READ_LIMIT, type Statements, type TransactionOptions, WRITE_LIMIT } from './transaction.js'
+
+interface Context {
+  readonly log: Pick<Log, 'info' | 'warn' | 'error'>
+  readonly meter: Meter
+  readonly scrubber: Scrubber
+  readonly path: (path: string) => string
+}
+
+const CONNECTIONS = 4
+
+/**
+ * PostgreSQL, as plugins that store in it use it. Every wait is bounded; what fails since the database is away is an
+ * `UpstreamError` with 503. `open` waits for nothing in the network; `start` belongs into `onStart`, `close` into `onStop`.
+ */
+export class Database {
+  /** For what keeps a connection for long: one is always left for others. */
+  readonly longReads = new Turns(CONNECTIONS - 1)
+  private readonly pool: Pool
+  private readonly locks: Locks
+  private readonly listener: Listener
+  private readonly level: Level
+
+  static async open(options: DatabaseOptions, context: Context): Promise<Database> {
+    return new Database(await Connector.open(options, context), options, context)
+  }
+
+  private constructor(
+    private readonly connector: Connector,
+    private readonly options: DatabaseOptions,
+    { log, meter }: Context,
+  ) {
+    const { schema } = options
+    const connections = meter.gauge(
+      'database_pool_connections',
+      'Connections to the database by their state, and callers that wait for one',
+      ['state'],
+    )
+    const lost = meter.counter(
+      'database_connections_lost_total',
+      'Connections to the database that ended unexpectedly',
+      ['use'],
+    )
+    const connectionLost = (use: string): void => {
+      lost(1, { use })
+      this.level.suspect()
+    }
+    this.pool = new connector.driver.Pool({
+      Client: connector.clientClass('pooled'),
+      max: CONNECTIONS,
+      connectionTimeoutMillis: CONNECT_LIMIT,
+      idleTimeoutMillis: 30_000,
+    })
+    const measure = (): void => {
+      const { totalCount, idleCount, waitingCount } = this.pool
+      connections(totalCount - idleCount, { state: 'in use' })
+      connections(idleCount, { state: 'idle' })
+      connections(waitingCount, { state: 'waiting' })
+    }
+    // Of an idle connection; without a listener the process would end.
+    this.pool.on('error', () => connectionLost('pool'))
+    this.pool.on('acquire', measure)
+    this.pool.on('release', measure)
+    this.pool.on('remove', measure)
+    const open = () =>
+      Session.open(connector, schema).catch((error: unknown) => {
+        this.level.suspect()
+        throw error
+      })
+    this.locks = new Locks({ schema, log, open, lost: () => connectionLost('locks') })
+    this.listener = new Listener({ open, lost: () => connectionLost('notifications') })
+    this.level = new Level({
+      options,
+      connector,
+      log,
+      transaction: (work, limits) => this.transaction(work, limits),
+    })
+  }
+
+  /** Checks the level, and migrates if the options say so. Throws a `ConfigError` for a database that cannot be used. */
+  start(): Promise<void> {
+    return this.level.start()
+  }
+
+  async close(): Promise<void> {
+    this.level.close()
+    await Promise.all([this.listener.close(), this.locks.close()])
+    this.connector.close()
+    await this.pool.end()
+  }
+
+  health(): HealthState {
+    return this.level.health()
+  }
+
+  /** One statement. Tables are named without a schema. */
+  query<Row extends QueryResultRow>(
+    text: string,
+    values?: readonly unknown[],
+    options?: TransactionOptions,
+  ): Promise<Row[]> {
+    return this.transaction((statements) => statements.query<Row>(text, values), options)
+  }
+
+  /** All statements of `work`, or none when it throws. */
+  async transaction<T>(
+    work: (statements: Statements) => T | Promise<T>,
+    options: TransactionOptions = {},
+  ): Promise<T> {
+    const { limit = WRITE_LIMIT } = options
+    const end = performance.now() + limit
+    let client: PoolClient | undefined
+    let isBroken = false
+    try {
+      client = await this.pool.connect().catch((error: unknown) => {
+        throw databaseFailure(error)
+      })
+      const dispose = (): void => {
+        isBroken = true
+      }
+      const left = { ...options, limit: end - performance.now(), committed: this.committed }
+      return await inTransaction(client, this.options.schema, work, dispose, left)
+    } catch (error) {
+      this.level.failed(error)
+      throw error
+    } finally {
+      client?.release(isBroken)
+    }
+  }
+
+  /** Waits for the lock of this key, in this process and all others, and runs `work` under it. */
+  locked<T>(key: string, work: (lock: Lock) => Promise<T>): Promise<T> {
+    return this.locks.locked(key, (lock) => work(this.observed(lock)))
+  }
+
+  /** Calls `work` whenever this process gets the lock. The function that it returns gives it up, and settles then. */
+  lead(key: string, work: (lock: Lock) => void): () => Promise<void> {
+    return this.locks.lead(key, (lock) => work(this.observed(lock)))
+  }
+
+  /**
+   * Calls `wake` when a transaction that notified this topic was committed, and whenever notifications may have been lost.
+   * Poll as well: where `url` is a pooler without `directUrl`, nothing arrives.
+   */
+  listen(topic: string, wake: () => void): () => void {
+    return this.listener.listen(this.channel(topic), wake)
+  }
+
+  /** Wakes those who listen to this topic, in all processes, once the transaction is committed. */
+  async notify(statements: Statements, topic: string): Promise<void> {
+    await statements.query('select pg_notify($1, $2)', [this.channel(topic), ''])
+  }
+
+  private readonly committed = (hasWritten: boolean): void => this.level.succeeded(hasWritten)
+
+  /** Whether the database stores what it is given counts there too. */
+  private observed(lock: Lock): Lock {
+    const { committed, level } = this
+    return {
+      ...lock,
+      async transaction(work, options) {
+        try {
+          return await lock.transaction(work, { ...options, committed })
+        } catch (error) {
+          level.writeFailed(error)
+          throw error
+        }
+      },
+    }
+  }
+
+  /** A name of a channel has at most 63 bytes, and all schemas of a database share them. */
+  private channel(topic: string): string {
+    const digest = createHash('sha256').update(`${this.options.schema}\0${topic}`).digest('hex')
+    return `sallyport_${digest.slice(0, 32)}`
+  }
+}

@@ -1,0 +1,102 @@
+import { ConfigError, GatewayError, UpstreamError } from 'sallyport'
+
+/** Seconds after which a caller may try again. */
+const RETRY_AFTER = 5
+
+/** The database cannot be used now; `reason` is a clause whose subject is the database. */
+export const unavailable = (reason: string): UpstreamError =>
+  new UpstreamError('DATABASE_UNAVAILABLE', `the database cannot be used: ${reason}`, {
+    statusCode: 503,
+    retryAfter: RETRY_AFTER,
+  })
+
+/** It answers, and stores nothing. */
+export const refusesWrites = (reason = READ_ONLY): UpstreamError =>
+  new UpstreamError('DATABASE_REFUSES_WRITES', `the database stores nothing: ${reason}`, {
+    statusCode: 503,
+    retryAfter: RETRY_AFTER,
+  })
+
+/** The lock was lost, so another process may have it. */
+export const lockLost = (): UpstreamError =>
+  new UpstreamError('DATABASE_LOCK_LOST', 'the connection that held a lock in the database has ended', {
+    statusCode: 503,
+    retryAfter: RETRY_AFTER,
+  })
+
+const READ_ONLY = 'it can only be read, as a standby, or with default_transaction_read_only'
+const WRITES_REFUSED: Readonly<Record<string, string>> = { '25006': READ_ONLY, '53100': 'its disk is full' }
+
+export const TOO_SLOW = 'it did not answer in time'
+
+// Classes of SQLSTATE, and states within them; the longest match counts.
+const STATES: Readonly<Record<string, string>> = {
+  '08': 'the connection failed',
+  '28': 'it refused the user or the password',
+  '3D000': 'the server has no database of that name',
+  '53': 'it has no resources left',
+  '53300': 'it has too many connections',
+  '55P03': 'a lock was not free in time',
+  '57': 'it is stopping or starting',
+  '57014': TOO_SLOW,
+  '58': 'its disk failed',
+}
+
+const NETWORK: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOENT: 'nothing listens on that socket',
+  ENOTFOUND: 'its name does not resolve',
+  EAI_AGAIN: 'the name server does not answer',
+  ETIMEDOUT: TOO_SLOW,
+  EHOSTUNREACH: 'there is no route to it',
+  ENETUNREACH: 'there is no route to it',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host name',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+}
+
+const UNTRUSTED = /^(?:DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|CERT_)/
+// The driver has no codes for these.
+const MESSAGES: readonly (readonly [RegExp, string])[] = [
+  [/does not support SSL/, 'it does not speak TLS, which `caCertPath` or `sslmode` asks for'],
+  [/timeout/i, TOO_SLOW],
+]
+
+/**
+ * The error for what the driver threw. Its own message and cause are left out: they quote values of statements, and parts
+ * of the URL.
+ */
+export function databaseFailure(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const message = error instanceof Error ? error.message : ''
+  if (!/^[0-9A-Z]{5}$/.test(code)) return unavailable(networkReason(code, message))
+  if (WRITES_REFUSED[code] !== undefined) return refusesWrites(WRITES_REFUSED[code])
+  const reason = STATES[code] ?? STATES[code.slice(0, 2)]
+  if (reason !== undefined) return unavailable(reason)
+  if (['42P01', '3F000', '42703'].includes(code)) return notMigrated()
+  if (code === '42501') return new GatewayError('DATABASE_RIGHTS', 'the user of the database lacks rights')
+  // 23: what is there already; 40: two transactions at once. Trying again makes sense.
+  if (/^(?:23|40)/.test(code))
+    return new GatewayError('DATABASE_CONFLICT', `the database found a conflict (SQLSTATE ${code})`)
+  return new GatewayError('DATABASE_FAILED', `the database refused a statement (SQLSTATE ${code})`)
+}
+
+export const notMigrated = (): UpstreamError =>
+  new UpstreamError(
+    'DATABASE_NOT_MIGRATED',
+    `the database lacks tables of this version: run \`sallyport migrate --config FILE\``,
+    {
+      statusCode: 503,
+      retryAfter: RETRY_AFTER,
+    },
+  )
+
+export const refused = (place: string, message: string): ConfigError => new ConfigError([{ place, message }])
+
+function networkReason(code: string, message: string): string {
+  const known = NETWORK[code] ?? MESSAGES.find(([pattern]) => pattern.test(message))?.[1]
+  if (known !== undefined) return known
+  if (UNTRUSTED.test(code))
+    return 'its certificate is not trusted; caCertPath may be missing or name another authority'
+  return 'the connection was lost'
+}

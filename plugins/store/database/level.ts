@@ -1,0 +1,148 @@
+import { ConfigError, GatewayError, type HealthState, type Log } from 'sallyport'
+import type { Connector } from './connector.js'
+import { databaseFailure, notMigrated, refusesWrites } from './failure.js'
+import { inspectSchema, isWritable } from './inspect.js'
+import { migrateSchema } from './migrate.js'
+import type { DatabaseOptions } from './options.js'
+import { Session } from './session.js'
+import { LEVEL } from './tables.js'
+import { READ_LIMIT, type Statements, type TransactionOptions } from './transaction.js'
+
+const CHECK_EVERY = 2_000
+const CHECK_GOOD_EVERY = 60_000
+
+interface Dependencies {
+  readonly options: Pick<DatabaseOptions, 'schema' | 'migrate'>
+  readonly connector: Connector
+  readonly log: Pick<Log, 'info' | 'warn' | 'error'>
+  readonly transaction: <T>(
+    work: (statements: Statements) => T | Promise<T>,
+    options: TransactionOptions,
+  ) => Promise<T>
+}
+
+/**
+ * Whether the database can be used. While it cannot, it is checked every two seconds, and now and then while it can: a newer
+ * process may have migrated it to a level that this one cannot use.
+ */
+export class Level {
+  private state: HealthState = { status: 'degraded', reason: 'the database was not reached yet' }
+  private isGood = false
+  private wasGood = false
+  /** Of a write, until one succeeds: what can be read says nothing of a disk that is full. */
+  private refusal: HealthState | undefined
+  /** As the last check found it. */
+  private isReadOnly = false
+  private timer: NodeJS.Timeout | undefined
+  private dueAt = Number.POSITIVE_INFINITY
+  private isChecking = false
+  private isClosed = false
+
+  constructor(private readonly dependencies: Dependencies) {}
+
+  health(): HealthState {
+    return this.state
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.check()
+      this.schedule(CHECK_GOOD_EVERY)
+    } catch (error) {
+      if (error instanceof ConfigError) throw error
+      this.checkFailed(error)
+    }
+  }
+
+  close(): void {
+    this.isClosed = true
+    clearTimeout(this.timer)
+  }
+
+  succeeded(hasWritten: boolean): void {
+    if (hasWritten) {
+      this.refusal = undefined
+      this.isReadOnly = false
+    }
+    if (!this.isGood || this.state.status === 'ok' || this.isReadOnly) return
+    if (this.refusal !== undefined) this.become(this.refusal)
+    else {
+      this.state = { status: 'ok' }
+      this.dependencies.log.info('the database can be used')
+    }
+  }
+
+  writeFailed(error: unknown): void {
+    if (!(error instanceof GatewayError) || error.code !== 'DATABASE_REFUSES_WRITES') return
+    this.refusal = { status: 'degraded', reason: error.message }
+    this.become(this.refusal)
+  }
+
+  /** Of anything that could not be done. Only what makes the database unusable as a whole changes its state. */
+  failed(error: unknown): void {
+    this.writeFailed(error)
+    if (!(error instanceof GatewayError)) return
+    if (error.code === 'DATABASE_NOT_MIGRATED' || error.code === 'DATABASE_UNAVAILABLE')
+      this.checkFailed(error)
+  }
+
+  /** A connection that nobody used has ended: the server may be away. */
+  suspect(): void {
+    this.schedule(0)
+  }
+
+  private async check(): Promise<void> {
+    const { options, connector, transaction } = this.dependencies
+    const inspect = async (statements: Statements) => ({
+      ...(await inspectSchema(statements, options.schema, connector.describe('pooled').user)),
+      isWritable: await isWritable(statements),
+    })
+    let found = await transaction(inspect, { limit: READ_LIMIT })
+    if (found.level < LEVEL && options.migrate) {
+      for (const line of await migrateSchema(connector, options.schema)) this.dependencies.log.info(line)
+      found = await transaction(inspect, { limit: READ_LIMIT })
+    }
+    if (found.level < LEVEL) throw notMigrated()
+    // Refuses a pooler in transaction mode.
+    if (!this.isGood) (await Session.open(connector, options.schema)).end()
+    this.isGood = true
+    this.wasGood = true
+    this.isReadOnly = !found.isWritable
+    if (this.isReadOnly) throw refusesWrites()
+    this.succeeded(false)
+  }
+
+  private become(state: HealthState): void {
+    const { reason } = state
+    if (this.isClosed) return
+    if (this.state.reason !== reason) this.dependencies.log.warn({ reason }, 'the database cannot be used')
+    this.state = state
+    this.schedule(CHECK_EVERY)
+  }
+
+  private schedule(delay: number): void {
+    const dueAt = performance.now() + delay
+    if (this.isClosed || this.isChecking || this.dueAt <= dueAt) return
+    clearTimeout(this.timer)
+    this.dueAt = dueAt
+    this.timer = setTimeout(() => void this.retry(), delay).unref()
+  }
+
+  private async retry(): Promise<void> {
+    this.isChecking = true
+    this.dueAt = Number.POSITIVE_INFINITY
+    const failure = await this.check().catch((error: unknown) => databaseFailure(error))
+    this.isChecking = false
+    if (failure !== undefined) this.checkFailed(failure)
+    this.schedule(this.state.status === 'ok' ? CHECK_GOOD_EVERY : CHECK_EVERY)
+  }
+
+  private checkFailed(error: unknown): void {
+    const { code, message } = databaseFailure(error)
+    const isMissing = code === 'DATABASE_NOT_MIGRATED'
+    if (isMissing || code === 'CONFIG_INVALID') this.isGood = false
+    // What this process has read before is served without the tables.
+    const isDown = code === 'CONFIG_INVALID' || (isMissing && !this.wasGood)
+    this.become({ status: isDown ? 'down' : 'degraded', reason: message })
+  }
+}

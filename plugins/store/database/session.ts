@@ -1,0 +1,128 @@
+import type { Client } from 'pg'
+import { within } from 'sallyport/toolkit'
+import { CONNECT_LIMIT, type Connector } from './connector.js'
+import { databaseFailure, TOO_SLOW, unavailable } from './failure.js'
+import { backendOf, refuseTransactionPooler, transactionPooler } from './pooler.js'
+import { inTransaction, READ_LIMIT, type Statements, type TransactionOptions } from './transaction.js'
+
+/** How often a connection that waits checks that the server is still there. */
+const CHECK_EVERY = 5_000
+const CHECK_LIMIT = 5_000
+
+// A process that stands still, and a machine that is gone, hold their locks until the server notices. An older server does
+// not know all of these.
+const SETTINGS = Object.entries({
+  idle_session_timeout: 4 * CHECK_EVERY,
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 3,
+}).map(([name, value]) => `('${name}', '${value}')`)
+
+/**
+ * A connection that stays open, for what the server binds to one. Statements wait for each other. A server that no longer
+ * answers ends it.
+ */
+export class Session {
+  private readonly controller = new AbortController()
+  private last: Promise<unknown> = Promise.resolve()
+  private readonly timer: NodeJS.Timeout
+
+  static async open(connector: Connector, schema: string): Promise<Session> {
+    const connect = async (client: Client): Promise<Client> => {
+      await within(CONNECT_LIMIT, client.connect(), () => unavailable(TOO_SLOW))
+      return client
+    }
+    const client = connector.client('direct')
+    try {
+      await connect(client)
+      const checked = refuseTransactionPooler(client, () => connect(connector.client('direct')))
+      await within(READ_LIMIT, checked, () => unavailable(TOO_SLOW))
+      const backend = await within(READ_LIMIT, backendOf(client), () => unavailable(TOO_SLOW))
+      const session = new Session(client, schema, backend)
+      await session.run(`select set_config(name, wish, false) from (values ${SETTINGS}) as wanted (name, wish)
+        join pg_settings using (name)`)
+      return session
+    } catch (error) {
+      void client.end().catch(() => {})
+      throw databaseFailure(error)
+    }
+  }
+
+  private constructor(
+    private readonly client: Client,
+    private readonly schema: string,
+    private readonly backend: unknown,
+  ) {
+    client.once('end', () => this.abort())
+    client.once('error', () => this.abort())
+    this.timer = setInterval(
+      () => void this.runBound('select $1 = pg_backend_pid() as bound', [], CHECK_LIMIT).catch(() => {}),
+      CHECK_EVERY,
+    ).unref()
+  }
+
+  /** Aborted when the connection has ended. */
+  get ended(): AbortSignal {
+    return this.controller.signal
+  }
+
+  onNotification(listener: (channel: string) => void): void {
+    this.client.on('notification', ({ channel }) => listener(channel))
+  }
+
+  /** A statement outside of a transaction. */
+  async run(
+    text: string,
+    values: readonly unknown[] = [],
+    limit = READ_LIMIT,
+  ): Promise<Record<string, unknown>[]> {
+    return this.inTurn(async () => {
+      try {
+        const late = () => unavailable(TOO_SLOW)
+        return (await within(limit, this.client.query(text, [...values]), late)).rows
+      } catch (error) {
+        // Whatever failed: what the server has done is not known.
+        this.end()
+        throw databaseFailure(error)
+      }
+    })
+  }
+
+  /**
+   * A statement whose `$1` is the connection's own process of the server, and that answers in `bound` whether it ran there.
+   * Where it did not, a pooler that was not recognized is in between, and the session ends.
+   */
+  async runBound(
+    text: string,
+    values: readonly unknown[] = [],
+    limit?: number,
+  ): Promise<Record<string, unknown>[]> {
+    const rows = await this.run(text, [this.backend, ...values], limit)
+    if (rows[0]?.['bound'] === true) return rows
+    this.end()
+    throw transactionPooler()
+  }
+
+  transaction<T>(work: (statements: Statements) => Promise<T>, options?: TransactionOptions): Promise<T> {
+    return this.inTurn(() => inTransaction(this.client, this.schema, work, () => this.end(), options))
+  }
+
+  end(): void {
+    this.abort()
+    void this.client.end().catch(() => {})
+  }
+
+  private abort(): void {
+    clearInterval(this.timer)
+    this.controller.abort()
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.last.then(() => {
+      if (this.ended.aborted) throw unavailable('the connection was lost')
+      return work()
+    })
+    this.last = turn.catch(() => {})
+    return turn
+  }
+}

@@ -1,0 +1,45 @@
+interface Waiting {
+  readonly begin: () => void
+  readonly fail: (reason: unknown) => void
+}
+
+/** At most so many at once; others wait for their turn, in order. */
+export class Turns {
+  private readonly waiting = new Set<Waiting>()
+
+  constructor(private free: number) {}
+
+  /** Settles when it is this caller's turn, until it calls `end`. */
+  async begin(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    if (this.free > 0) {
+      this.free--
+      return
+    }
+    let abort = (): void => {}
+    try {
+      await new Promise<void>((begin, fail) => {
+        const waiting = { begin, fail }
+        this.waiting.add(waiting)
+        abort = () => {
+          if (this.waiting.delete(waiting)) fail(signal.reason)
+        }
+        signal.addEventListener('abort', abort)
+      })
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  end(): void {
+    const [next] = this.waiting
+    if (next === undefined) this.free++
+    else if (this.waiting.delete(next)) next.begin()
+  }
+
+  /** Fails those that wait: each would wait for the same silent server. */
+  fail(reason: unknown): void {
+    for (const { fail } of this.waiting) fail(reason)
+    this.waiting.clear()
+  }
+}

@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import type { Redis } from 'ioredis'
+import { within } from 'sallyport/toolkit'
+import type { Driver } from './driver.js'
+import { TOO_SLOW } from './failure.js'
+import type { RedisSettings } from './redis-url.js'
+
+/** Milliseconds for a connection, TLS and password included, and for one command. */
+export const CONNECT_LIMIT = 2_000
+
+const CLOSE_LIMIT = 500
+
+export const tooSlow = (): Error => new Error(`timed out: ${TOO_SLOW}`)
+
+/** One connection, and no second attempt: whoever opened it decides when to try again, and where. */
+export async function openClient(driver: Driver, settings: RedisSettings): Promise<Redis> {
+  const client = new driver({
+    ...settings,
+    // The oldest, which proxies speak too.
+    protocol: 2,
+    lazyConnect: true,
+    retryStrategy: null,
+    connectTimeout: CONNECT_LIMIT,
+    disconnectTimeout: CLOSE_LIMIT,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    // It writes to the console.
+    enableReadyCheck: false,
+    connectionName: 'sallyport',
+    disableClientInfo: true,
+  })
+  let failure: unknown
+  client.on('error', (error) => {
+    failure ??= error
+  })
+  const first = async (): Promise<void> => {
+    await client.connect()
+    await client.ping()
+  }
+  try {
+    await within(CONNECT_LIMIT, first(), tooSlow)
+    return client
+  } catch (error) {
+    await closeClient(client)
+    throw failure ?? error
+  }
+}
+
+/** Throws what the server says when it takes no writes. It asks for no more than what is written through it anyway. */
+export async function tryWrite(client: Redis, prefix: string): Promise<void> {
+  await client.set(`${prefix}probe`, '1', 'PX', 10_000)
+}
+
+/** Settles when the socket is closed. */
+export async function closeClient(client: Redis): Promise<void> {
+  if (client.status === 'end') return
+  const ended = once(client, 'end')
+  client.disconnect()
+  await within(2 * CLOSE_LIMIT, ended, tooSlow).catch(() => {})
+}

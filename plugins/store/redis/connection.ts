@@ -1,0 +1,238 @@
+import type { Redis } from 'ioredis'
+import { ConfigError, GatewayError, type HealthState, type Log, type Meter } from 'sallyport'
+import { within } from 'sallyport/toolkit'
+import { CONNECT_LIMIT, closeClient, openClient, tooSlow } from './client.js'
+import { type Driver, loadDriver } from './driver.js'
+import { CLOSED, isPassing, reasonOf, refused, replyCode, unavailable } from './failure.js'
+import type { RedisOptions } from './options.js'
+import { type PlaceContext, RedisPlace } from './place.js'
+import { Writes } from './writes.js'
+
+/** Milliseconds that a caller waits at most, with all attempts. */
+export const READ_LIMIT = 2_000
+export const WRITE_LIMIT = 10_000
+
+const LONGEST_PAUSE = 3_000
+const HEARTBEAT = 3_000
+
+interface Options extends RedisOptions {
+  /** What all keys begin with. */
+  readonly prefix: string
+}
+
+interface Context extends PlaceContext {
+  /** Of the plugin, in metrics. */
+  readonly id: string
+  readonly log: Pick<Log, 'info' | 'warn'>
+  readonly meter: Meter
+}
+
+/** Looks at each new connection before it is used; throws an error that says why it is not fit for use. */
+type Admit = (client: Redis) => Promise<void>
+
+/**
+ * Redis, as plugins use it: one connection, opened again for ever. Every wait is bounded; what fails since Redis is away
+ * is an `UpstreamError` with 503. `open` waits for nothing in the network; `start` belongs into `onStart`, `close` into
+ * `onStop`.
+ */
+export class RedisConnection {
+  /** The connection while there is one. An error of its commands holds their arguments: it goes to `failed` and no further. */
+  client: Redis | undefined
+  private trouble: string | undefined
+  private wasConnected = false
+  private isClosed = false
+  private attempts = 0
+  private timer: NodeJS.Timeout | undefined
+  private opening: Promise<unknown> | undefined
+  private readonly waiting = new Set<() => void>()
+  private readonly closing = new Set<Promise<void>>()
+  private readonly heartbeat: NodeJS.Timeout
+  private readonly lost
+  private readonly connections
+
+  static async open(options: Options, context: Context, admit?: Admit): Promise<RedisConnection> {
+    const writes = new Writes(options.prefix, context.log)
+    return new RedisConnection(await loadDriver(), new RedisPlace(options, context), writes, context, admit)
+  }
+
+  private constructor(
+    private readonly driver: Driver,
+    private readonly place: RedisPlace,
+    private readonly writes: Writes,
+    private readonly context: Context,
+    private readonly admit: Admit = async () => {},
+  ) {
+    const { id, meter } = context
+    const labels = { plugin: id }
+    const connections = meter.gauge('redis_connections', 'Connections to Redis that can be used', ['plugin'])
+    const lost = meter.counter(
+      'redis_connections_lost_total',
+      'Connections to Redis that ended unexpectedly',
+      ['plugin'],
+    )
+    this.connections = (count: number): void => connections(count, labels)
+    this.lost = (): void => lost(1, labels)
+    // So that a server that stopped without a word, or takes no writes, is found before somebody needs it.
+    this.heartbeat = setInterval(() => void this.beat(), HEARTBEAT).unref()
+  }
+
+  /** Settles when the first attempt is over. Throws a `ConfigError` of `admit`; after any other error it goes on trying. */
+  async start(): Promise<void> {
+    const failure = await this.connect()
+    if (failure instanceof ConfigError) throw failure
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+    clearInterval(this.heartbeat)
+    clearTimeout(this.timer)
+    this.drop()
+    this.wake()
+    await this.opening
+    await Promise.all(this.closing)
+    this.place.close()
+  }
+
+  health(): HealthState {
+    if (this.client !== undefined)
+      return this.writes.refusal === undefined
+        ? { status: 'ok' }
+        : { status: 'degraded', reason: `it refused the last write: ${this.writes.refusal}` }
+    return { status: this.wasConnected ? 'degraded' : 'down', reason: this.reason }
+  }
+
+  /** Runs commands, and once more when their connection was lost: it must do no harm that they run twice. */
+  async run<T>(work: (client: Redis) => Promise<T>, limit = READ_LIMIT): Promise<T> {
+    const end = performance.now() + limit
+    for (;;) {
+      const client = await this.connected(end)
+      try {
+        const limit = Math.min(READ_LIMIT, Math.max(1, end - performance.now()))
+        const result = await within(limit, work(client), tooSlow)
+        this.worked(client)
+        return result
+      } catch (error) {
+        if (error instanceof GatewayError) throw error
+        this.failed(client, error)
+        if (this.client === client || performance.now() >= end) throw refused(error)
+      }
+    }
+  }
+
+  /** A command was answered. A connection is not enough: some servers accept it, and refuse the first command. */
+  worked(client: Redis): void {
+    if (this.client !== client) return
+    this.attempts = 0
+    if (this.trouble !== undefined) this.context.log.info('Redis can be used again')
+    this.trouble = undefined
+  }
+
+  /** A command has failed. Unless the server refused only this one, the connection is used no more. */
+  failed(client: Redis, error: unknown): void {
+    if (this.client !== client) return
+    this.writes.failed(error)
+    if (replyCode(error) !== undefined && !isPassing(error)) return
+    this.drop()
+    if (this.isClosed) return
+    this.lost()
+    this.report(reasonOf(error))
+    this.connectLater()
+  }
+
+  private get reason(): string {
+    return this.trouble ?? 'it has not answered yet'
+  }
+
+  private async beat(): Promise<void> {
+    const { client } = this
+    if (client === undefined) return
+    try {
+      await within(READ_LIMIT, this.writes.try(client), tooSlow)
+      this.worked(client)
+    } catch (error) {
+      this.failed(client, error)
+    }
+  }
+
+  private async connected(end: number): Promise<Redis> {
+    while (this.client === undefined) {
+      const rest = end - performance.now()
+      if (this.isClosed || rest <= 0) throw unavailable(this.reason)
+      await this.nextConnection(rest)
+    }
+    return this.client
+  }
+
+  private nextConnection(limit: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        this.waiting.delete(done)
+        resolve()
+      }
+      const timer = setTimeout(done, limit)
+      this.waiting.add(done)
+    })
+  }
+
+  private wake(): void {
+    for (const done of this.waiting) done()
+  }
+
+  /** One attempt, and the next one later when it fails. Returns why it failed. */
+  private async connect(): Promise<unknown> {
+    const attempt = this.attempt().then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    this.opening = attempt
+    const failure = await attempt
+    if (failure !== undefined && !this.isClosed) {
+      this.report(failure instanceof GatewayError ? failure.message : reasonOf(failure))
+      this.connectLater()
+    }
+    return failure
+  }
+
+  private async attempt(): Promise<void> {
+    const client = await openClient(this.driver, this.place.settings())
+    try {
+      await within(CONNECT_LIMIT, this.admit(client), tooSlow)
+      await within(CONNECT_LIMIT, this.writes.admit(client), tooSlow)
+      if (this.isClosed || client.status !== 'ready') throw new Error(CLOSED)
+    } catch (error) {
+      this.discard(client)
+      throw error
+    }
+    client.once('end', () => this.failed(client, new Error(CLOSED)))
+    this.client = client
+    this.connections(1)
+    this.wasConnected = true
+    this.wake()
+  }
+
+  private connectLater(): void {
+    // Doubled up to the longest, and scattered: all replicas lose the server at once.
+    const pause = Math.min(LONGEST_PAUSE, 50 * 2 ** Math.min(this.attempts++, 10))
+    this.timer = setTimeout(() => void this.connect(), pause * (0.5 + Math.random() / 2))
+  }
+
+  private drop(): void {
+    const { client } = this
+    this.client = undefined
+    if (client === undefined) return
+    this.connections(0)
+    this.discard(client)
+  }
+
+  private discard(client: Redis): void {
+    const closed = closeClient(client).finally(() => this.closing.delete(closed))
+    this.closing.add(closed)
+  }
+
+  private report(reason: string): void {
+    if (reason === this.trouble) return
+    this.trouble = reason
+    this.context.log.warn({ reason }, 'Redis cannot be used; it is tried again')
+  }
+}

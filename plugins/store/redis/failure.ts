@@ -1,0 +1,84 @@
+import { type GatewayError, UpstreamError } from 'sallyport'
+
+/** Seconds after which a caller may try again. */
+const RETRY_AFTER = 5
+
+/** Redis cannot be used now; `reason` is a clause whose subject is Redis. */
+export const unavailable = (reason: string): UpstreamError =>
+  new UpstreamError('REDIS_UNAVAILABLE', `Redis cannot be used: ${reason}`, {
+    statusCode: 503,
+    retryAfter: RETRY_AFTER,
+  })
+
+export const TOO_SLOW = 'it did not answer in time'
+export const CLOSED = 'the connection was closed'
+
+// First words of what the server replies.
+const REPLIES: Readonly<Record<string, string>> = {
+  WRONGPASS: 'it refused the user or the password',
+  NOAUTH: 'it demands a password, and the URL has none',
+  NOPERM: 'the user may not use a command that is needed, or not these keys',
+  LOADING: 'it is still reading its data',
+  BUSY: 'it is busy with a script',
+  MASTERDOWN: 'it is a replica without its primary',
+  READONLY: 'it is a replica, which cannot be written',
+  MISCONF: 'it cannot save to its disk, and refuses writes',
+  OOM: 'its memory is full (maxmemory)',
+  NOREPLICAS: 'it has too few replicas to take a write',
+  MOVED: 'it is a cluster, which is not supported',
+  CLUSTERDOWN: 'it is a cluster, which is not supported',
+}
+
+// By these it refuses a write, and may go on answering what is read.
+const WRITE_REFUSALS = new Set(['READONLY', 'MISCONF', 'OOM', 'NOREPLICAS', 'NOPERM'])
+
+// These pass by themselves, on this connection or the next.
+const PASSING = new Set(['LOADING', 'BUSY', 'MASTERDOWN', 'READONLY', 'NOREPLICAS'])
+
+const CODES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ECONNRESET: CLOSED,
+  EPIPE: CLOSED,
+  ENOTFOUND: 'its name does not resolve',
+  EAI_AGAIN: 'the name server does not answer',
+  ETIMEDOUT: TOO_SLOW,
+  EHOSTUNREACH: 'there is no route to it',
+  ENETUNREACH: 'there is no route to it',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host name',
+}
+
+const UNTRUSTED = /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT|UNABLE_TO_|CERT_)/
+const NO_TLS = /^(?:EPROTO|ERR_SSL_)/
+
+/** The word by which a reply of the server begins that is an error. */
+export const replyCode = (error: unknown): string | undefined =>
+  error instanceof Error && error.name === 'ReplyError' ? (error.message.split(' ', 1)[0] ?? '') : undefined
+
+/** A reply by which a write is refused that this server may take later. */
+export const isWriteRefusal = (error: unknown): boolean => WRITE_REFUSALS.has(replyCode(error) ?? '')
+
+/** A reply that says no more than that another attempt may do. */
+export const isPassing = (error: unknown): boolean => PASSING.has(replyCode(error) ?? '')
+
+/**
+ * Why a command or a connection failed, as a clause whose subject is Redis. The driver's error itself never leaves this
+ * folder: it holds the command with its arguments, so values and passwords.
+ */
+export function reasonOf(error: unknown): string {
+  const reply = replyCode(error)
+  if (reply !== undefined)
+    return REPLIES[reply] ?? `it replied with the error ${/^[A-Z]+$/.exec(reply)?.[0] ?? 'ERR'}`
+  const root = error instanceof AggregateError ? error.errors[0] : error
+  const code = root instanceof Error && 'code' in root ? String(root.code) : ''
+  const known = CODES[code]
+  if (known !== undefined) return known
+  if (UNTRUSTED.test(code))
+    return 'its certificate comes from an authority that is not trusted here (caCertPath)'
+  if (NO_TLS.test(code))
+    return 'no TLS session could be agreed on; it may not speak TLS (redis:// and rediss://)'
+  if (root instanceof Error && /tim(?:ed? ?out)/i.test(root.message)) return TOO_SLOW
+  return CLOSED
+}
+
+export const refused = (error: unknown): GatewayError => unavailable(reasonOf(error))
