@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, open, rename, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** Writes a file of this user alone beside the one that is there and renames it: a kill leaves the old or the new one. */
+/** Replaces a file by a rename, readable by this user only: after a kill it is the old one or the new one. */
 export async function replaceFile(path: string, text: string): Promise<void> {
-  const draft = await draftBeside(path, text)
+  const draft = await writeDraft(path, text)
   try {
     await rename(draft, path)
     await syncDirectory(dirname(path))
@@ -14,9 +14,9 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
-/** The text in a file with a name of its own, on the disk. The caller renames, links or removes it. */
-export async function draftBeside(path: string, text: string): Promise<string> {
-  const draft = `${path}.${randomBytes(6).toString('hex')}${DRAFT}`
+/** Writes a synced file with a unique name next to `path`, which the caller renames, links or removes. */
+export async function writeDraft(path: string, text: string): Promise<string> {
+  const draft = `${path}.${randomBytes(6).toString('hex')}${DRAFT_SUFFIX}`
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const file = await open(draft, 'wx', 0o600)
   try {
@@ -31,9 +31,13 @@ export async function draftBeside(path: string, text: string): Promise<string> {
   return draft
 }
 
-export const DRAFT = '.tmp'
+export const DRAFT_SUFFIX = '.tmp'
 
-// The rename itself is only safe from a power cut when the directory is on the disk, too.
+/** Whether it is an error of the file system, such as a full or read-only disk. */
+export const isFileSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && 'syscall' in error && 'code' in error
+
+// A rename survives a power failure only when the directory is synced too.
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const directory = await open(path, 'r')

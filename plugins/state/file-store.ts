@@ -1,42 +1,46 @@
 import { createHash } from 'node:crypto'
 import { access, chmod, constants, mkdir, readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ConfigError, type Log, type StateStore } from 'sallyport'
-import { DRAFT, replaceFile } from './atomic-file.js'
-import { GenerationLock } from './generation-lock.js'
-import { type Holder, thisProcess } from './holder.js'
-import type { Note } from './kept-keys.js'
-import { plainText, type Record, recordIn, sealedText, textIn } from './record.js'
-import type { Seal } from './seal.js'
-import { plain } from './sealed-value.js'
+import { ConfigError, type HealthState, type Log, type StateStore } from 'sallyport'
+import { DRAFT_SUFFIX, isFileSystemError, replaceFile, writeDraft } from './atomic-file.js'
+import { notEncrypted } from './encrypted-value.js'
+import type { Encryption } from './encryption.js'
+import { GenerationLock, type HeldLocks } from './generation-lock.js'
+import { type LockOwner, thisProcess } from './lock-owner.js'
+import { PendingWrites } from './pending-writes.js'
+import { encryptedRecord, parseRecord, plainRecord, type Record, readIfExists } from './record.js'
+import type { KeyNameStore } from './stored-keys.js'
 
-const ABANDONED_AFTER = 3_600_000
+const DRAFT_MAX_AGE = 3_600_000
 
-interface Surroundings {
-  readonly log: Pick<Log, 'warn'>
-  /** Encrypts every value, where it can; where it can, none is believed that is not encrypted. */
-  readonly seal: Seal
+interface Dependencies {
+  readonly log: Pick<Log, 'error' | 'warn' | 'info'>
+  /** Encrypts every value if there is a key; then unencrypted ones are refused. */
+  readonly encryption: Encryption
+  readonly locks: HeldLocks
 }
 
 /**
- * One file for each value, in a directory of this user's. Values that are broken count as absent, and that is said.
- * Those that only lack their key do not: they throw, and nothing takes their place.
+ * One file for each value, in a directory of this user. Damaged files count as absent, and are logged. Values whose key
+ * is not available throw, and are not overwritten. Values that cannot be written to disk are used in this process until
+ * they can be.
  */
 export class FileStore implements StateStore {
-  private readonly turns = new Map<string, Promise<unknown>>()
-  private readonly complained = new Set<string>()
-  /** The name of a key is no secret, and has to be read before anything can be opened. */
-  private readonly note: Note = {
+  private readonly queues = new Map<string, Promise<unknown>>()
+  private readonly warned = new Set<string>()
+  /** Not encrypted: it is needed to decrypt anything else. */
+  private readonly keyName: KeyNameStore = {
     read: async () => {
-      const record = await this.recordOf(NEWEST_KEY)
+      const record = await this.recordOf(LATEST_KEY)
       return record?.is === 'plain' ? record.value : undefined
     },
-    write: (name) => replaceFile(this.file(NEWEST_KEY), plainText(NEWEST_KEY, name)),
-    alone: (work) => this.locked(NEWEST_KEY, work),
-    inUse: async () => (await this.records()).some(({ is }) => is === 'sealed'),
+    write: (name) => replaceFile(this.file(LATEST_KEY), plainRecord(LATEST_KEY, name)),
+    locked: (work) => this.locked(LATEST_KEY, work),
+    hasEncrypted: async () => (await this.records()).some(({ is }) => is === 'encrypted'),
   }
+  private readonly pendingWrites: PendingWrites
 
-  static async open(directory: string, surroundings: Surroundings): Promise<FileStore> {
+  static async open(directory: string, dependencies: Dependencies): Promise<FileStore> {
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 })
       await access(directory, constants.W_OK)
@@ -47,113 +51,178 @@ export class FileStore implements StateStore {
       const message = `cannot keep state in ${directory} (${code}): expected a directory that this user may write`
       throw new ConfigError([{ place: 'directory', message }], { cause })
     }
-    const store = new FileStore(directory, await thisProcess(), surroundings)
-    await store.sweep()
+    const store = new FileStore(directory, await thisProcess(), dependencies)
+    await store.removeAbandonedDrafts()
     return store
   }
 
   private constructor(
     private readonly directory: string,
-    private readonly own: Holder,
-    private readonly surroundings: Surroundings,
-  ) {}
+    private readonly self: LockOwner,
+    private readonly dependencies: Dependencies,
+  ) {
+    this.pendingWrites = new PendingWrites({
+      directory,
+      log: dependencies.log,
+      textOf: (key) => readIfExists(this.file(key)),
+      save: (key) => this.locked(key, () => this.savePending(key)),
+      probe: () => this.probe(),
+    })
+  }
+
+  health(): HealthState {
+    return this.pendingWrites.health()
+  }
+
+  async stop(): Promise<void> {
+    await this.pendingWrites.stop()
+  }
 
   async get(key: string): Promise<string | undefined> {
+    const pending = await this.pendingWrites.get(key)
+    if (pending !== undefined) return pending.value
     const record = await this.recordOf(key)
     if (record === undefined) return undefined
-    const { seal } = this.surroundings
-    if (record.is === 'sealed') return seal.open(record.value, key)
-    // Who can write the directory and has no key could plant a login.
-    if ((await seal.key(this.note)) !== undefined) throw plain()
+    const { encryption } = this.dependencies
+    if (record.is === 'encrypted') return encryption.decrypt(record.value, key)
+    // Anybody who can write the directory, but has no key, could plant a login.
+    if ((await encryption.key(this.keyName)) !== undefined) throw notEncrypted()
     return record.value
   }
 
   async set(key: string, value: string): Promise<void> {
-    await this.get(key)
-    const sealed = await this.surroundings.seal.close(value, key, this.note)
-    const text = sealed === undefined ? plainText(key, value) : sealedText(key, sealed)
-    await replaceFile(this.file(key), text)
+    try {
+      await this.get(key)
+      await this.write(key, value)
+      this.pendingWrites.delete(key)
+    } catch (error) {
+      if (!isFileSystemError(error)) throw error
+      await this.pendingWrites.add(key, value, error)
+    }
   }
 
-  /** Encrypts what was kept before there was a key. `false` where there is none. */
-  async takeOver(): Promise<boolean> {
-    const { seal } = this.surroundings
-    if ((await seal.key(this.note)) === undefined) return false
-    const before = (await this.records()).filter(({ is }) => is === 'plain')
-    for (const { key } of before) {
-      if (key !== undefined && key !== NEWEST_KEY) await this.locked(key, () => this.encrypt(key))
+  /** Encrypts values that were stored before there was a key. `false` without a key. */
+  async encryptAll(): Promise<boolean> {
+    const { encryption } = this.dependencies
+    if ((await encryption.key(this.keyName)) === undefined) return false
+    const unencrypted = (await this.records()).filter(({ is }) => is === 'plain')
+    for (const { key } of unencrypted) {
+      if (key !== undefined && key !== LATEST_KEY) await this.locked(key, () => this.encrypt(key))
     }
     return true
   }
 
+  /** Throws when the file could not be deleted: the value is gone in this process, but the next one reads it again. */
   async delete(key: string): Promise<void> {
-    await unlink(this.file(key)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error
-    })
+    try {
+      await remove(this.file(key))
+      this.pendingWrites.delete(key)
+    } catch (error) {
+      if (isFileSystemError(error)) await this.pendingWrites.add(key, undefined, error)
+      throw error
+    }
   }
 
   async keys(prefix: string): Promise<readonly string[]> {
-    return (await this.records())
-      .map(({ key }) => key)
-      .filter((key) => key !== undefined)
-      .filter((key) => key.startsWith(prefix))
-      .sort()
+    const names = new Set((await this.records()).map(({ key }) => key).filter((key) => key !== undefined))
+    for (const key of this.pendingWrites.keys) {
+      const pending = await this.pendingWrites.get(key)
+      if (pending?.value !== undefined) names.add(key)
+      else if (pending !== undefined) names.delete(key)
+    }
+    return [...names].filter((key) => key.startsWith(prefix)).sort()
   }
 
-  /** In this process by turns, so that only one of its waiters looks at files. */
+  /** Queued within this process, so that only one of its waiters polls the lock files. */
   async locked<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.turns.get(key) ?? Promise.resolve()
-    const lock = new GenerationLock(join(this.directory, 'locks', fileName(key)), this.own)
-    const turn = before.then(() => lock.held(work))
-    const settled = turn.catch(() => {})
-    this.turns.set(key, settled)
+    const previous = this.queues.get(key) ?? Promise.resolve()
+    const task = previous.then(() => this.withFileLock(key, work))
+    const settled = task.catch(() => {})
+    this.queues.set(key, settled)
     try {
-      return await turn
+      return await task
     } finally {
-      if (this.turns.get(key) === settled) this.turns.delete(key)
+      if (this.queues.get(key) === settled) this.queues.delete(key)
+    }
+  }
+
+  private async withFileLock<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const { locks, log } = this.dependencies
+    const lock = new GenerationLock(join(this.directory, 'locks', fileName(key)), this.self, locks, log)
+    const release = await lock.acquire().catch((error: unknown) => {
+      if (!isFileSystemError(error)) throw error
+      // No other process can create a lock here either, and losing a login is worse than refreshing it twice.
+      this.pendingWrites.recordFailure(error)
+    })
+    try {
+      return await work()
+    } finally {
+      await release?.()
+    }
+  }
+
+  private async write(key: string, value: string): Promise<void> {
+    const encrypted = await this.dependencies.encryption.encrypt(value, key, this.keyName)
+    const text = encrypted === undefined ? plainRecord(key, value) : encryptedRecord(key, encrypted)
+    await replaceFile(this.file(key), text)
+  }
+
+  private async savePending(key: string): Promise<void> {
+    const pending = await this.pendingWrites.get(key)
+    if (pending === undefined) return
+    if (pending.value === undefined) await remove(this.file(key))
+    else await this.write(key, pending.value)
+    this.pendingWrites.delete(key)
+  }
+
+  private async probe(): Promise<void> {
+    for (const folder of [this.directory, join(this.directory, 'locks')]) {
+      await unlink(await writeDraft(join(folder, 'probe'), 'probe'))
     }
   }
 
   private async encrypt(key: string): Promise<void> {
     const record = await this.recordOf(key)
-    // Meanwhile somebody else may have done it, or signed in.
+    // Another process may have encrypted or replaced it since.
     if (record?.is !== 'plain') return
-    const value = await this.surroundings.seal.close(record.value, key, this.note)
-    if (value !== undefined) await replaceFile(this.file(key), sealedText(key, value))
+    const value = await this.dependencies.encryption.encrypt(record.value, key, this.keyName)
+    if (value !== undefined) await replaceFile(this.file(key), encryptedRecord(key, value))
   }
 
   private async records(): Promise<Record[]> {
     const names = (await readdir(this.directory)).filter((name) => name.endsWith(SUFFIX))
-    return Promise.all(names.map(async (name) => recordIn((await textIn(join(this.directory, name))) ?? '')))
+    return Promise.all(
+      names.map(async (name) => parseRecord((await readIfExists(join(this.directory, name))) ?? '')),
+    )
   }
 
   private async recordOf(key: string): Promise<Exclude<Record, { is: 'unreadable' }> | undefined> {
     const path = this.file(key)
-    const text = await textIn(path)
+    const text = await readIfExists(path)
     if (text === undefined) return undefined
-    const record = recordIn(text)
-    // A whole file that was put in the place of another still says whose it is.
+    const record = parseRecord(text)
+    // A file that was copied over another one still has its own key.
     if (record.key !== undefined && record.key !== key) {
       return this.unreadable(path, 'it is the value of another key')
     }
     return record.is === 'unreadable' ? this.unreadable(path, record.reason) : record
   }
 
-  /** The file stays until a new value takes its place: the version that wrote it may come back. */
+  /** The file stays until a new value replaces it: the version that wrote it may be used again. */
   private unreadable(path: string, reason: string): undefined {
-    if (this.complained.has(path)) return
-    this.complained.add(path)
-    this.surroundings.log.warn({ path, reason }, 'kept state cannot be used and counts as absent')
+    if (this.warned.has(path)) return
+    this.warned.add(path)
+    this.dependencies.log.warn({ path, reason }, 'a stored value cannot be used and counts as absent')
   }
 
-  /** Removes what a killed process left half written. */
-  private async sweep(): Promise<void> {
+  /** Deletes drafts of killed processes. */
+  private async removeAbandonedDrafts(): Promise<void> {
     for (const folder of [this.directory, join(this.directory, 'locks')]) {
-      const drafts = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(DRAFT))
+      const drafts = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(DRAFT_SUFFIX))
       for (const draft of drafts) {
         const path = join(folder, draft)
         const { mtimeMs } = (await stat(path).catch(() => undefined)) ?? { mtimeMs: Number.POSITIVE_INFINITY }
-        if (Date.now() - mtimeMs > ABANDONED_AFTER) await unlink(path).catch(() => {})
+        if (Date.now() - mtimeMs > DRAFT_MAX_AGE) await unlink(path).catch(() => {})
       }
     }
   }
@@ -163,8 +232,14 @@ export class FileStore implements StateStore {
   }
 }
 
-const SUFFIX = '.json'
-const NEWEST_KEY = 'sealing/newest'
+async function remove(path: string): Promise<void> {
+  await unlink(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+}
 
-// A key may be longer than a file name, and hold what a path must not.
+const SUFFIX = '.json'
+const LATEST_KEY = 'sealing/newest'
+
+// A key may be longer than a file name, and contain what a path must not.
 const fileName = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 40)

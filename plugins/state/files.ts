@@ -1,66 +1,67 @@
-import { homedir } from 'node:os'
-import { join } from 'node:path'
-import { ConfigError, definePlugin, SecretStore, StateStore, secretFrom, secretText } from 'sallyport'
+import { ConfigError, definePlugin, Health, SecretStore, StateStore } from 'sallyport'
+import { secretFrom, secretText, userFolder } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { Encryption } from './encryption.js'
 import { FileStore } from './file-store.js'
-import { KeptKeys } from './kept-keys.js'
+import { HeldLocks } from './generation-lock.js'
 import { PassphraseKeys } from './passphrase-keys.js'
-import { Seal } from './seal.js'
+import { StoredKeys } from './stored-keys.js'
 
 export default definePlugin({
   name: 'state/files',
   api: 1,
-  summary: 'Keeps tokens and registered clients over restarts, in files that only this user may read.',
-  provides: [StateStore],
+  summary: 'Stores tokens and registered clients over restarts, in files that only this user may read.',
+  provides: [StateStore, Health],
   options: z.strictObject({
     directory: z
       .string()
       .min(1)
       .optional()
-      .describe('where the files are; `sallyport` in the state directory of the user (XDG) unless given'),
+      .describe('directory of the files; default: `sallyport` in the state directory of the user (XDG)'),
     passphrase: secretText()
       .optional()
       .describe(
-        'encrypts the files; else a file, else SALLYPORT_STATE_PASSPHRASE in the environment, else a kept key',
+        'encrypts the files; else a file, else SALLYPORT_STATE_PASSPHRASE in the environment, else a stored key',
       ),
     passphraseFile: z.string().min(1).optional().describe('file that holds the passphrase'),
     keptKey: z
       .boolean()
       .default(true)
-      .describe(
-        'without a passphrase, encrypt with a key in the first secret store of the list that can keep one',
-      ),
+      .describe('without a passphrase, encrypt with a key in the first writable secret store of the list'),
     takeOver: z
       .boolean()
       .default(false)
       .describe(
-        'encrypt at the start what was kept before there was a key, once, as `sallyport auth seal` does; else it is refused where there is one, for whoever can write the directory may have planted it',
+        'encrypt at the start, once, what was stored before there was a key, as `sallyport auth seal` does; otherwise it is refused, since anybody who can write the directory may have planted it',
       ),
   }),
 
   async setup(gateway, { directory, passphrase: value, passphraseFile, keptKey, takeOver }) {
     const { log, scrubber } = gateway
-    const path = directory === undefined ? defaultDirectory() : gateway.path(directory)
+    const path = directory === undefined ? userFolder('state', process.env) : gateway.path(directory)
     const file = passphraseFile === undefined ? undefined : gateway.path(passphraseFile)
     const secret = secretFrom({ value, file, env: ['SALLYPORT_STATE_PASSPHRASE'] }, { log, scrubber })
     const passphrase = secret === undefined ? undefined : new PassphraseKeys(secret)
-    gateway.onStop(() => passphrase?.release())
-    const kept = new KeptKeys(gateway.use(SecretStore), log)
-    const seal = new Seal({ passphrase, kept, useKept: keptKey })
-    const store = await FileStore.open(path, { log, seal })
+    gateway.onStop(() => passphrase?.close())
+    const stored = new StoredKeys(gateway.use(SecretStore), log)
+    const encryption = new Encryption({ passphrase, stored, useStored: keptKey })
+    // A list that takes the place of this one would wait for locks that the disk did not let go.
+    const locks = gateway.share(
+      'locks',
+      () => new HeldLocks(),
+      () => {},
+    )
+    const store = await FileStore.open(path, { log, encryption, locks })
     gateway.provide(StateStore, store)
-    if (takeOver) gateway.onStart(() => takenOver(store))
+    gateway.provide(Health, { name: gateway.id, check: () => store.health() })
+    gateway.onStop(() => store.stop())
+    if (takeOver) gateway.onStart(() => encryptExisting(store))
   },
 })
 
-async function takenOver(store: FileStore): Promise<void> {
-  if (await store.takeOver()) return
+async function encryptExisting(store: FileStore): Promise<void> {
+  if (await store.encryptAll()) return
   const message =
-    'there is nothing to encrypt with: expected a passphrase in SALLYPORT_STATE_PASSPHRASE, or a keyring that is unlocked'
+    'there is no key to encrypt with: expected a passphrase in SALLYPORT_STATE_PASSPHRASE, or an unlocked keyring'
   throw new ConfigError([{ place: 'takeOver', message }])
-}
-
-function defaultDirectory(): string {
-  const given = process.env['XDG_STATE_HOME'] ?? ''
-  return join(given === '' ? join(homedir(), '.local', 'state') : given, 'sallyport')
 }

@@ -1,49 +1,84 @@
-import { link, readdir, readFile, stat, unlink, utimes } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { link, readdir, readFile, stat, truncate, unlink, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { draftBeside, replaceFile } from './atomic-file.js'
-import { Holder, isGone } from './holder.js'
+import type { Log } from 'sallyport'
+import { isFileSystemError, replaceFile, writeDraft } from './atomic-file.js'
+import { hasExited, type LockOwner, parseLockOwner } from './lock-owner.js'
 
-const POLL = 20
-const BEAT = 5_000
-// How long a waiter watches a lock without a sign of life, by its own clock: those of two machines may differ, and a
-// laptop that sleeps stops both.
-const SILENCE = 30_000
+const POLL_INTERVAL = 20
+const HEARTBEAT = 5_000
+// How long a lock file must be unchanged, by the clock of the waiter: those of two machines may differ, and a laptop that
+// sleeps stops both. Less than the time limit of a start, so that a start gets past an owner that has crashed.
+const STALE_AFTER = 20_000
+const WARN_AFTER = 3_000
+
+/** The locks that this process holds. A lock file of this process that is not among them could not be released. */
+export class HeldLocks {
+  private readonly prefix = randomBytes(8).toString('hex')
+  private readonly ids = new Set<string>()
+
+  add(): string {
+    const id = `${this.prefix}.${randomBytes(8).toString('hex')}`
+    this.ids.add(id)
+    return id
+  }
+
+  delete(id: string): void {
+    this.ids.delete(id)
+  }
+
+  isOrphaned(id = ''): boolean {
+    return id.startsWith(this.prefix) && !this.ids.has(id)
+  }
+}
 
 /**
- * A lock across processes, as a row of files `NAME.1`, `NAME.2` and so on. The last of them says who holds it, or
- * that nobody does. Who wants it makes the next one, which only one process can; so a lock whose holder was killed
- * is taken over without anybody removing it first, which two could do at once. The last file stays where it is.
+ * A lock across processes, as a series of files `NAME.1`, `NAME.2` and so on. The last one names the owner; with any other
+ * content the lock is free. It is acquired by creating the next file, which only one process can; so the lock of a killed
+ * process is taken over without deleting its file first, which two processes could do at once. The last file is not
+ * deleted. Files are created whole by a link, so one without an owner is never one that is still being written.
  */
 export class GenerationLock {
   constructor(
     private readonly path: string,
-    private readonly own: Holder,
+    private readonly self: LockOwner,
+    private readonly locks: HeldLocks,
+    private readonly log: Pick<Log, 'warn'>,
   ) {}
 
-  async held<T>(work: () => Promise<T>): Promise<T> {
-    const file = await this.take()
-    const beat = setInterval(() => {
+  /** Waits for the lock; the result releases it. Throws when no file can be created. */
+  async acquire(): Promise<() => Promise<void>> {
+    const id = this.locks.add()
+    const file = await this.waitForLock(JSON.stringify({ ...this.self, mark: id })).catch(
+      (error: unknown) => {
+        this.locks.delete(id)
+        throw error
+      },
+    )
+    const heartbeat = setInterval(() => {
       const now = new Date()
       utimes(file, now, now).catch(() => {})
-    }, BEAT).unref()
-    try {
-      return await work()
-    } finally {
-      clearInterval(beat)
-      await replaceFile(file, FREE).catch(() => {})
+    }, HEARTBEAT).unref()
+    return async () => {
+      clearInterval(heartbeat)
+      // A full disk has no room for another file. An empty file is free too.
+      await replaceFile(file, FREE).catch(() => truncate(file).catch(() => {}))
+      this.locks.delete(id)
     }
   }
 
-  private async take(): Promise<string> {
-    const watched = new Watched()
+  private async waitForLock(text: string): Promise<string> {
+    const observation = new LockObservation()
     for (;;) {
       const last = await this.last()
-      if (last === 0 || (await this.isFree(last, watched))) {
-        const file = await this.make(last + 1)
+      if (last === 0 || (await this.isFree(last, observation))) {
+        const file = await this.create(last + 1, text)
         if (file !== undefined) return file
+      } else if (observation.shouldWarn()) {
+        this.log.warn({ path: this.file(last) }, 'waiting for a lock that another process holds')
       }
-      await setTimeout(POLL * (1 + Math.random()))
+      await setTimeout(POLL_INTERVAL * (1 + Math.random()))
     }
   }
 
@@ -54,37 +89,38 @@ export class GenerationLock {
 
   private async numbers(): Promise<readonly number[]> {
     const directory = dirname(this.path)
-    const start = this.path.slice(directory.length + 1)
+    const prefix = this.path.slice(directory.length + 1)
     const names = await readdir(directory).catch(() => [])
     return names
-      .filter((name) => name.startsWith(`${start}.`))
-      .map((name) => name.slice(start.length + 1))
-      .filter((rest) => /^\d+$/.test(rest))
+      .filter((name) => name.startsWith(`${prefix}.`))
+      .map((name) => name.slice(prefix.length + 1))
+      .filter((rest) => /^\d{1,15}$/.test(rest))
       .map(Number)
   }
 
-  private async isFree(number: number, watched: Watched): Promise<boolean> {
+  private async isFree(number: number, observation: LockObservation): Promise<boolean> {
+    const file = this.file(number)
     try {
-      const text = await readFile(this.file(number), 'utf8')
-      if (text === FREE) return true
-      const { success, data } = Holder.safeParse(JSON.parse(text))
-      if (success && (await isGone(data, this.own))) return true
-      const { mtimeMs } = await stat(this.file(number))
-      return watched.silentFor(`${number} ${mtimeMs}`) > SILENCE
-    } catch {
-      // Removed meanwhile, or nothing we wrote: the next look, or time, will tell.
-      return watched.silentFor(`${number}`) > SILENCE
+      const owner = parseLockOwner(await readFile(file, 'utf8'))
+      if (owner === undefined || (await hasExited(owner, this.self))) return true
+      if (this.locks.isOrphaned(owner.mark)) return true
+      const { mtimeMs } = await stat(file)
+      return observation.unchangedFor(`${number} ${mtimeMs}`) > STALE_AFTER
+    } catch (error) {
+      if (isFileSystemError(error) && error.code === 'EISDIR') return true
+      // Deleted since, or not readable: the next poll or the stale time decides.
+      return observation.unchangedFor(`${number}`) > STALE_AFTER
     }
   }
 
-  /** Makes the next file, whole at once. Nothing when somebody else was faster. */
-  private async make(number: number): Promise<string | undefined> {
+  /** Creates the next file; `undefined` when another process was faster. */
+  private async create(number: number, text: string): Promise<string | undefined> {
     const file = this.file(number)
-    const draft = await draftBeside(file, JSON.stringify(this.own))
+    const draft = await writeDraft(file, text)
     try {
       await link(draft, file)
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return undefined
+      if (isFileSystemError(error) && error.code === 'EEXIST') return undefined
       throw error
     } finally {
       await unlink(draft).catch(() => {})
@@ -95,7 +131,7 @@ export class GenerationLock {
       await Promise.all(older.map((each) => unlink(this.file(each)).catch(() => {})))
       return file
     }
-    // We looked before others took and passed on the lock, and made again what they had removed.
+    // Since the poll, others have acquired and released the lock, and this file is one that they had deleted.
     await unlink(file).catch(() => {})
     return undefined
   }
@@ -107,15 +143,24 @@ export class GenerationLock {
 
 const FREE = 'free'
 
-/** For how long the same sign was seen. */
-class Watched {
-  private sign = ''
+/** How long a lock has been unchanged, as seen by one waiter. */
+class LockObservation {
+  private state = ''
   private since = 0
+  private readonly startedAt = performance.now()
+  private warned = false
 
-  silentFor(sign: string): number {
+  unchangedFor(state: string): number {
     const now = performance.now()
-    if (sign !== this.sign) this.since = now
-    this.sign = sign
+    if (state !== this.state) this.since = now
+    this.state = state
     return now - this.since
+  }
+
+  /** `true` once, after a while of waiting. */
+  shouldWarn(): boolean {
+    const warn = !this.warned && performance.now() - this.startedAt > WARN_AFTER
+    this.warned ||= warn
+    return warn
   }
 }

@@ -1,33 +1,33 @@
 import { randomBytes, scryptSync } from 'node:crypto'
-import type { Secret } from 'sallyport'
-import { binary, type SealingKey } from './sealed-value.js'
+import type { Secret } from 'sallyport/toolkit'
+import { binary, type EncryptionKey } from './encrypted-value.js'
 
-// 32 MiB and a tenth of a second for each guess; derived once for each salt that is met.
+// 32 MiB and a tenth of a second for each guess; derived once for each salt.
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 
-/** Keys that come from a passphrase. */
+/** Keys that are derived from a passphrase. */
 export class PassphraseKeys {
-  private readonly known = new Map<string, Buffer>()
+  private readonly derived = new Map<string, Buffer>()
   private readonly salt = randomBytes(16).toString('base64')
 
   constructor(private readonly passphrase: Secret) {}
 
-  newest(): SealingKey {
-    return { mark: { salt: this.salt }, bytes: this.of(this.salt) }
+  latest(): EncryptionKey {
+    return { id: { salt: this.salt }, bytes: this.get(this.salt) }
   }
 
-  of(salt: string): Buffer {
-    const known = this.known.get(salt)
-    if (known !== undefined) return known
+  get(salt: string): Buffer {
+    const derived = this.derived.get(salt)
+    if (derived !== undefined) return derived
     const key = scryptSync(this.passphrase.reveal(), binary(salt), 32, COST)
-    // Salts come from files: a few processes write them, and no more are remembered than that.
-    if (this.known.size >= 64) this.known.clear()
-    this.known.set(salt, key)
+    // Salts come from files, so the cache is bounded. Only a few processes write them.
+    if (this.derived.size >= 64) this.derived.clear()
+    this.derived.set(salt, key)
     return key
   }
 
-  /** Lets go of the file that the passphrase came from. */
-  release(): void {
+  /** Closes the file of the passphrase. */
+  close(): void {
     this.passphrase.close()
   }
 }

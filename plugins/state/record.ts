@@ -1,54 +1,47 @@
 import { readFile } from 'node:fs/promises'
+import { jsonObject } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { SealedValue } from './sealed-value.js'
+import { EncryptedValue } from './encrypted-value.js'
 
-/** What stands in a file. Further fields are those of a later version, which keeps what this one needs. */
+/** The content of a file. A later version may add fields. */
 const record = z.looseObject({ format: z.literal(1), key: z.string(), value: z.string() })
-// Only to name what a file of another form was for.
-const named = z.looseObject({ key: z.string() })
+// The key of a file with another format.
+const anyRecord = z.looseObject({ key: z.string() })
 
-/** What a file says, as far as it can be understood. */
+/** The parsed content of a file. */
 export type Record =
   | { readonly is: 'plain'; readonly key: string; readonly value: string }
-  | { readonly is: 'sealed'; readonly key: string; readonly value: SealedValue }
+  | { readonly is: 'encrypted'; readonly key: string; readonly value: EncryptedValue }
   | { readonly is: 'unreadable'; readonly key?: string; readonly reason: string }
 
-export function recordIn(text: string): Record {
-  const { success, data } = record.safeParse(jsonIn(text))
+export function parseRecord(text: string): Record {
+  const { success, data } = record.safeParse(jsonObject(text))
   if (!success) {
-    const { key } = named.safeParse(jsonIn(text)).data ?? {}
+    const { key } = anyRecord.safeParse(jsonObject(text)).data ?? {}
     return {
       is: 'unreadable',
       ...(key !== undefined && { key }),
-      reason: 'it has another form than this version writes',
+      reason: 'its format is unknown to this version',
     }
   }
   const { key, value } = data
   if (data['sealed'] !== true) return { is: 'plain', key, value }
-  const closed = SealedValue.safeParse(jsonIn(value))
-  if (closed.success) return { is: 'sealed', key, value: closed.data }
-  return { is: 'unreadable', key, reason: 'it is encrypted in a way that this version does not know' }
+  const encrypted = EncryptedValue.safeParse(jsonObject(value))
+  if (encrypted.success) return { is: 'encrypted', key, value: encrypted.data }
+  return { is: 'unreadable', key, reason: 'its encryption is unknown to this version' }
 }
 
-export const plainText = (key: string, value: string): string => textOf({ key, value })
+export const plainRecord = (key: string, value: string): string => recordText({ key, value })
 
-export const sealedText = (key: string, value: SealedValue): string =>
-  textOf({ key, value: JSON.stringify(value), sealed: true })
+export const encryptedRecord = (key: string, value: EncryptedValue): string =>
+  recordText({ key, value: JSON.stringify(value), sealed: true })
 
-const textOf = (fields: object): string => `${JSON.stringify({ format: 1, ...fields })}\n`
+const recordText = (fields: object): string => `${JSON.stringify({ format: 1, ...fields })}\n`
 
-/** Nothing when there is no such file. */
-export async function textIn(path: string): Promise<string | undefined> {
+/** `undefined` when there is no such file. */
+export async function readIfExists(path: string): Promise<string | undefined> {
   return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

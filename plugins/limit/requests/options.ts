@@ -1,0 +1,79 @@
+import { duration, secretText } from 'sallyport/toolkit'
+import { z } from 'zod'
+import { checkPlace, type RedisOptions, redisFields } from '#plugins/store/redis/options.js'
+
+const PREFIX = 'sallyport:'
+const MOST = 1_000_000_000
+// Ten times as long, for a burst, is still a wait that a timer of Node can do.
+const LONGEST_SPAN = 24 * 3_600_000
+
+const EXPECTED_RATE =
+  'expected a rate such as 100/1m: a number of requests from 1, and a span of whole seconds, at most 24h'
+
+const span = duration(LONGEST_SPAN)
+
+const rate = z.string().transform((written, context) => {
+  const [, count = '', text = ''] = /^([1-9]\d*)\/(.+)$/.exec(written) ?? []
+  const { data: milliseconds = 0 } = span.safeParse(text)
+  if (Number(count) <= MOST && count !== '' && milliseconds > 0 && milliseconds % 1000 === 0)
+    return { count: Number(count), seconds: milliseconds / 1000 }
+  context.issues.push({ code: 'custom', input: written, message: EXPECTED_RATE })
+  return z.NEVER
+})
+
+const limit = z.strictObject({
+  by: z
+    .enum(['caller', 'address'], {
+      error: ({ input }) =>
+        input === 'tool' || input === 'caller+tool'
+          ? 'limits by tool do not exist yet: expected caller or address'
+          : 'expected caller or address',
+    })
+    .describe('`caller`: provider and subject, in anonymous mode the address; `address`: that of the client'),
+  rate: rate.describe('requests and their span, such as `100/1m`'),
+  burst: z.int().min(1).max(MOST).optional().describe('so many more, once in ten spans'),
+})
+
+export type Limit = z.output<typeof limit>
+
+export const limitOptions = z.strictObject({
+  limits: z
+    .array(limit)
+    .min(1)
+    .superRefine((limits, context) => {
+      const seen = new Set<string>()
+      for (const [
+        index,
+        {
+          by,
+          rate: { seconds },
+        },
+      ] of limits.entries()) {
+        const kind = `${by} ${seconds}`
+        if (seen.has(kind)) {
+          const message = 'there is a limit by the same and with the same span before it'
+          context.addIssue({ code: 'custom', path: [index], message })
+        }
+        seen.add(kind)
+      }
+    })
+    .describe(
+      'each request has to be within all of them: `by` (`caller` or `address`), `rate` (`100/1m`), and `burst`: so many more, once in ten spans',
+    ),
+  redis: z
+    .union(
+      [
+        secretText().transform((url): RedisOptions & { prefix: string } => ({ url, prefix: PREFIX })),
+        z.strictObject({
+          ...redisFields,
+          prefix: z.string().default(PREFIX).describe('what all keys in Redis begin with'),
+        }),
+      ],
+      { error: 'expected the URL of a Redis, or `url` or `urlFile`, with `caCertPath` and `prefix`' },
+    )
+    .superRefine(checkPlace)
+    .optional()
+    .describe(
+      'counts for all replicas in this Redis: its URL, or `url`, `urlFile`, `caCertPath` and `prefix` (default `sallyport:`); without it each process counts by itself',
+    ),
+})

@@ -1,0 +1,87 @@
+import type { Redis } from 'ioredis'
+import { RateLimiterRedis } from 'rate-limiter-flexible'
+import type { HealthState, Log } from 'sallyport'
+import { within } from 'sallyport/toolkit'
+import { tooSlow } from '#plugins/store/redis/client.js'
+import type { RedisConnection } from '#plugins/store/redis/connection.js'
+import { reasonOf } from '#plugins/store/redis/failure.js'
+import { Counter } from './counter.js'
+import type { Limit } from './options.js'
+
+/** Milliseconds after which a request is counted here, since Redis is silent. */
+const PATIENCE = 1_000
+
+interface Dependencies {
+  readonly connection: RedisConnection
+  readonly limits: readonly Limit[]
+  /** What all keys begin with. */
+  readonly prefix: string
+  readonly log: Pick<Log, 'info' | 'warn'>
+}
+
+/** Counts in Redis while that can be used, else in this process: a limit of each replica is better than none, or no service. */
+export class RedisCounters {
+  private readonly connection: RedisConnection
+  private readonly counters = new WeakMap<Redis, readonly Counter[]>()
+  private isAway = false
+  private reason = 'it was away'
+
+  constructor(private readonly dependencies: Dependencies) {
+    this.connection = dependencies.connection
+  }
+
+  async count(
+    inRedis: (counters: readonly Counter[]) => Promise<number>,
+    here: () => Promise<number>,
+  ): Promise<number> {
+    const { client } = this.connection
+    if (client === undefined) return this.away(here)
+    try {
+      const wait = await within(PATIENCE, inRedis(this.countersOf(client)), tooSlow)
+      this.connection.worked(client)
+      this.back()
+      return wait
+    } catch (error) {
+      this.connection.failed(client, error)
+      return this.away(here, reasonOf(error))
+    }
+  }
+
+  health(): HealthState {
+    const { status, reason = this.reason } = this.connection.health()
+    if (status === 'ok' && !this.isAway) return { status }
+    return { status: 'degraded', reason: `${reason}; limits count in this process` }
+  }
+
+  private countersOf(client: Redis): readonly Counter[] {
+    const known = this.counters.get(client)
+    if (known !== undefined) return known
+    const { limits, prefix } = this.dependencies
+    const made = limits.map(
+      (limit) =>
+        new Counter(
+          limit,
+          (span) =>
+            new RateLimiterRedis({ ...span, storeClient: client, keyPrefix: `${prefix}${span.keyPrefix}` }),
+        ),
+    )
+    this.counters.set(client, made)
+    return made
+  }
+
+  private away(here: () => Promise<number>, reason?: string): Promise<number> {
+    if (reason !== undefined) this.reason = reason
+    if (!this.isAway) {
+      this.isAway = true
+      const message = 'limits are counted in this process alone, since Redis cannot be used'
+      this.dependencies.log.warn(reason === undefined ? {} : { reason }, message)
+    }
+    return here()
+  }
+
+  private back(): void {
+    if (!this.isAway) return
+    this.isAway = false
+    this.dependencies.log.info('limits are counted in Redis again')
+  }
+}

@@ -1,0 +1,109 @@
+import type { Log, StateStore } from 'sallyport'
+import { type RedisConnection, WRITE_LIMIT } from '#plugins/store/redis/connection.js'
+import { lockLost, RedisLocks } from './redis-locks.js'
+import type { SealedValues } from './sealed-values.js'
+
+interface Dependencies {
+  readonly connection: RedisConnection
+  readonly sealed: SealedValues
+  readonly prefix: string
+  readonly log: Pick<Log, 'warn'>
+}
+
+// The locks come first, then what is written. A lock that is no longer there, or somebody else's, stops the write.
+const IF_LOCKED = `
+for index = 2, #KEYS do
+  if redis.call('get', KEYS[index]) ~= ARGV[index] then return 0 end
+end`
+const SET = `${IF_LOCKED}
+redis.call('set', KEYS[1], ARGV[1])
+return 1`
+const DELETE = `${IF_LOCKED}
+redis.call('del', KEYS[1])
+return 1`
+
+const SCAN_COUNT = 500
+
+/**
+ * Values in Redis, sealed. Under a lock they are written only while the lock is there; values that cannot be opened throw,
+ * and are not overwritten.
+ */
+export class RedisStore implements StateStore {
+  private readonly connection: RedisConnection
+  private readonly sealed: SealedValues
+  private readonly values: string
+  private readonly lockNames: string
+  private readonly locks: RedisLocks
+
+  constructor({ connection, sealed, prefix, log }: Dependencies) {
+    this.connection = connection
+    this.sealed = sealed
+    this.values = `${prefix}state:`
+    this.lockNames = `${prefix}lock:`
+    this.locks = new RedisLocks(connection, log)
+  }
+
+  async get(key: string): Promise<string | undefined> {
+    const sealed = await this.connection.run((client) => client.get(this.values + encoded(key)))
+    return sealed === null ? undefined : this.sealed.open(key, sealed)
+  }
+
+  async set(key: string, value: string): Promise<void> {
+    await this.get(key)
+    await this.write(SET, key, this.sealed.seal(key, value))
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.write(DELETE, key, '')
+  }
+
+  async keys(prefix: string): Promise<readonly string[]> {
+    const pattern = `${globEscaped(this.values + encoded(wholeCharacters(prefix)))}*`
+    const found = new Set<string>()
+    let cursor = '0'
+    do {
+      const [next, names] = await this.connection.run((client) =>
+        client.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT),
+      )
+      cursor = next
+      for (const name of names) {
+        const key = decoded(name.slice(this.values.length))
+        if (key?.startsWith(prefix) === true) found.add(key)
+      }
+    } while (cursor !== '0')
+    return [...found].sort()
+  }
+
+  locked<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.locks.locked(this.lockNames + encoded(key), work)
+  }
+
+  private async write(script: string, key: string, value: string): Promise<void> {
+    const locks = this.locks.current
+    const names = [this.values + encoded(key), ...locks.map(({ name }) => name)]
+    const texts = [value, ...locks.map(({ token }) => token)]
+    const written = await this.connection.run(
+      (client) => client.eval(script, names.length, ...names, ...texts),
+      WRITE_LIMIT,
+    )
+    if (written !== 1) throw lockLost()
+  }
+}
+
+// As JSON, since a text of JavaScript may hold half of a character, which UTF-8 cannot.
+const encoded = (key: string): string => JSON.stringify(key).slice(1, -1)
+
+/** `undefined` for a name that somebody else wrote. */
+function decoded(name: string): string | undefined {
+  try {
+    const key: unknown = JSON.parse(`"${name}"`)
+    return typeof key === 'string' && encoded(key) === name ? key : undefined
+  } catch {
+    return undefined
+  }
+}
+
+// Half of a character is encoded otherwise when the other half follows.
+const wholeCharacters = (prefix: string): string => prefix.replace(/[\ud800-\udbff]$/, '')
+
+const globEscaped = (text: string): string => text.replaceAll(/[\\*?[\]^-]/g, '\\$&')

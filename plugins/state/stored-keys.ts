@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto'
+import { GatewayError, type Log, type SecretStore, type SecretWriter } from 'sallyport'
+import { binary, cannotDecrypt, type EncryptionKey } from './encrypted-value.js'
+
+const BYTES = 32
+// Files name their key. Another secret of the store may be known to others, so it must not be used as a key.
+const KEY_NAME = /^state\/[0-9a-f]{16}$/
+
+/** Stores the name of the latest key, so that all processes with the same files use the same one. */
+export interface KeyNameStore {
+  read(): Promise<string | undefined>
+  write(name: string): Promise<void>
+  locked<T>(work: () => Promise<T>): Promise<T>
+  /** Whether any stored value is encrypted. */
+  hasEncrypted(): Promise<boolean>
+}
+
+interface KeyStore {
+  readonly name: string
+  readonly get: SecretStore['get']
+  readonly keeping: SecretWriter
+}
+
+/** Keys in the first writable secret store of the list, such as the keyring. */
+export class StoredKeys {
+  private readonly loaded = new Map<string, Buffer>()
+  private latestKey: EncryptionKey | undefined
+  private unavailable = false
+
+  constructor(
+    private readonly stores: () => readonly SecretStore[],
+    private readonly log: Pick<Log, 'info'>,
+  ) {}
+
+  /** The key for new values, created when there is none; `undefined` without a writable secret store. */
+  async latest(keyName: KeyNameStore): Promise<EncryptionKey | undefined> {
+    const keyStore = this.keyStore()
+    if (keyStore === undefined || this.unavailable) return undefined
+    try {
+      this.latestKey ??= await keyName.locked(async () => {
+        const name = await keyName.read()
+        const bytes = name === undefined ? undefined : await this.find(name, keyStore)
+        if (name !== undefined && bytes !== undefined) return { id: { kept: name }, bytes }
+        return this.create(keyName, keyStore)
+      })
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      // No unencrypted value is written next to encrypted ones.
+      if (await keyName.hasEncrypted())
+        throw cannotDecrypt(error.message, `make the ${keyStore.name} available`)
+      // Tried once: a locked keyring would ask the user for its password with every token.
+      this.unavailable = true
+      this.log.info(
+        { reason: error.message },
+        'stored values are not encrypted; only this user may read the files',
+      )
+    }
+    return this.latestKey
+  }
+
+  /** The key of that name. Throws when it is not available. */
+  async get(name: string): Promise<Buffer> {
+    const keyStore = this.keyStore()
+    if (keyStore === undefined) {
+      throw cannotDecrypt('no secret store of the list has their key', 'add `secrets/keyring` to the list')
+    }
+    const found = await this.find(name, keyStore).catch((error: unknown) => {
+      if (error instanceof GatewayError)
+        throw cannotDecrypt(error.message, `make the ${keyStore.name} available`)
+      throw error
+    })
+    if (found === undefined)
+      throw cannotDecrypt(`the ${keyStore.name} does not have their key`, 'bring it back')
+    return found
+  }
+
+  private async create(
+    keyName: KeyNameStore,
+    { get, keeping }: KeyStore,
+  ): Promise<EncryptionKey | undefined> {
+    // Always a new name: values that are encrypted with an earlier key may exist.
+    const name = `state/${randomBytes(8).toString('hex')}`
+    const text = randomBytes(BYTES).toString('base64')
+    await keeping.set(name, text)
+    // Read back before it is used: with a key that was not stored, all values would be lost.
+    if ((await get(name)) !== text) return undefined
+    await keyName.write(name)
+    return { id: { kept: name }, bytes: binary(text) }
+  }
+
+  private async find(name: string, { get }: KeyStore): Promise<Buffer | undefined> {
+    if (!KEY_NAME.test(name)) return undefined
+    const loaded = this.loaded.get(name)
+    if (loaded !== undefined) return loaded
+    const bytes = binary((await get(name)) ?? '')
+    if (bytes.length !== BYTES) return undefined
+    this.loaded.set(name, bytes)
+    return bytes
+  }
+
+  private keyStore(): KeyStore | undefined {
+    for (const store of this.stores()) {
+      const { name, keeping } = store
+      if (keeping !== undefined) return { name, keeping, get: (key) => store.get(key) }
+    }
+    return undefined
+  }
+}
