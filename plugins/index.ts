@@ -1,4 +1,5 @@
-import type { Catalogue } from 'sallyport'
+import type { Catalogue } from 'sallyport/embed'
+import { renamed } from './presets/renamed.js'
 
 /** Every built-in plugin by its name, which is its path. */
 export const catalogue: Catalogue = {
@@ -15,6 +16,7 @@ export const catalogue: Catalogue = {
   'dev/mcp-server': () => import('./dev/mcp-server.js'),
   'discovery/issuer': () => import('./discovery/issuer.js'),
   'discovery/resource': () => import('./discovery/resource.js'),
+  'forward/balanced': () => import('./forward/balanced.js'),
   'forward/http': () => import('./forward/http.js'),
   'guard/host': () => import('./guard/host.js'),
   'guard/origin': () => import('./guard/origin.js'),
@@ -25,9 +27,12 @@ export const catalogue: Catalogue = {
   'http/redirect': () => import('./http/redirect.js'),
   'internal/metrics': () => import('./internal/metrics.js'),
   'internal/server': () => import('./internal/server.js'),
+  'limit/requests': () => import('./limit/requests.js'),
   'listen/http': () => import('./listen/http.js'),
   'listen/stdio': () => import('./listen/stdio.js'),
-  'pages/people': () => import('./pages/people.js'),
+  'log/access': () => import('./log/access.js'),
+  'pages/browse': () => import('./pages/browse.js'),
+  'pages/sign-in': () => import('./pages/sign-in.js'),
   'registrar/dynamic': () => import('./registrar/dynamic.js'),
   'registrar/given': () => import('./registrar/given.js'),
   'registrar/metadata-document': () => import('./registrar/metadata-document.js'),
@@ -44,7 +49,16 @@ export const catalogue: Catalogue = {
   'source/http': () => import('./source/http.js'),
   'state/files': () => import('./state/files.js'),
   'state/memory': () => import('./state/memory.js'),
+  'state/postgres': () => import('./state/postgres.js'),
+  'state/redis': () => import('./state/redis.js'),
+  'store/files': () => import('./store/files.js'),
+  'store/postgres': () => import('./store/postgres.js'),
   'tunnel/command': () => import('./tunnel/command.js'),
-  'tunnel/keeper': () => import('./tunnel/keeper.js'),
+  'tunnel/connection': () => import('./tunnel/connection.js'),
   'tunnel/ssh': () => import('./tunnel/ssh.js'),
+}
+
+// A configuration may still hold a former name: it is found, and never listed.
+for (const [former, name] of renamed) {
+  Object.defineProperty(catalogue, former, { value: catalogue[name], enumerable: false })
 }

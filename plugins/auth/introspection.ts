@@ -1,12 +1,12 @@
 import { definePlugin } from 'sallyport'
 import { z } from 'zod'
 import { checkTogether, egressFields, introspectionFields, tokenFields } from './provider/options.js'
-import { provided, setUpProvider } from './provider/set-up.js'
+import { examine, provided, setUpProvider } from './provider/set-up.js'
 
 export default definePlugin({
   name: 'auth/introspection',
   api: 1,
-  summary: 'Accepts tokens that their issuer calls active when it is asked (RFC 7662).',
+  summary: 'Accepts tokens that are active by introspection at their issuer (RFC 7662).',
   provides: provided,
   options: z
     .strictObject({
@@ -16,6 +16,7 @@ export default definePlugin({
       ...egressFields,
     })
     .superRefine(checkTogether),
+  examine,
 
   setup(gateway, options) {
     setUpProvider(gateway, { common: options, introspection: options })

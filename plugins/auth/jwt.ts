@@ -1,7 +1,7 @@
 import { definePlugin } from 'sallyport'
 import { z } from 'zod'
 import { checkTogether, egressFields, keyFields, tokenFields } from './provider/options.js'
-import { provided, setUpProvider } from './provider/set-up.js'
+import { examine, provided, setUpProvider } from './provider/set-up.js'
 
 export default definePlugin({
   name: 'auth/jwt',
@@ -9,6 +9,7 @@ export default definePlugin({
   summary: "Accepts JWTs of one issuer, verified with the issuer's own keys.",
   provides: provided,
   options: z.strictObject({ ...tokenFields, ...keyFields, ...egressFields }).superRefine(checkTogether),
+  examine,
 
   setup(gateway, options) {
     setUpProvider(gateway, { common: options, keys: options })

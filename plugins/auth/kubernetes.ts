@@ -9,9 +9,9 @@ import {
   keyFields,
   tokenFields,
 } from './provider/options.js'
-import { provided, setUpProvider } from './provider/set-up.js'
+import { examine, provided, setUpProvider } from './provider/set-up.js'
 
-// Where every pod finds what it needs to speak to its own cluster.
+// Where every pod finds its service account token and the CA of the cluster.
 const MOUNTED = '/var/run/secrets/kubernetes.io/serviceaccount'
 const API_SERVER = 'https://kubernetes.default.svc'
 
@@ -40,6 +40,7 @@ export default definePlugin({
       allowPrivateIP: z.boolean().default(true).describe('the API server is at a private address'),
     })
     .superRefine(checkTogether),
+  examine,
 
   setup(gateway, options) {
     const issuerUrl =
@@ -48,7 +49,7 @@ export default definePlugin({
   },
 })
 
-/** Clusters name themselves in many ways, and the mounted token knows how. A file that cannot be read is told later. */
+/** Issuers differ between clusters, and the mounted token names it. A file that cannot be read is reported later. */
 function issuerOf(tokenFile: string): string | undefined {
   try {
     const issuer = readJwt(readFileSync(tokenFile, 'utf8').trim())?.claims['iss']

@@ -7,17 +7,18 @@ import {
   keyFields,
   tokenFields,
 } from './provider/options.js'
-import { provided, setUpProvider } from './provider/set-up.js'
+import { examine, provided, setUpProvider } from './provider/set-up.js'
 
 export default definePlugin({
   name: 'auth/oidc',
   api: 1,
   summary:
-    'Accepts tokens of one identity provider: JWTs by its keys, and others by asking it where `introspectionUrl` is set.',
+    'Accepts tokens of one identity provider: JWTs by its keys, and others by introspection where `introspectionUrl` is set.',
   provides: provided,
   options: z
     .strictObject({ ...tokenFields, ...keyFields, ...introspectionFields, ...egressFields })
     .superRefine(checkTogether),
+  examine,
 
   setup(gateway, options) {
     setUpProvider(gateway, { common: options, keys: options, introspection: options })

@@ -4,20 +4,20 @@ import { z } from 'zod'
 export default definePlugin({
   name: 'auth/public-paths',
   api: 1,
-  summary: 'Opens paths, with all that is below them, to callers without a token.',
+  summary: 'Makes paths, with all that is below them, public: no token is required.',
   provides: [PublicPath],
   options: z.strictObject({
     paths: z
       .array(
         z
           .string()
-          // A pattern or an encoding would be compared as plain text and never hold; a lone slash would open everything.
+          // A pattern or an encoding would be compared as plain text and never match; `/` would open everything.
           .regex(
             /^(?:\/(?!\.{1,2}(?:\/|$))[^/\s?#%*:]+)+\/?$/,
             'expected a plain path below /, such as /registry/public',
           ),
       )
-      .describe('matched by whole segments, on the route that answers'),
+      .describe('matched by whole segments, on the path of the route'),
   }),
 
   setup(gateway, { paths }) {

@@ -6,137 +6,167 @@ import {
   definePlugin,
   type Gateway,
   Health,
+  type Log,
   StateStore,
   type TargetRefusal,
+  UpstreamError,
 } from 'sallyport'
+import { within } from 'sallyport/toolkit'
 import { CallbackListener } from './oauth/callback-listener.js'
 import { readChallenges } from './oauth/challenge.js'
-import { openWays } from './oauth/egress.js'
-import { Keeper } from './oauth/keeper.js'
+import { openEgress } from './oauth/egress.js'
 import { Login } from './oauth/login.js'
 import { OAuthOptions } from './oauth/options.js'
-import { SessionShelf } from './oauth/session.js'
+import { SessionStore } from './oauth/session.js'
 import { TokenEndpoint } from './oauth/token-endpoint.js'
+import { TokenManager } from './oauth/token-manager.js'
 
 export default definePlugin({
   name: 'credential/oauth',
   api: 1,
-  summary: 'Signs in to the target with OAuth, keeps the login, and sends its token with every request.',
+  summary: 'Signs in to the target with OAuth, stores the session, and sends its token with every request.',
   provides: [Credential, Health],
   requires: [StateStore, ClientRegistrar],
   options: OAuthOptions,
 
   setup(gateway, options) {
-    const keeper = openKeeper(gateway, options)
+    const manager = openTokenManager(gateway, options)
     gateway.onStart(async () => {
-      const resumed = await keeper.resume()
-      if (!resumed && options.login === 'start') await requirePort(options)
+      const resumed = await resume(manager, gateway.log)
+      if (resumed === false && options.login === 'start') await requireCallbackPort(options)
     })
     gateway.onReady(() => {
-      // In the background: whoever needs the token waits for it, and a failure is in the log.
-      if (options.login === 'start' && keeper.current === undefined) keeper.fresh().catch(() => {})
+      // In the background: requests wait for the token, and a failure is logged.
+      if (options.login === 'start' && manager.current === undefined) manager.obtain().catch(() => {})
     })
-    gateway.onStop(() => keeper.stop())
-    gateway.provide(Credential, new OAuthCredential(keeper, options))
-    gateway.provide(Health, { name: gateway.id, check: () => keeper.health() })
+    gateway.onStop(() => manager.stop())
+    gateway.provide(Credential, new OAuthCredential(manager, options))
+    gateway.provide(Health, { name: gateway.id, check: () => manager.health() })
   },
+
+  async examine(examination, options) {
+    const { examineLogin } = await import('./oauth/examine.js')
+    await examineLogin(examination, options)
+  },
+
+  facts: (_place, { grant, issuer, tokenUrl }) =>
+    // With a configured server the target is not asked for one.
+    issuer !== undefined || tokenUrl !== undefined
+      ? {}
+      : { signsIn: { redirects: grant === 'authorization_code' } },
 })
 
-function openKeeper(gateway: Gateway, options: OAuthOptions): Keeper {
+function openTokenManager(gateway: Gateway, options: OAuthOptions): TokenManager {
   const { log, scrubber } = gateway
-  const fetch = openWays(gateway, options)
-  return new Keeper({
+  const fetch = openEgress(gateway, options)
+  return new TokenManager({
     options,
     log,
     scrubber,
-    shelf: new SessionShelf(options, gateway.use(StateStore), log),
-    login: new Login({ options, fetch, log, registrars: gateway.use(ClientRegistrar) }),
+    sessions: new SessionStore(options, gateway.use(StateStore), log),
+    login: new Login({ options, fetch, log, scrubber, registrars: gateway.use(ClientRegistrar) }),
     endpointOf: ({ server, client, resource }) => new TokenEndpoint({ server, client, resource }, fetch),
   })
 }
 
-/** A port that is taken is told at the start, where somebody reads it, when a login is due there. */
-async function requirePort({ grant, callbackPort, callbackPortFixed }: OAuthOptions): Promise<void> {
+// A third of the time limit of a start.
+const RESUME_LIMIT = 10_000
+
+/** Whether there is a stored session; `undefined` while the store is away, or has to wait for another process for too long. */
+async function resume(manager: TokenManager, log: Log): Promise<boolean | undefined> {
+  const resuming = manager.resume()
+  const late = new Error('the store is slow')
+  try {
+    return await within(RESUME_LIMIT, resuming, () => late)
+  } catch (error) {
+    if (error !== late && !(error instanceof UpstreamError)) throw error
+    resuming.catch((err: unknown) => log.error({ err }, 'the stored session could not be read'))
+    return undefined
+  }
+}
+
+/** A fixed callback port that is in use fails the start, rather than the first login. */
+async function requireCallbackPort({ grant, callbackPort, callbackPortFixed }: OAuthOptions): Promise<void> {
   if (grant !== 'authorization_code' || !callbackPortFixed) return
   try {
-    await CallbackListener.tried(callbackPort)
+    await CallbackListener.requireFreePort(callbackPort)
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : 'cannot be used'
     throw new ConfigError([{ place: 'callbackPort', message }], { cause })
   }
 }
 
-/** What a request has been through. */
-interface Trail {
+/** The attempts of one request. */
+interface RequestHistory {
   token: string | undefined
   refreshed: boolean
   loggedIn: boolean
 }
 
-// The login before the request was the first attempt, and three are enough (MCP).
-const MORE_SCOPES = 2
+// With the login before the request, three attempts (MCP).
+const MAX_SCOPE_LOGINS = 2
 
 class OAuthCredential implements Credential {
   readonly name = 'oauth'
   readonly deadline: number
-  private readonly trails = new WeakMap<FastifyRequest, Trail>()
+  private readonly histories = new WeakMap<FastifyRequest, RequestHistory>()
 
   constructor(
-    private readonly keeper: Keeper,
+    private readonly manager: TokenManager,
     private readonly options: OAuthOptions,
   ) {
-    // The login has its own limit and says more when it passes it.
+    // Longer than the time limit of a login, whose error says more.
     this.deadline = options.timeout + 10_000
   }
 
   present(request: FastifyRequest) {
-    const held = this.keeper.current
-    if (held !== undefined) {
-      this.note(request, held.accessToken)
-      return held
+    const credential = this.manager.current
+    if (credential !== undefined) {
+      this.record(request, credential.accessToken)
+      return credential
     }
-    if (this.options.login === 'demand' && !this.keeper.hasSession) return undefined
-    return this.waited(request)
+    if (this.options.login === 'demand' && !this.manager.hasSession) return undefined
+    return this.waitForToken(request)
   }
 
   async renew(request: FastifyRequest, { status, challenges, attempt }: TargetRefusal): Promise<boolean> {
-    const { keeper } = this
+    const { manager } = this
     const challenge = await readChallenges(challenges)
-    const trail = this.trails.get(request) ?? this.note(request, undefined)
-    const { token } = trail
+    const history = this.histories.get(request) ?? this.record(request, undefined)
+    const { token } = history
     const lacksScope = status === 403 && challenge.error === 'insufficient_scope'
-    if (lacksScope && attempt > MORE_SCOPES) return false
+    if (lacksScope && attempt > MAX_SCOPE_LOGINS) return false
     if (status === 403 && !lacksScope && (token !== undefined || !challenge.bearer)) return false
-    // Somebody else was refused too, and has got another by now.
-    if (keeper.current !== undefined && keeper.current.accessToken !== token) return true
+    // Another request has replaced the token since.
+    if (manager.current !== undefined && manager.current.accessToken !== token) return true
 
     if (status === 401) {
-      if (trail.loggedIn) return false
-      // A token that has ended on its way there says nothing about the login, however often that happens.
-      const ended = keeper.current === undefined
-      if (token !== undefined && keeper.mayRefresh && (ended || !trail.refreshed)) {
-        trail.refreshed = true
-        const { logins } = keeper
-        await keeper.replace(token, challenge)
-        trail.loggedIn = keeper.logins > logins
+      if (history.loggedIn) return false
+      // A token that expired on its way to the target says nothing about the session, however often that happens.
+      const expired = manager.current === undefined
+      if (token !== undefined && manager.mayRefresh && (expired || !history.refreshed)) {
+        history.refreshed = true
+        const { logins } = manager
+        await manager.replace(token, challenge)
+        history.loggedIn = manager.logins > logins
         return true
       }
-      trail.loggedIn = true
+      history.loggedIn = true
     }
-    await keeper.again(token, challenge)
+    await manager.logInAgain(token, challenge)
     return true
   }
 
-  private async waited(request: FastifyRequest) {
-    const held = await this.keeper.fresh()
-    this.note(request, held.accessToken)
-    return held
+  private async waitForToken(request: FastifyRequest) {
+    const credential = await this.manager.obtain()
+    this.record(request, credential.accessToken)
+    return credential
   }
 
-  private note(request: FastifyRequest, token: string | undefined): Trail {
-    const trail = this.trails.get(request) ?? { token, refreshed: false, loggedIn: false }
-    trail.token = token
-    this.trails.set(request, trail)
-    return trail
+  private record(request: FastifyRequest, token: string | undefined): RequestHistory {
+    const history = this.histories.get(request) ?? { token, refreshed: false, loggedIn: false }
+    history.token = token
+    this.histories.set(request, history)
+    return history
   }
 }

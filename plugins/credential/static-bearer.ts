@@ -3,27 +3,24 @@ import {
   Credential,
   definePlugin,
   GatewayError,
-  type Held,
-  type Secret,
-  type SecretContext,
-  secretFrom,
-  secretText,
+  type OutgoingCredential,
   UpstreamError,
 } from 'sallyport'
+import { type Secret, type SecretContext, secretFrom, secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
 
-// RFC 6750, 2.1: what may stand behind `Bearer`. It is checked at each change, since a file can change to anything.
+// RFC 6750, 2.1: the syntax of a token. It is checked at each change of the file.
 const TOKEN = /^[\w.~+/-]+=*$/
 
 export default definePlugin({
   name: 'credential/static-bearer',
   api: 1,
-  summary: 'Sends one bearer token, which was given to the gateway, with every request to the target.',
+  summary: 'Sends one configured bearer token with every request to the target.',
   provides: [Credential],
   options: z
     .strictObject({
       token: secretText()
-        .regex(TOKEN, 'this is no bearer token: letters, digits and -._~+/ are expected, and no white space')
+        .regex(TOKEN, 'this is not a bearer token: expected letters, digits and -._~+/, and no white space')
         .optional()
         .describe('the token; other users of this machine may see it, so prefer a file'),
       file: z.string().min(1).optional().describe('file that holds the token; read again when it changes'),
@@ -32,33 +29,48 @@ export default definePlugin({
 
   setup(gateway, { token, file }) {
     const { log, scrubber } = gateway
-    const secret = opened(
+    const secret = openToken(
       { token, file: file === undefined ? undefined : gateway.path(file) },
       { log, scrubber },
     )
-    let held: Held | undefined
+    let credential: OutgoingCredential | undefined
     gateway.provide(Credential, {
       name: 'static-bearer',
       present() {
         const accessToken = secret.reveal()
-        if (held?.accessToken !== accessToken) {
-          if (!TOKEN.test(accessToken)) throw unusable()
-          held = { header: 'authorization', value: `Bearer ${accessToken}`, accessToken }
+        if (credential?.accessToken !== accessToken) {
+          if (!TOKEN.test(accessToken)) throw unusable(file)
+          credential = { header: 'authorization', value: `Bearer ${accessToken}`, accessToken }
         }
-        return held
+        return credential
       },
     })
     gateway.onStop(() => secret.close())
   },
+
+  facts: ({ path }, { token, file }) => ({ bearer: () => readToken(token, file && path(file)) }),
 })
 
-interface Given {
+/** `undefined` when it cannot be read: the start fails for that. */
+function readToken(token: string | undefined, file: string | undefined): string | undefined {
+  let secret: Secret | undefined
+  try {
+    secret = secretFrom({ value: token, file })
+    return secret?.reveal()
+  } catch {
+    return undefined
+  } finally {
+    secret?.close()
+  }
+}
+
+interface Source {
   readonly token: string | undefined
   readonly file: string | undefined
 }
 
-/** The secret as it is at the start: what cannot be used then stops the boot. */
-function opened({ token, file }: Given, context: SecretContext): Secret {
+/** Opens the token; one that cannot be used stops the boot. */
+function openToken({ token, file }: Source, context: SecretContext): Secret {
   const wrong = (place: string, message: string): ConfigError => new ConfigError([{ place, message }])
   try {
     const secret = secretFrom({ value: token, file }, context)
@@ -71,11 +83,12 @@ function opened({ token, file }: Given, context: SecretContext): Secret {
       error instanceof GatewayError ? error.message : 'cannot be read',
     )
   }
-  throw wrong(file ?? 'the token', 'holds no bearer token: one line without white space is expected')
+  throw wrong(file ?? 'the token', 'holds no bearer token: expected one line without white space')
 }
 
-const unusable = (): UpstreamError =>
+const unusable = (file: string | undefined): UpstreamError =>
   new UpstreamError('CREDENTIAL_UNUSABLE', 'the credential for the target cannot be used', {
     statusCode: 503,
     retryAfter: 30,
+    cause: new Error(`${file ?? 'the token'} holds no bearer token: expected one line without white space`),
   })

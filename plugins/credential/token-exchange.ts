@@ -1,16 +1,16 @@
 import type { FastifyRequest } from 'fastify'
 import { Authenticator, ConfigError, Credential, definePlugin, type Gateway, Health } from 'sallyport'
+import { openEndpoint } from './token-exchange/endpoint.js'
 import { Exchanger } from './token-exchange/exchanger.js'
 import { type ExchangeOptions, exchangeOptions } from './token-exchange/options.js'
 import { ExchangeRequest } from './token-exchange/request.js'
-import { openWay } from './token-exchange/set-up.js'
 import { subjectOf } from './token-exchange/subject.js'
 import { ID_TOKEN } from './token-exchange/token-type.js'
 
 export default definePlugin({
   name: 'credential/token-exchange',
   api: 1,
-  summary: "Exchanges the caller's token, or that of a login, for one that the target takes (RFC 8693).",
+  summary: "Exchanges the caller's token, or that of a login, for one that the target accepts (RFC 8693).",
   provides: [Credential, Health],
   options: exchangeOptions,
 
@@ -22,20 +22,25 @@ export default definePlugin({
     gateway.provide(Health, { name: scope === '' ? id : `${scope} ${id}`, check: () => exchanger.health() })
 
     const credentials = gateway.use(Credential)
-    const judges = gateway.use(Authenticator)
+    const authenticators = gateway.use(Authenticator)
     gateway.onStart(() => {
       const list = credentials()
-      const isAlone = list[0] === credential && judges().every(({ provider }) => provider === 'anonymous')
+      const isAlone = list[0] === credential && authenticators().every(({ open }) => open === true)
       if (isAlone) throw mistake('subjectTokenType', NOTHING_TO_EXCHANGE)
       const isLast = list.at(-1) === credential
       if (isLast && options.tokenType.toUpperCase() === 'N_A') throw mistake('tokenType', NOT_FOR_A_TARGET)
     })
   },
+
+  async examine(examination, options) {
+    const { examineExchange } = await import('./token-exchange/examine.js')
+    await examineExchange(examination, options)
+  },
 })
 
 function openExchanger(gateway: Gateway, options: ExchangeOptions): Exchanger {
   const { id, log, meter } = gateway
-  const { fetch, secrets } = openWay(gateway, options)
+  const { fetch, secrets } = openEndpoint(gateway, options)
   return new Exchanger(options, {
     id,
     fetch,
@@ -44,7 +49,7 @@ function openExchanger(gateway: Gateway, options: ExchangeOptions): Exchanger {
     log,
     outcomes: meter.counter(
       'token_exchanges_total',
-      'What became of exchanges: known already, exchanged, or the class of failure',
+      'Token exchanges, by outcome: from the cache, exchanged, or the class of failure',
       ['outcome'],
     ),
   })
@@ -52,16 +57,16 @@ function openExchanger(gateway: Gateway, options: ExchangeOptions): Exchanger {
 
 function credentialOf({ id }: Gateway, options: ExchangeOptions, exchanger: Exchanger): Credential {
   const wantsIdToken = options.subjectTokenType === ID_TOKEN
-  // Only what was refused is written down: a note for every request would outlive it.
+  // Refused requests only, so that other requests cost no entry.
   const refused = new WeakSet<FastifyRequest>()
   return {
     name: id,
-    present(request, held) {
-      const subject = subjectOf(request, held, wantsIdToken)
+    present(request, previous) {
+      const subject = subjectOf(request, previous, wantsIdToken)
       return refused.delete(request) ? exchanger.renew(subject) : exchanger.exchange(subject)
     },
     renew(request, { status, attempt }) {
-      // Another token of the same subject allows no more than this one did (403), and a third is no better (401).
+      // Another token of the same subject allows no more (403), and a third attempt is no better (401).
       if (status !== 401 || attempt > 1) return false
       refused.add(request)
       return true
@@ -71,7 +76,7 @@ function credentialOf({ id }: Gateway, options: ExchangeOptions, exchanger: Exch
 
 const NOTHING_TO_EXCHANGE =
   'there is no token to exchange: expected an authenticator that verifies tokens, or a credential before this one'
-// RFC 8693, 2.2.1: such a token opens no resource, and whoever gets it could exchange it.
+// RFC 8693, 2.2.1: such a token is for no resource, and a target that gets it could exchange it.
 const NOT_FOR_A_TARGET = 'a token of N_A is for a further exchange: expected one after this entry'
 
 const mistake = (place: string, message: string): ConfigError => new ConfigError([{ place, message }])

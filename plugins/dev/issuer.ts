@@ -1,43 +1,51 @@
 import { randomBytes } from 'node:crypto'
 import { exportJWK, generateKeyPair } from 'jose'
-import { definePlugin, type Gateway, secretText } from 'sallyport'
+import { definePlugin, type Gateway } from 'sallyport'
+import { secretText, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { adaptPages } from './issuer-pages.js'
 import { loopbackAddress, optional, serveOnLoopback } from './loopback.js'
 
 const options = z.strictObject({
-  address: loopbackAddress().describe('`HOST:PORT` on loopback, and nowhere else; the issuer is this URL'),
-  clientId: z.string().min(1).describe('a client that gets tokens for itself'),
+  address: loopbackAddress().describe('`HOST:PORT`, loopback only; the issuer is this URL'),
+  clientId: z.string().min(1).describe('a client for the client credentials grant'),
   clientSecret: secretText().describe('its secret'),
-  lifetime: z.int().positive().default(43_200).describe('seconds that its access tokens are good for'),
+  redirectUri: webUrl()
+    .optional()
+    .describe('where people come back to who sign in with this client; nobody does without it'),
+  lifetime: z.int().positive().default(43_200).describe('seconds for which its access tokens are valid'),
 })
 
 export default definePlugin({
   name: 'dev/issuer',
   api: 1,
-  summary:
-    'Runs an identity provider on this machine, for development: it signs in anybody under any name, and refuses to listen on anything but loopback.',
+  summary: 'Runs an identity provider on loopback, for development: it signs in anybody under any name.',
   oneProcess: 'each process would have keys and logins of its own',
   options,
 
   async setup(gateway, settings) {
     const load = () => optional('oidc-provider', () => import('oidc-provider'))
-    const { default: Provider } = await listenedTo(gateway, load)
+    const { default: Provider } = await withConsoleLogged(gateway, load)
     serveOnLoopback(gateway, {
       address: settings.address,
       options: settings,
-      answers: async (url) => {
-        const given = await configuration(settings)
-        return listenedTo(gateway, async () => new Provider(url, given).callback())
+      handler: async (url) => {
+        const config = await configuration(settings)
+        return withConsoleLogged(gateway, async () => {
+          const provider = new Provider(url, config)
+          adaptPages(provider)
+          return provider.callback()
+        })
       },
     })
   },
 })
 
-/** The package says on the console what a server for real use would do otherwise: stdout is for the person who tries it. */
-async function listenedTo<T>({ log }: Gateway, work: () => Promise<T>): Promise<T> {
+/** The package writes warnings about development settings to the console; they go to the log instead of stdout. */
+async function withConsoleLogged<T>({ log }: Gateway, work: () => Promise<T>): Promise<T> {
   const { info, warn } = console
-  const tell = (text: string): void => log.debug(text)
-  Object.assign(console, { info: tell, warn: tell })
+  const write = (text: string): void => log.debug(text)
+  Object.assign(console, { info: write, warn: write })
   try {
     return await work()
   } finally {
@@ -45,7 +53,7 @@ async function listenedTo<T>({ log }: Gateway, work: () => Promise<T>): Promise<
   }
 }
 
-// A short signature: its tokens are pasted into terminals.
+// Its signatures are short: the tokens are pasted into terminals.
 const ALGORITHM = 'EdDSA'
 
 const SCOPE = 'mcp'
@@ -53,6 +61,7 @@ const SCOPE = 'mcp'
 async function configuration({
   clientId,
   clientSecret,
+  redirectUri,
   lifetime,
 }: z.output<typeof options>): Promise<object> {
   const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true })
@@ -64,12 +73,12 @@ async function configuration({
       {
         client_id: clientId,
         client_secret: clientSecret,
-        grant_types: ['client_credentials'],
-        redirect_uris: [],
-        response_types: [],
+        grant_types: ['client_credentials', ...(redirectUri === undefined ? [] : ['authorization_code'])],
+        redirect_uris: redirectUri === undefined ? [] : [redirectUri],
+        response_types: redirectUri === undefined ? [] : ['code'],
       },
     ],
-    // MCP clients register themselves, and wait on a port of this machine for their user to come back.
+    // MCP clients register themselves, with redirect URIs on loopback.
     clientDefaults: { application_type: 'native', id_token_signed_response_alg: ALGORITHM },
     enabledJWA: { idTokenSigningAlgValues: [ALGORITHM] },
     // MCP clients ask for the scope of the resource when they register, which only known scopes allow.
@@ -79,8 +88,7 @@ async function configuration({
       accountId,
       claims: () => ({ sub: accountId }),
     }),
-    // Each of them given, since the package tells on stdout of every one that is not.
-    ttl: Object.fromEntries(LIVING.map((kind) => [kind, lifetime])),
+    ttl: { ...LIFETIMES, AccessToken: lifetime, ClientCredentials: lifetime },
     features: {
       devInteractions: { enabled: true },
       clientCredentials: { enabled: true },
@@ -101,13 +109,14 @@ async function configuration({
   }
 }
 
-const LIVING = [
-  'AccessToken',
-  'AuthorizationCode',
-  'ClientCredentials',
-  'Grant',
-  'IdToken',
-  'Interaction',
-  'RefreshToken',
-  'Session',
-] as const
+const DAY = 86_400
+
+// The package writes a warning to stdout for each one that is not set.
+const LIFETIMES = {
+  AuthorizationCode: 60,
+  Grant: 14 * DAY,
+  IdToken: 3600,
+  Interaction: 3600,
+  RefreshToken: 14 * DAY,
+  Session: 14 * DAY,
+} as const

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { definePlugin, secretText } from 'sallyport'
+import { definePlugin } from 'sallyport'
+import { secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { loopbackAddress, optional, serveOnLoopback } from './loopback.js'
 import { addTools } from './tools.js'
@@ -7,16 +8,12 @@ import { addTools } from './tools.js'
 export default definePlugin({
   name: 'dev/mcp-server',
   api: 1,
-  summary:
-    'Runs a small MCP server on loopback, for development: something to stand in front of, and to call tools of.',
+  summary: 'Runs a small MCP server on loopback, for development.',
   oneProcess: 'its sessions are in the memory of one process',
   options: z.strictObject({
-    address: loopbackAddress().describe('`HOST:PORT` on loopback, and nowhere else; it answers at `/mcp`'),
-    token: secretText().optional().describe('a bearer token without which it answers nobody'),
-    callerHeader: z
-      .string()
-      .default('x-caller')
-      .describe('the header in which a gateway tells it who the caller is'),
+    address: loopbackAddress().describe('`HOST:PORT`, loopback only; its path is `/mcp`'),
+    token: secretText().optional().describe('a bearer token that every request needs'),
+    callerHeader: z.string().default('x-caller').describe('the header in which a gateway names the caller'),
   }),
 
   async setup(gateway, options) {
@@ -29,8 +26,8 @@ export default definePlugin({
       }),
     )
 
-    const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-      // Without sessions: a server for each request, so that one request is a whole conversation.
+    const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      // Stateless: a server for each request.
       const server = new McpServer({ name: 'sample', version: '1.0.0' })
       addTools(server, request, callerHeader)
       const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true })
@@ -39,17 +36,17 @@ export default definePlugin({
       await server.connect(transport as never)
       await transport.handleRequest(request, response)
     }
-    const answers = (): RequestListener => (request, response) => {
-      const isLet = token === undefined || request.headers.authorization === `Bearer ${token}`
-      if (!isLet || request.url !== '/mcp') {
-        response.writeHead(isLet ? 404 : 401).end()
+    const handler = (): RequestListener => (request, response) => {
+      const isAuthorized = token === undefined || request.headers.authorization === `Bearer ${token}`
+      if (!isAuthorized || request.url !== '/mcp') {
+        response.writeHead(isAuthorized ? 404 : 401).end()
         return
       }
-      answer(request, response).catch((error: unknown) => {
+      handle(request, response).catch((error: unknown) => {
         gateway.log.error({ err: error }, 'the sample server failed')
         response.destroy()
       })
     }
-    serveOnLoopback(gateway, { address, options, answers })
+    serveOnLoopback(gateway, { address, options, handler })
   },
 })

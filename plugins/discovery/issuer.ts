@@ -1,11 +1,5 @@
-import {
-  definePlugin,
-  type Fetch,
-  GatewayError,
-  IssuerMetadata,
-  type JsonObject,
-  jsonObject,
-} from 'sallyport'
+import { definePlugin, type Fetch, GatewayError, IssuerMetadata } from 'sallyport'
+import { type JsonObject, jsonObject } from 'sallyport/toolkit'
 
 export default definePlugin({
   name: 'discovery/issuer',
@@ -19,20 +13,20 @@ export default definePlugin({
 })
 
 async function readIssuerMetadata(issuer: string, fetch: Fetch): Promise<JsonObject> {
-  let answer = 'no answer'
+  let lastFailure = 'no response'
   for (const url of metadataUrls(issuer)) {
     const response = await fetch(url, { headers: { accept: 'application/json' } })
     if (response.status !== 200) {
-      answer = `status ${response.status}`
+      lastFailure = `status ${response.status}`
       continue
     }
     const metadata = jsonObject(await response.text())
     if (metadata === undefined) throw new GatewayError('DISCOVERY_MALFORMED', `${url} is not a JSON object`)
-    // Byte for byte: whoever can place a document of another issuer could name their own keys.
+    // Byte for byte: otherwise anybody who can place the document of another issuer could name their own keys.
     if (metadata['issuer'] === issuer) return metadata
     throw new GatewayError('ISSUER_MISMATCH', `${url} is the document of another issuer than issuerUrl`)
   }
-  throw new GatewayError('DISCOVERY_FAILED', `discovery of ${issuer} failed: ${answer}`)
+  throw new GatewayError('DISCOVERY_FAILED', `discovery of ${issuer} failed: ${lastFailure}`)
 }
 
 function metadataUrls(issuer: string): readonly string[] {

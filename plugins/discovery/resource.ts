@@ -1,29 +1,30 @@
 import { Challenge, ConfigError, definePlugin, PublicAddress, ResourceMetadata } from 'sallyport'
+import { webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { challengeFrom } from './resource/challenge.js'
+import { bearerChallenge } from './resource/challenge.js'
 import { mergedDocument } from './resource/document.js'
 import { MetadataRoutes } from './resource/metadata-routes.js'
-import { metadataUrl, pathOf } from './resource/place.js'
 import { requireScopes } from './resource/scopes.js'
+import { metadataUrl, pathOf } from './resource/well-known.js'
 
 const scope = z
   .string()
   .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'expected a scope: printable, without spaces, quotes and backslashes')
 
-const resourceUrl = z
-  .string()
-  .refine((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'expected an http or https URL')
-  // Everybody may read it.
+const resourceUrl = webUrl()
+  // The document is public.
   .refine((text) => !/^[^/]*\/\/[^/?#]*@/.test(text), 'expected a URL without user and password')
   .refine((text) => !/[#*]/.test(text), 'expected a URL without fragment and asterisk')
 
-// It is between a client and the authorization server, and no business of a resource.
+// It concerns a client and the authorization server, not a resource.
 const OFFLINE = 'offline_access'
 
 const options = z.strictObject({
   resource: resourceUrl
     .optional()
-    .describe('the URL of what is protected; the public address, else the main port, with `path` when unset'),
+    .describe(
+      'the URL of the protected resource; by default the public address, else the main port, with `path`',
+    ),
   path: z
     .string()
     .regex(/^\/[^*?#]*$/, 'expected a path')
@@ -33,16 +34,18 @@ const options = z.strictObject({
   resourceDocumentation: z
     .url({ protocol: /^https?$/, error: 'expected an http or https URL' })
     .optional()
-    .describe('documentation for people, told in the document'),
+    .describe('documentation for people, named in the document'),
   scopes: z.array(scope).default([]).describe('scopes that clients should ask for'),
   requiredScopes: z
     .array(scope.refine((name) => name !== OFFLINE, `${OFFLINE} is no scope of a resource: no token has it`))
     .default([])
-    .describe('scopes without which an accepted token is answered 403'),
+    .describe('scopes that every token needs; one without them gets a 403'),
   unavailableStatus: z
     .literal([401, 503])
     .default(401)
-    .describe('the answer when no provider that could decide was reachable'),
+    .describe(
+      'the status when no provider that could decide was reachable; with 503 clients come back with the same token',
+    ),
 })
 
 export default definePlugin({
@@ -58,7 +61,7 @@ export default definePlugin({
     const path = settings.path === '/' ? gateway.scope : gateway.scope + settings.path
     const scopes = [...new Set([...settings.scopes, ...requiredScopes])].filter((name) => name !== OFFLINE)
     const routes = new MetadataRoutes(gateway, resource === undefined ? path : pathOf(resource))
-    const challenge = challengeFrom({ realm, scopes, requiredScopes, unavailableStatus })
+    const challenge = bearerChallenge({ realm, scopes, requiredScopes, unavailableStatus })
     gateway.provide(Challenge, challenge)
     gateway.provide(ResourceMetadata, {
       bearer_methods_supported: ['header'],
@@ -72,7 +75,7 @@ export default definePlugin({
     const parts = gateway.use(ResourceMetadata)
     const publish = (url: string): void => {
       routes.publish(mergedDocument([{ resource: url }, ...parts()]))
-      challenge.pointTo(metadataUrl(url))
+      challenge.setMetadataUrl(metadataUrl(url))
     }
     if (resource !== undefined) {
       gateway.onStart(() => publish(resource))
@@ -80,16 +83,24 @@ export default definePlugin({
     }
     const addresses = gateway.use(PublicAddress)
     gateway.onStart(() => {
-      onlyOne(addresses())?.watch((origin) => publish(origin + path))
+      singleAddress(addresses())?.watch((origin) => publish(origin + path))
     })
-    // Port 0 is a free one: which, is known when it is open.
+    // With port 0, the port is known only once it is open.
     gateway.onReady(({ main }) => {
       if (addresses().length === 0) publish(mainPort(main) + path)
     })
   },
+
+  facts: (_place, { resource }) => ({ publicUrl: resource }),
+
+  async examine(examination, { resource }) {
+    if (resource === undefined) return
+    const { examineResource } = await import('./resource/examine.js')
+    await examineResource(examination, resource)
+  },
 })
 
-function onlyOne(addresses: readonly PublicAddress[]): PublicAddress | undefined {
+function singleAddress(addresses: readonly PublicAddress[]): PublicAddress | undefined {
   const [address, other] = addresses
   if (other === undefined) return address
   throw new ConfigError([

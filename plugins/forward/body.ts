@@ -1,133 +1,237 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from 'sallyport'
-import type { Arriving, SlowBodies } from './slow-bodies.js'
-import type { SpentBodies } from './spent-bodies.js'
+import type { IncomingBody, SlowBodies } from './slow-bodies.js'
 
-/** What the head of a request says of its body. */
-export interface BodyFacts {
-  /** In bytes; undefined when only the end of the stream will tell. */
+/** How the head of a request frames its body. */
+export interface BodyFraming {
+  /** In bytes; undefined when the body is chunked. */
   readonly length: number | undefined
   readonly chunked: boolean
 }
 
-/** Node has refused what frames a body twice; what is left is one way, or none. */
-export function bodyFacts({ headers }: IncomingMessage, most: number): BodyFacts {
+/** Node has already refused a request that frames its body twice. */
+export function bodyFraming({ headers }: IncomingMessage, maxBytes: number): BodyFraming {
   const coding = headers['transfer-encoding']
   if (coding !== undefined) {
-    if (coding.toLowerCase() !== 'chunked') throw unknownCoding()
+    if (coding.toLowerCase() !== 'chunked') throw unsupportedCoding()
     return { length: undefined, chunked: true }
   }
   const length = Number(headers['content-length'] ?? 0)
-  if (length > most) throw tooLarge()
+  if (length > maxBytes) throw tooLarge()
   return { length, chunked: false }
 }
 
-export interface BodyLimits {
-  readonly most: number
-  readonly slow: SlowBodies
-  readonly spent: SpentBodies
+/** Limits the bytes that are kept of all request bodies together. */
+export class KeptBytes {
+  private reserved = 0
+
+  constructor(private readonly limit: number) {}
+
+  /** Reserves that many bytes until they are freed; `false` when there is no room. */
+  reserve(bytes: number): boolean {
+    if (this.reserved + bytes > this.limit) return false
+    this.reserved += bytes
+    return true
+  }
+
+  free(bytes: number): void {
+    this.reserved -= bytes
+  }
 }
 
-/** A caller's body: read whole, or as it comes, and in both cases no more of it than allowed and no slower. */
-export class Body implements Arriving {
-  moved = true
-  stood = false
+export interface BodyLimits {
+  readonly maxBytes: number
+  readonly slowBodies: SlowBodies
+  readonly kept: KeptBytes
+}
+
+/**
+ * A request body, read whole or as a stream, within the limits on size and rate. The bytes that are kept of it count
+ * until they were passed on or discarded.
+ */
+export class Body implements IncomingBody {
+  // The first sweep must not find it slow: what arrived before is not known.
+  received = Number.POSITIVE_INFINITY
+  wasSlow = false
   private size = 0
-  private early: Buffer[] = []
-  private take: (chunk: Buffer) => void = () => {}
-  private finish: () => void = () => {}
-  private reading = false
+  private kept = 0
+  private buffered: Buffer[] = []
+  private onChunk: (chunk: Buffer) => void = noop
+  private write: (chunk: Buffer) => boolean = () => true
+  private onEnd: () => void = noop
+  private listening = false
   private ended = false
+  private buffering = false
+  private collected = false
+  private refused = false
 
   constructor(
     private readonly message: IncomingMessage,
     private readonly limits: BodyLimits,
-    private readonly wrong: (refusal: Refusal) => void,
+    private readonly onRefusal: (refusal: Refusal) => void,
   ) {}
 
-  /** Reads to the end if that is not further than `most` bytes; otherwise what was read waits for `flow`. */
-  collect(length: number | undefined, most: number, done: (whole: Buffer | undefined) => void): void {
+  /**
+   * Reads the whole body if it has at most `maxBytes` and there is room to keep it. Otherwise `done` gets undefined, and
+   * what was read stays buffered for `streamTo`.
+   */
+  readWhole(length: number | undefined, maxBytes: number, done: (whole: Buffer | undefined) => void): void {
     const { message } = this
-    // A small one mostly comes in one piece with its head. By the next tick it is there, and nothing has to be listened for.
+    // A small body mostly arrives in one chunk with its head: on the next tick it can be read without listeners.
     process.nextTick(() => {
-      if (message.readableLength !== length) {
-        this.gather(most, done)
+      if (message.readableLength !== length || !this.reserve(length)) {
+        this.bufferUpTo(maxBytes, done)
         return
       }
-      const whole = message.read()
-      this.limits.spent.add(whole)
-      done(whole)
+      done(message.read())
     })
   }
 
-  private gather(most: number, done: (whole: Buffer | undefined) => void): void {
-    let size = 0
-    const finish = (): void => {
-      const { early } = this
-      done(early.length === 1 ? early[0] : Buffer.concat(early))
+  /** Passes chunks on until `write` returns `false`; `resume` continues. */
+  streamTo(write: (chunk: Buffer) => boolean, onEnd: () => void): void {
+    const onChunk = (chunk: Buffer): void => {
+      if (!write(chunk)) this.pause()
     }
-    const take = (chunk: Buffer): void => {
-      this.early.push(chunk)
-      size += chunk.length
-      if (size <= most) return
-      this.message.pause()
-      done(undefined)
-    }
-    this.read(take, finish)
-  }
-
-  /** Hands on what comes, until `take` says `false`; `resume` goes on. */
-  flow(take: (chunk: Buffer) => boolean, finish: () => void): void {
-    const passOn = (chunk: Buffer): void => {
-      if (!take(chunk)) this.message.pause()
-    }
-    for (const chunk of this.early.splice(0)) passOn(chunk)
-    if (this.ended) finish()
-    else this.read(passOn, finish)
+    this.write = write
+    this.onChunk = onChunk
+    this.onEnd = onEnd
+    this.resume()
   }
 
   resume(): void {
-    this.message.resume()
+    this.received = Number.POSITIVE_INFINITY
+    for (let chunk = this.buffered.shift(); chunk !== undefined; chunk = this.buffered.shift()) {
+      this.free(Math.min(chunk.length, this.kept))
+      if (!this.write(chunk)) return
+    }
+    if (this.ended) this.complete()
+    else this.read()
   }
 
-  tooSlow(): void {
-    // Paused is our doing, or the target's.
-    if (this.message.isPaused()) this.limits.slow.add(this)
-    else this.wrong(tooSlow())
+  /** Reads all that is left, and what is buffered. It counts as kept; more than `maxBytes` is refused. */
+  collect(maxBytes: number): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = []
+      let size = 0
+      const refuse = (refusal: Refusal): boolean => {
+        this.refuse(refusal)
+        reject(refusal)
+        return false
+      }
+      const onChunk = (chunk: Buffer): boolean => {
+        size += chunk.length
+        if (size > maxBytes) return refuse(tooLarge())
+        if (!this.reserve(chunk.length)) return refuse(noRoom())
+        chunks.push(chunk)
+        return true
+      }
+      this.streamTo(onChunk, () => {
+        this.collected = true
+        resolve(Buffer.concat(chunks))
+      })
+    })
+  }
+
+  /** Drops what is buffered, and frees the bytes that were kept. */
+  discard(): void {
+    this.buffered = []
+    this.free(this.kept)
+  }
+
+  onTooSlow(): void {
+    // A paused stream waits for the target, not for the caller.
+    if (this.message.isPaused()) this.limits.slowBodies.add(this)
+    else this.refuse(tooSlow())
   }
 
   /**
-   * The functions come with names: one that is written where a property gets it is among the old objects at once, as V8
-   * takes it for a method, and all of its call would stay with it until the next full collection.
+   * These functions are constants first: V8 allocates a function literal that is assigned to a property as an old
+   * object, like a method, and all that its closure holds would stay until the next full collection.
    */
-  private read(take: (chunk: Buffer) => void, finish: () => void): void {
-    this.take = take
-    this.finish = finish
-    if (this.reading) {
+  private bufferUpTo(maxBytes: number, done: (whole: Buffer | undefined) => void): void {
+    const onEnd = (): void => {
+      const { buffered } = this
+      this.buffered = []
+      this.collected = true
+      done(buffered.length === 1 ? buffered[0] : Buffer.concat(buffered))
+    }
+    const onChunk = (chunk: Buffer): void => {
+      this.buffered.push(chunk)
+      if (!this.buffering || (this.size <= maxBytes && this.reserve(chunk.length))) return
+      this.buffering = false
+      this.pause()
+      done(undefined)
+    }
+    this.buffering = true
+    this.onChunk = onChunk
+    this.onEnd = onEnd
+    this.read()
+  }
+
+  private read(): void {
+    if (this.listening) {
       this.message.resume()
       return
     }
-    this.reading = true
-    this.limits.slow.add(this)
+    this.listening = true
+    this.limits.slowBodies.add(this)
     this.message.on('data', (chunk: Buffer) => {
-      this.moved = true
+      if (this.refused) return
+      this.received += chunk.length
       this.size += chunk.length
-      this.limits.spent.add(chunk)
-      if (this.size > this.limits.most) this.wrong(tooLarge())
-      else this.take(chunk)
+      if (this.size > this.limits.maxBytes) this.refuse(tooLarge())
+      else this.onChunk(chunk)
     })
     this.message.on('end', () => {
       this.ended = true
-      this.finish()
+      // The end must not overtake chunks that are still buffered.
+      if (this.buffering || this.buffered.length === 0) this.complete()
     })
-    this.message.on('close', () => this.limits.slow.delete(this))
+    this.message.on('close', () => {
+      this.limits.slowBodies.delete(this)
+      if (!this.collected) this.discard()
+    })
+  }
+
+  private complete(): void {
+    const { onEnd } = this
+    this.onEnd = noop
+    onEnd()
+  }
+
+  private pause(): void {
+    this.received = Number.POSITIVE_INFINITY
+    this.message.pause()
+  }
+
+  private reserve(bytes: number): boolean {
+    const fits = this.limits.kept.reserve(bytes)
+    if (fits) this.kept += bytes
+    return fits
+  }
+
+  private free(bytes: number): void {
+    this.kept -= bytes
+    this.limits.kept.free(bytes)
+  }
+
+  private refuse(refusal: Refusal): void {
+    this.refused = true
+    this.onEnd = noop
+    this.discard()
+    this.onRefusal(refusal)
   }
 }
+
+const noop = (): void => {}
 
 const tooLarge = (): Refusal =>
   new Refusal(413, 'BODY_TOO_LARGE', 'the body is larger than this gateway takes')
 
+const noRoom = (): Refusal =>
+  new Refusal(503, 'BODIES_FULL', 'too many bodies are kept at this moment', { retryAfter: 1 })
+
 const tooSlow = (): Refusal => new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not come in time')
 
-const unknownCoding = (): Refusal =>
-  new Refusal(501, 'TRANSFER_CODING', 'only chunked is understood as transfer coding')
+const unsupportedCoding = (): Refusal =>
+  new Refusal(501, 'TRANSFER_CODING', 'the only supported transfer coding is chunked')

@@ -2,17 +2,16 @@ import type { FastifyRequest } from 'fastify'
 import {
   type Credential,
   GatewayError,
-  type Held,
-  isPromise,
+  type OutgoingCredential,
   type TargetRefusal,
   UpstreamError,
-  within,
 } from 'sallyport'
+import { isPromise, within } from 'sallyport/toolkit'
 
-const DEADLINE = 15_000
+const DEFAULT_DEADLINE = 15_000
 
-/** The credentials of a list as one: folded on the way out, and asked to renew when the target refused. */
-export class Credentials {
+/** All credential plugins of a list as one: presented in order, and renewed when the target refused. */
+export class OutgoingCredentials {
   readonly any: boolean
   readonly renewable: boolean
 
@@ -21,51 +20,51 @@ export class Credentials {
     this.renewable = list.some((credential) => credential.renew !== undefined)
   }
 
-  hold(request: FastifyRequest): Held | undefined | Promise<Held | undefined> {
-    return this.fold(request, undefined, 0)
+  present(request: FastifyRequest): OutgoingCredential | undefined | Promise<OutgoingCredential | undefined> {
+    return this.presentFrom(request, undefined, 0)
   }
 
-  /** Asks all that can: an exchange forgets its token, and the login before it gets a new one. */
+  /** Every plugin that can renew does: a token exchange drops its token, and the login before it gets a new one. */
   async renew(request: FastifyRequest, refused: TargetRefusal): Promise<boolean> {
-    let again = false
+    let renewed = false
     for (const credential of this.list) {
-      const answer = await this.settled(credential, () => credential.renew?.(request, refused) ?? false)
-      again ||= answer
+      const result = await this.run(credential, () => credential.renew?.(request, refused) ?? false)
+      renewed ||= result
     }
-    return again
+    return renewed
   }
 
-  private fold(
+  private presentFrom(
     request: FastifyRequest,
-    before: Held | undefined,
-    from: number,
-  ): Held | undefined | Promise<Held | undefined> {
-    let held = before
-    for (let index = from; index < this.list.length; index++) {
+    before: OutgoingCredential | undefined,
+    start: number,
+  ): OutgoingCredential | undefined | Promise<OutgoingCredential | undefined> {
+    let presented = before
+    for (let index = start; index < this.list.length; index++) {
       const credential = this.list[index]
       if (credential === undefined) continue
-      const next = this.settled(credential, () => credential.present(request, held))
-      if (isPromise(next)) return next.then((late) => this.fold(request, late, index + 1))
-      held = next
+      const next = this.run(credential, () => credential.present(request, presented))
+      if (isPromise(next)) return next.then((late) => this.presentFrom(request, late, index + 1))
+      presented = next
     }
-    return held
+    return presented
   }
 
-  private settled<T>(credential: Credential, ask: () => T | Promise<T>): T | Promise<T> {
+  private run<T>(credential: Credential, action: () => T | Promise<T>): T | Promise<T> {
     try {
-      const answer = ask()
-      return isPromise(answer) ? this.waited(credential, answer) : answer
+      const result = action()
+      return isPromise(result) ? this.withDeadline(credential, result) : result
     } catch (error) {
-      throw withheld(credential, error)
+      throw credentialFailure(credential, error)
     }
   }
 
-  private async waited<T>(credential: Credential, answer: PromiseLike<T>): Promise<T> {
-    const { deadline = DEADLINE } = credential
+  private async withDeadline<T>(credential: Credential, result: PromiseLike<T>): Promise<T> {
+    const { deadline = DEFAULT_DEADLINE } = credential
     try {
-      return await within(deadline, answer, () => notReady(credential, deadline))
+      return await within(deadline, result, () => notReady(credential, deadline))
     } catch (error) {
-      throw withheld(credential, error)
+      throw credentialFailure(credential, error)
     }
   }
 }
@@ -74,12 +73,12 @@ function notReady({ name }: Credential, deadline: number): UpstreamError {
   return new UpstreamError('CREDENTIAL_NOT_READY', 'the credential for the target is not ready yet', {
     statusCode: 503,
     retryAfter: 5,
-    cause: new Error(`${name} did not answer within ${deadline / 1000} s`),
+    cause: new Error(`${name} did not settle within ${deadline / 1000} s`),
   })
 }
 
-/** What a credential throws on purpose passes; anything else keeps the request in all the same. */
-function withheld({ name }: Credential, cause: unknown): GatewayError {
+/** A `GatewayError` passes as it is. Any other error stops the request too, and callers do not see its text. */
+function credentialFailure({ name }: Credential, cause: unknown): GatewayError {
   if (cause instanceof GatewayError) return cause
   const failure = new Error(`${name} failed`, { cause })
   return new UpstreamError('CREDENTIAL_FAILED', 'there is no credential for the target', { cause: failure })

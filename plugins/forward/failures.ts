@@ -1,31 +1,61 @@
-import { failureCode, UpstreamError } from 'sallyport'
+import { type ErrorShape, GatewayError, UpstreamError } from 'sallyport'
+import { failureCode } from 'sallyport/toolkit'
 
 type Failure = readonly [sentence: string, statusCode?: 504]
 
-const SENTENCES: Readonly<Record<string, Failure>> = {
+const MESSAGES: Readonly<Record<string, Failure>> = {
   REFUSED: ['nothing listens where the target is expected'],
   DNS: ["the target's name does not resolve"],
-  TLS: ['no TLS session with the target could be agreed on'],
-  RESET: ['the target closed the connection before its answer was complete'],
+  TLS: ['the TLS handshake with the target failed'],
+  RESET: ['the target closed the connection before its response was complete'],
   UNREACHABLE: ['there is no route to the target'],
-  MALFORMED: ['the target does not speak HTTP as it should'],
+  MALFORMED: ['the target sent malformed HTTP'],
   TOO_LARGE: ["the target's headers are larger than this gateway takes"],
-  PROXY: ['the proxy on the way to the target opened no tunnel to it'],
-  PROXY_TIMEOUT: ['the proxy on the way to the target did not answer in time', 504],
-  TIMEOUT: ['the target did not begin to answer in time', 504],
+  PROXY: ['the outgoing proxy opened no tunnel to the target'],
+  PROXY_TIMEOUT: ['the outgoing proxy did not respond in time', 504],
+  TIMEOUT: ['the target did not begin its response in time', 504],
 }
 const UNKNOWN: Failure = ['the request to the target failed']
 
-/** What a caller and the metrics learn of a failure on the way to the target: its class, and no address. */
-export function targetFailure(error: unknown): UpstreamError {
-  if (error instanceof UpstreamError) return error
+/** A failed request to the target, as callers and metrics see it: the class of failure, and no address. */
+export function targetFailure(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
   const kind = failureCode(error).replace('EGRESS_', '')
-  const [sentence, statusCode = 502] = SENTENCES[kind] ?? UNKNOWN
-  const known = kind in SENTENCES ? kind : 'FAILED'
+  const [sentence, statusCode = 502] = MESSAGES[kind] ?? UNKNOWN
+  const known = kind in MESSAGES ? kind : 'FAILED'
   return new UpstreamError(`TARGET_${known}`, sentence, { statusCode, cause: error })
 }
 
-/** The error for a target that did not begin to answer within its time. */
-export function tooLate(): UpstreamError {
-  return targetFailure(Object.assign(new Error('no answer'), { code: 'UND_ERR_HEADERS_TIMEOUT' }))
+/** The error for a target that did not begin its response in time. */
+export function responseTimeout(): GatewayError {
+  return targetFailure(Object.assign(new Error('no response'), { code: 'UND_ERR_HEADERS_TIMEOUT' }))
+}
+
+// JSON-RPC leaves -32000 to -32099 to servers, and the SDKs take -32000 for a failed transport.
+const SERVER_ERROR = -32_000
+
+/** MCP clients match a response to its request by the id, so an error for a POST carries it. */
+export const jsonRpcErrors: ErrorShape = ({ code, sentence, requestId }, request) => {
+  if (request.method !== 'POST') {
+    return { error: code, error_description: sentence, request_id: requestId }
+  }
+  return {
+    jsonrpc: '2.0',
+    id: idIn(request.body),
+    error: { code: SERVER_ERROR, message: sentence, data: { error: code, request_id: requestId } },
+  }
+}
+
+// Parsing blocks the event loop: a body of this length takes well under a millisecond.
+const MAX_PARSED = 64 * 1024
+
+/** Parsed only for an error; a batch has no id of its own, and a large body is not parsed. */
+function idIn(body: unknown): string | number | null {
+  if (!Buffer.isBuffer(body) || body.length > MAX_PARSED) return null
+  try {
+    const { id }: { id?: unknown } = JSON.parse(body.toString()) ?? {}
+    return typeof id === 'string' || typeof id === 'number' ? id : null
+  } catch {
+    return null
+  }
 }

@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http'
-import type { Held, OutgoingHeaders } from 'sallyport'
+import type { OutgoingCredential, OutgoingHeaders } from 'sallyport'
 
 /** Names and values in turn, as `rawHeaders` has them: the order, the case and the repeats are kept. */
 export type FlatHeaders = string[]
 
-// RFC 9110, 7.6.1: they speak of one connection. `TE` too, and what it asks for is not ours to promise.
+// RFC 9110, 7.6.1: these are about one connection. So is `TE`: what it accepts is for the gateway, not for the target.
 const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade']
 
-// What a caller says of the way it came is not evidence, and its word with a proxy is not the target's business.
+// A caller can write anything into `Forwarded`, and its credentials for a proxy are not for the target.
 const NEVER_SENT = [...HOP_BY_HOP, 'http2-settings', 'proxy-authorization', 'forwarded']
 
-// They frame the message: no list in `Connection` makes them go away.
+// These frame the message: naming them in `Connection` does not remove them.
 const FRAMING = new Set(['host', 'content-length', 'transfer-encoding'])
 
-/** What happens to a caller's headers on their way out; made once. */
+/** Which of a caller's headers are sent to the target, and how; made once. */
 export class RequestRules {
   private readonly dropped: ReadonlySet<string>
 
@@ -21,13 +21,17 @@ export class RequestRules {
     private readonly host: string,
     dropped: Iterable<string>,
   ) {
-    this.dropped = new Set([...NEVER_SENT, ...dropped].map(asRead))
+    this.dropped = new Set([...NEVER_SENT, ...dropped].map(normalized))
   }
 
-  /** The headers to send. What is added stands at the end, and nothing of the caller's has the same name. */
-  apply(request: IncomingMessage, held: Held | undefined, added: OutgoingHeaders): FlatHeaders {
+  /** The headers to send. Added ones come last, and the caller's own of the same names are dropped. */
+  apply(
+    request: IncomingMessage,
+    credential: OutgoingCredential | undefined,
+    added: OutgoingHeaders,
+  ): FlatHeaders {
     const { rawHeaders, headers } = request
-    const named = namedIn(headers.connection)
+    const named = connectionOptions(headers.connection)
     const sent: FlatHeaders = []
     let host = false
     for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -38,56 +42,68 @@ export class RequestRules {
         host = true
       } else if (lower === 'transfer-encoding') {
         sent.push(name, 'chunked')
-      } else if (this.passes(lower, held, named)) {
+      } else if (this.passes(lower, credential, named)) {
         sent.push(name, rawHeaders[index + 1] ?? '')
       }
     }
     if (!host) sent.push('Host', this.host)
-    if (held !== undefined) sent.push(held.header, held.value)
+    if (credential !== undefined) sent.push(credential.header, credential.value)
     for (const [name, value] of added) sent.push(name, value)
     return sent
   }
 
-  /** The trailers to send. Some servers read them as headers, so what may not stand there may not stand here. */
-  applyToTrailers({ rawTrailers }: IncomingMessage, held: Held | undefined): FlatHeaders {
+  /** The trailers to send. Some servers treat them as headers, so the same names are dropped. */
+  applyToTrailers({ rawTrailers }: IncomingMessage, credential: OutgoingCredential | undefined): FlatHeaders {
     const sent: FlatHeaders = []
     for (let index = 0; index < rawTrailers.length; index += 2) {
       const name = rawTrailers[index] ?? ''
       const lower = name.toLowerCase()
-      if (!FRAMING.has(lower) && this.passes(lower, held, undefined))
+      if (!FRAMING.has(lower) && this.passes(lower, credential, undefined))
         sent.push(name, rawTrailers[index + 1] ?? '')
     }
     return sent
   }
 
-  private passes(lower: string, held: Held | undefined, named: ReadonlySet<string> | undefined): boolean {
-    const name = asRead(lower)
+  private passes(
+    lower: string,
+    credential: OutgoingCredential | undefined,
+    named: ReadonlySet<string> | undefined,
+  ): boolean {
+    const name = normalized(lower)
     if (this.dropped.has(name) || name.startsWith('x-forwarded-')) return false
-    // A credential takes the place of the caller's own, wherever it is carried.
-    if (held !== undefined && (name === asRead(held.header) || name === 'authorization')) return false
+    // A credential replaces the caller's own, whichever header carries it.
+    if (credential !== undefined && (name === normalized(credential.header) || name === 'authorization'))
+      return false
     if (FRAMING.has(name)) return name === lower
     return named === undefined || !named.has(lower)
   }
 }
 
-/** As CGI and those after it read a name, to whom `X_Tenant` and `X-Tenant` are one. */
-const asRead = (lower: string): string => (lower.includes('_') ? lower.replaceAll('_', '-') : lower)
+/** As CGI and its successors read a name: `X_Tenant` and `X-Tenant` are the same to them. */
+const normalized = (lower: string): string => (lower.includes('_') ? lower.replaceAll('_', '-') : lower)
 
-/** The target's headers as the caller gets them. `hidden` is one more name to leave out. */
-export function answerHeaders(raw: readonly string[], hidden?: string): FlatHeaders {
-  const named = namedIn(joinedValues(raw, 'connection'))
+/** The target's headers as the caller gets them. `omitted` is one more name to leave out. */
+export function responseHeaders(raw: readonly string[], omitted?: string): FlatHeaders {
+  const named = connectionOptions(joinedValues(raw, 'connection'))
   const passed: FlatHeaders = []
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index] ?? ''
     const lower = name.toLowerCase()
-    if (NOT_ANSWERED.has(lower) || lower === hidden) continue
+    if (NOT_PASSED.has(lower) || lower === omitted) continue
     if (named?.has(lower) === true && !FRAMING.has(lower)) continue
     passed.push(name, raw[index + 1] ?? '')
   }
   return passed
 }
 
-const NOT_ANSWERED = new Set(HOP_BY_HOP)
+const NOT_PASSED = new Set(HOP_BY_HOP)
+
+/** Flat headers as the pairs in which Node wants trailers. */
+export function pairs(flat: readonly string[]): [string, string][] {
+  const found: [string, string][] = []
+  for (let index = 0; index < flat.length; index += 2) found.push([flat[index] ?? '', flat[index + 1] ?? ''])
+  return found
+}
 
 /** The first value of a header among flat ones. */
 export function firstValue(raw: readonly string[], wanted: string): string | undefined {
@@ -114,9 +130,9 @@ export function allValues(raw: readonly string[], wanted: string): string[] {
   return raw.filter((_, index) => index % 2 === 1 && raw[index - 1]?.toLowerCase() === wanted)
 }
 
-function namedIn(connection: string | undefined): ReadonlySet<string> | undefined {
-  if (connection === undefined || PLAIN.test(connection)) return undefined
+function connectionOptions(connection: string | undefined): ReadonlySet<string> | undefined {
+  if (connection === undefined || NO_NAMES.test(connection)) return undefined
   return new Set(connection.split(',').map((token) => token.trim().toLowerCase()))
 }
 
-const PLAIN = /^(?:keep-alive|close)$/i
+const NO_NAMES = /^(?:keep-alive|close)$/i

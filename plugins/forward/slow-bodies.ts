@@ -1,31 +1,34 @@
-import { Crowd } from 'sallyport'
-
-/** A body on its way in. */
-export interface Arriving {
-  /** Set whenever something of it came, or when it is us who do not read. */
-  moved: boolean
-  /** Whether it stood still at the last look. */
-  stood: boolean
-  tooSlow(): void
+/** A request body that is being received. */
+export interface IncomingBody {
+  /** Bytes since the last sweep; infinite when it was not read meanwhile. */
+  received: number
+  /** Whether too few bytes had arrived at the last sweep. */
+  wasSlow: boolean
+  onTooSlow(): void
 }
 
-/** Finds bodies that stand still. One sweep for all of them: a timer each would cost more than most bodies do. */
+/** Finds bodies that stall or trickle. One sweep serves all: a timer for each would cost more than most bodies do. */
 export class SlowBodies {
-  private readonly arriving = new Crowd<Arriving>()
+  private readonly bodies = new Set<IncomingBody>()
   private readonly timer: NodeJS.Timeout
+  private readonly minBytes: number
 
-  /** A body may stand still for `limit` milliseconds, and for half as long again at most. */
-  constructor(limit: number) {
+  /**
+   * A body may stall, or arrive at less than `rate` bytes a second, for `limit` milliseconds, and for half as long again
+   * at most.
+   */
+  constructor(limit: number, rate: number) {
+    this.minBytes = Math.max((rate * limit) / 2000, 1)
     this.timer = setInterval(() => this.sweep(), limit / 2).unref()
   }
 
-  add(body: Arriving): void {
-    body.stood = false
-    this.arriving.enter(body)
+  add(body: IncomingBody): void {
+    body.wasSlow = false
+    this.bodies.add(body)
   }
 
-  delete(body: Arriving): void {
-    this.arriving.leave(body)
+  delete(body: IncomingBody): void {
+    this.bodies.delete(body)
   }
 
   close(): void {
@@ -33,13 +36,14 @@ export class SlowBodies {
   }
 
   private sweep(): void {
-    for (const body of this.arriving.now()) {
-      const { moved, stood } = body
-      body.moved = false
-      body.stood = !moved
-      if (moved || !stood) continue
-      this.arriving.leave(body)
-      body.tooSlow()
+    for (const body of this.bodies) {
+      const wasSlow = body.received < this.minBytes
+      const isTooSlow = wasSlow && body.wasSlow
+      body.received = 0
+      body.wasSlow = wasSlow
+      if (!isTooSlow) continue
+      this.bodies.delete(body)
+      body.onTooSlow()
     }
   }
 }

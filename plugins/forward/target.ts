@@ -1,43 +1,63 @@
 import { Refusal } from 'sallyport'
 
-/** Where requests go: one host, fixed at the start, and the path under which all of them lie. */
+/** The server that requests go to: one host, fixed at the start, and a base path. */
 export class Target {
   readonly origin: string
   readonly host: string
   readonly secure: boolean
   /** Without a slash at its end; empty at the root. */
   private readonly base: string
-  /** What stands for `/`, as it was written. */
-  private readonly itself: string
-  /** How many segments of a request's path belong to the scope that the forwarder stands in. */
+  /** The path for `/`, as it was configured. */
+  private readonly rootPath: string
+  /** How many segments of a request's path belong to the forwarder's scope. */
   private readonly depth: number
 
-  constructor(uri: string, scope: string) {
+  /** `origins` are all that serve the same, this one among them. */
+  constructor(
+    uri: string,
+    scope: string,
+    private readonly origins: readonly string[] = [new URL(uri).origin],
+  ) {
     const { origin, host, protocol, pathname } = new URL(uri)
     this.origin = origin
     this.host = host
     this.secure = protocol === 'https:'
-    this.itself = pathname
+    this.rootPath = pathname
     this.base = pathname.endsWith('/') ? pathname.slice(0, -1) : pathname
     this.depth = scope === '' ? 0 : scope.split('/').length - 1
   }
 
-  /** The path and query to ask the target for. All of it is text: no byte of it ever chooses a host. */
+  /** The path and query to request. They are handled as text, so no part of them can choose a host. */
   pathFor(requestTarget: string): string {
     const target = this.withoutScope(originForm(requestTarget))
     if (this.base === '') return target
-    // A `#` has no meaning in a request target, so some servers take it for one more letter of the path.
+    // A `#` has no meaning in a request target, so some servers take it as part of the path.
     const end = target.indexOf('?')
     const path = end < 0 ? target : target.slice(0, end)
     const query = end < 0 ? '' : target.slice(end)
-    if (path === '/' || path === this.base || path === this.itself) return this.itself + query
-    if (MAY_CLIMB.test(path) && climbsOut(path)) {
-      throw new Refusal(400, 'PATH_OUTSIDE_TARGET', 'this path leads out of what is served here')
+    if (path === '/' || path === this.base || path === this.rootPath) return this.rootPath + query
+    // Clients may put the target's own path after the gateway's address, as its documentation has it.
+    const isBelow = path.startsWith(this.base) && path.charCodeAt(this.base.length) === SLASH
+    const below = isBelow ? path.slice(this.base.length) : path
+    if (MAY_CLIMB.test(below) && climbsOut(below)) {
+      throw new Refusal(400, 'PATH_OUTSIDE_TARGET', 'this path leads outside of what is served here')
     }
-    return this.base + target
+    return isBelow ? target : this.base + target
   }
 
-  // The router has matched the scope's segments, in whatever spelling; here they are only counted off.
+  /**
+   * The path that a reference in a response to `from` points to, if it is on the target's origin: a credential must not
+   * go anywhere else. An absolute URL is compared after URL has normalized it, as any client would follow it.
+   */
+  pathOf(reference: string | undefined, from: string): string | undefined {
+    const { origin } = this
+    if (reference === undefined || !URL.canParse(reference, origin + from)) return undefined
+    const to = new URL(reference, origin + from)
+    const isOwn = this.origins.includes(to.origin) && to.username === '' && to.password === ''
+    return isOwn ? to.pathname + to.search : undefined
+  }
+
+  // The router has matched the scope's segments, however they were encoded; here they are only skipped.
   private withoutScope(target: string): string {
     let start = 0
     for (let passed = 0; passed < this.depth; passed++) {
@@ -50,7 +70,7 @@ export class Target {
   }
 }
 
-/** The path and query of a request target; the authority of an absolute one chooses nothing (RFC 9112, 3.2.2). */
+/** The path and query of a request target; the authority of an absolute one is ignored (RFC 9112, 3.2.2). */
 function originForm(target: string): string {
   if (target.charCodeAt(0) === SLASH) return target
   const [prefix] = ABSOLUTE.exec(target) ?? []
@@ -65,7 +85,7 @@ const SLASH = 0x2f
 const ABSOLUTE = /^https?:\/\/[^/?#]*/i
 const MAY_CLIMB = /\.\.|%2e/i
 
-// Read as the most generous server would: backslashes and encoded slashes separate, `;` begins a parameter.
+// Read as the most lenient server would: backslashes and encoded slashes separate, `;` begins a parameter.
 function climbsOut(path: string): boolean {
   let depth = 0
   for (const segment of path.split(/\/|\\|%2f|%5c/i).slice(1)) {

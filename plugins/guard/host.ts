@@ -1,4 +1,5 @@
-import { definePlugin, Guard, PublicAddress, Refusal, timesSent } from 'sallyport'
+import { definePlugin, Guard, PublicAddress, Refusal } from 'sallyport'
+import { timesSent } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { loopbackHosts } from './loopback.js'
 import { allowLatest } from './public.js'
@@ -7,7 +8,7 @@ export default definePlugin({
   name: 'guard/host',
   api: 1,
   summary:
-    'Refuses requests that were meant for another host, as a page does that rebinds its own name to this machine.',
+    'Refuses requests for another host, such as those of a page that rebinds its own name to this machine.',
   provides: [Guard],
   options: z.strictObject({
     allowed: z.array(z.string()).default([]).describe('values of `Host`, compared exactly but for case'),
@@ -33,22 +34,22 @@ export default definePlugin({
     }
     gateway.provide(Guard, ({ raw, originalUrl }) => {
       const host = raw.headers.host?.toLowerCase()
-      const meant = authorityOf(originalUrl)
+      const authority = authorityOf(originalUrl)
       if (
         host !== undefined &&
         allowed.has(host) &&
-        (meant === undefined || allowed.has(meant)) &&
-        // Of several, whoever reads the last would read another.
+        (authority === undefined || allowed.has(authority)) &&
+        // With several, a server that reads the last one would use another host.
         timesSent(raw.rawHeaders, 'host') === 1
       ) {
         return
       }
-      throw new Refusal(403, 'HOST_FORBIDDEN', 'this gateway is not known by that host')
+      throw new Refusal(403, 'HOST_FORBIDDEN', 'this host name is not allowed')
     })
   },
 })
 
-/** The host that an absolute request target names beside the header. */
+/** The host in an absolute request target, besides that of the header. */
 function authorityOf(target: string): string | undefined {
   if (target.startsWith('/')) return undefined
   return /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]?.toLowerCase()

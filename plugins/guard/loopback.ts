@@ -2,7 +2,7 @@ import type { Addresses } from 'sallyport'
 
 const NAMES = ['localhost', '127.0.0.1', '[::1]']
 
-/** The ways to write this machine's own name, and the address that was opened, as browsers send them in `Host`. */
+/** The address that was opened, and the names of loopback with its port, as browsers send them in `Host`. */
 export function loopbackHosts({ main }: Addresses): string[] {
   if (main === undefined) return []
   const { host, port } = new URL(main)

@@ -3,27 +3,50 @@ import { z } from 'zod'
 import { loopbackHosts } from './loopback.js'
 import { allowLatest } from './public.js'
 
+// Other schemes too: pages of editors and browser extensions have their own.
+const ORIGIN = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#@*\s]+|null)$/i
+
+const origin = z.string().check(({ value, issues }) => {
+  if (ORIGIN.test(value)) return
+  issues.push({
+    code: 'custom',
+    input: value,
+    message: `${expected(value)}, such as https://app.example.com`,
+  })
+})
+
+function expected(written: string): string {
+  if (written.includes('*')) return 'a pattern stands for no origin: expected each origin by itself'
+  if (/^[a-z][a-z\d+.-]*:\/\/[^/?#]+[/?#]/i.test(written))
+    return 'expected an origin without a path or a slash at the end, as browsers send it'
+  return 'expected an origin: scheme, host and port'
+}
+
 export default definePlugin({
   name: 'guard/origin',
   api: 1,
-  summary: 'Refuses browsers that come from an origin nobody listed. Requests without `Origin` pass.',
+  summary: 'Refuses requests of browsers from origins that are not listed. Requests without `Origin` pass.',
   provides: [Guard],
   options: z.strictObject({
-    allowed: z.array(z.string()).default([]).describe('origins, compared exactly'),
+    allowed: z.array(origin).default([]).describe('origins, compared exactly'),
     loopback: z
       .boolean()
       .default(false)
       .describe('allow `localhost`, `127.0.0.1` and `[::1]` with the port that was opened'),
     public: z.boolean().default(false).describe("allow the public address of the list's tunnel"),
-    any: z.boolean().default(false).describe('let every origin pass; this is said in the log'),
+    any: z.boolean().default(false).describe('let every origin pass; this is logged'),
   }),
 
   setup(gateway, options) {
     if (options.any) {
-      gateway.log.warn('pages of any origin may send requests here: list the origins that may')
+      gateway.log.warn('requests from web pages of any origin are accepted: list the origins to allow')
       return
     }
     const allowed = new Set(options.allowed)
+    if (allowed.size === 0 && !options.loopback && !options.public)
+      gateway.log.info(
+        'pages in browsers cannot use this gateway: no origin is allowed, see `allowedOrigins`',
+      )
     if (options.loopback) {
       gateway.onReady((addresses) => {
         for (const host of loopbackHosts(addresses)) allowed.add(`http://${host}`).add(`https://${host}`)
@@ -35,10 +58,12 @@ export default definePlugin({
         for (const address of addresses()) allowLatest(allowed, address, (origin) => origin)
       })
     }
-    // Several `Origin` headers arrive joined by a comma, which equals nothing on a list.
-    gateway.provide(Guard, ({ headers: { origin } }) => {
+    // Several `Origin` headers arrive joined by a comma, which equals no entry of a list.
+    gateway.provide(Guard, ({ headers: { origin }, routeOptions: { config } }) => {
       if (origin === undefined || allowed.has(origin)) return
-      throw new Refusal(403, 'ORIGIN_FORBIDDEN', 'this origin may not use the gateway')
+      // On loopback not even that is told: no page elsewhere learns what runs on this machine.
+      if (config.anyOrigin === true && !options.loopback) return
+      throw new Refusal(403, 'ORIGIN_FORBIDDEN', 'this origin is not allowed')
     })
   },
 })

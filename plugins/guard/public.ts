@@ -1,17 +1,17 @@
 import type { PublicAddress } from 'sallyport'
 
-/** Keeps what a public address allows in the list: the address as it is now, and none that it was. */
+/** Keeps the public address in the list of what is allowed: the current one, and no former one. */
 export function allowLatest(
   allowed: Set<string>,
   address: PublicAddress,
-  allowedBy: (origin: string) => string,
+  toEntry: (origin: string) => string,
 ): void {
   const listed = new Set(allowed)
   let latest = ''
   address.watch((origin) => {
-    // What somebody wrote into the list stays in it.
+    // What was configured stays in the list.
     if (!listed.has(latest)) allowed.delete(latest)
-    latest = allowedBy(origin)
+    latest = toEntry(origin)
     allowed.add(latest)
   })
 }

@@ -1,18 +1,12 @@
-import {
-  definePlugin,
-  HeaderSource,
-  headerName,
-  type Identity,
-  isHeaderValue,
-  type OutgoingHeaders,
-} from 'sallyport'
+import { definePlugin, HeaderSource, type Identity, type OutgoingHeaders } from 'sallyport'
+import { headerName, isHeaderValue } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { refuseRepeats } from './names.js'
+import { refuseDuplicates } from './names.js'
 
 export default definePlugin({
   name: 'headers/identity',
   api: 1,
-  summary: 'Tells the target who the verified caller is, in headers that no caller can set.',
+  summary: 'Sends claims of the authenticated caller to the target, in headers that no caller can set.',
   provides: [HeaderSource],
   options: z.strictObject({
     headers: z
@@ -22,11 +16,11 @@ export default definePlugin({
           claim: z
             .string()
             .min(1)
-            .describe('the claim that is its value; a list of texts is joined by spaces'),
+            .describe('the claim that is its value; a list of strings is joined by spaces'),
         }),
       )
       .min(1)
-      .superRefine(refuseRepeats)
+      .superRefine(refuseDuplicates)
       .describe(
         "claims to send; the caller's own headers of these names are removed, also when there is no claim",
       ),
@@ -37,19 +31,19 @@ export default definePlugin({
       names: headers.map(({ name }) => name),
       headers({ identity }) {
         if (identity === undefined) return []
-        const told: OutgoingHeaders[number][] = []
+        const sent: OutgoingHeaders[number][] = []
         for (const { name, claim } of headers) {
-          const value = claimText(identity, claim)
-          if (value !== undefined) told.push([name, value])
+          const value = claimValue(identity, claim)
+          if (value !== undefined) sent.push([name, value])
         }
-        return told
+        return sent
       },
     })
   },
 })
 
-/** A claim as a header can hold it, in UTF-8. What cannot be told exactly is not told. */
-function claimText({ claims }: Identity, claim: string): string | undefined {
+/** A claim as a header value, in UTF-8. Only strings, numbers, booleans and lists of strings are sent. */
+function claimValue({ claims }: Identity, claim: string): string | undefined {
   const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined
   const text = Array.isArray(value) && value.every(isText) ? value.join(' ') : scalar(value)
   if (text === undefined) return undefined

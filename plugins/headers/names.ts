@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 
-/** Refuses a list in which one name stands twice: only one of them could be meant. */
-export function refuseRepeats(
+/** Refuses a list with a duplicate name, as only one of them could be meant. */
+export function refuseDuplicates(
   list: readonly { readonly name: string }[],
   context: z.core.$RefinementCtx,
 ): void {
@@ -12,7 +12,7 @@ export function refuseRepeats(
       code: 'custom',
       input: name,
       path: [index, 'name'],
-      message: `"${name}" stands in the list already`,
+      message: `"${name}" is in the list already`,
     })
   }
 }

@@ -1,18 +1,12 @@
-import {
-  definePlugin,
-  HeaderSource,
-  headerName,
-  isHeaderValue,
-  type OutgoingHeaders,
-  secretText,
-} from 'sallyport'
+import { definePlugin, HeaderSource, type OutgoingHeaders } from 'sallyport'
+import { headerName, isHeaderValue, secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { refuseRepeats } from './names.js'
+import { refuseDuplicates } from './names.js'
 
 export default definePlugin({
   name: 'headers/static',
   api: 1,
-  summary: 'Adds fixed headers to every request on its way out.',
+  summary: 'Adds fixed headers to every request to the target.',
   provides: [HeaderSource],
   options: z.strictObject({
     headers: z
@@ -20,12 +14,15 @@ export default definePlugin({
         z.strictObject({
           name: headerName().describe('the name of the header'),
           value: secretText()
-            .refine(isHeaderValue, 'this value cannot stand in a header: it holds bytes that end or break it')
+            .refine(
+              (value) => value === '' || isHeaderValue(value),
+              'this is not a valid header value: it holds bytes that end or break a header',
+            )
             .describe('its value'),
         }),
       )
       .min(1)
-      .superRefine(refuseRepeats)
+      .superRefine(refuseDuplicates)
       .describe("headers to add; the caller's own of the same name are removed"),
   }),
 
@@ -34,7 +31,9 @@ export default definePlugin({
     const forget = options.headers.map(({ value }) => gateway.scrubber.add(value))
     const names = fixed.map(([name]) => name)
     if (names.includes('authorization')) {
-      gateway.log.warn('Authorization is set by hand: every caller reaches the target with this credential')
+      gateway.log.warn(
+        'Authorization is a fixed header: every caller reaches the target with this credential',
+      )
     }
     gateway.provide(HeaderSource, { names, headers: () => fixed })
     gateway.onStop(() => {

@@ -4,19 +4,18 @@ import {
   type Gateway,
   GatewayError,
   HeaderSource,
-  headerName,
-  isHeaderValue,
   type OutgoingHeaders,
   type Problem,
   SecretStore,
 } from 'sallyport'
+import { headerName, isHeaderValue } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { refuseRepeats } from './names.js'
+import { refuseDuplicates } from './names.js'
 
 export default definePlugin({
   name: 'headers/stored',
   api: 1,
-  summary: 'Adds headers to every request on its way out whose values are kept in a secret store.',
+  summary: 'Adds headers with values from a secret store to every request to the target.',
   provides: [HeaderSource],
   requires: [SecretStore],
   options: z.strictObject({
@@ -28,7 +27,7 @@ export default definePlugin({
         }),
       )
       .min(1)
-      .superRefine(refuseRepeats)
+      .superRefine(refuseDuplicates)
       .describe("headers to add; the caller's own of the same name are removed"),
   }),
 
@@ -39,8 +38,8 @@ export default definePlugin({
     let found: OutgoingHeaders = []
     gateway.provide(HeaderSource, { names: headers.map(({ name }) => name), headers: () => found })
 
-    const follow = ({ header: { name, secret }, store, value: first }: Found, index: number): void => {
-      const hidden = new Hidden(scrubber)
+    const watchSecret = ({ header: { name, secret }, store, value: first }: Found, index: number): void => {
+      const hidden = new ScrubbedValues(scrubber)
       const take = (value: string): void => {
         hidden.add(value)
         found = found.with(index, [name, value])
@@ -48,16 +47,20 @@ export default definePlugin({
       take(first)
       const changed = (value: string): void => {
         if (isHeaderValue(value)) take(value)
-        else log.warn({ secret, store: store.name }, 'a stored secret cannot be used, its last value is kept')
+        else
+          log.warn(
+            { secret, store: store.name },
+            'a changed secret is not a valid header value; its last value is kept',
+          )
       }
       release.push(store.watch?.(secret, changed) ?? (() => {}), () => hidden.release())
     }
     gateway.onStart(async () => {
-      const looked = await Promise.all(headers.map((header) => lookUp(stores(), header)))
-      const problems = looked.flatMap((each) => ('problem' in each ? [each.problem] : []))
+      const lookups = await Promise.all(headers.map((header) => lookUp(stores(), header)))
+      const problems = lookups.flatMap((each) => ('problem' in each ? [each.problem] : []))
       if (problems.length > 0) throw new ConfigError(problems)
       found = headers.map(({ name }) => [name, ''] as const)
-      for (const [index, each] of looked.entries()) if ('value' in each) follow(each, index)
+      for (const [index, each] of lookups.entries()) if ('value' in each) watchSecret(each, index)
     })
     gateway.onStop(() => {
       for (const each of release) each()
@@ -65,19 +68,19 @@ export default definePlugin({
   },
 })
 
-/** The values of one secret that the log must not show: the one before the last may still be in flight. */
-class Hidden {
-  readonly #forget: (() => void)[] = []
+/** Hides the values of one secret in the log: the current one, and the former one, which may still be in flight. */
+class ScrubbedValues {
+  private readonly removals: (() => void)[] = []
 
   constructor(private readonly scrubber: Gateway['scrubber']) {}
 
   add(value: string): void {
-    this.#forget.push(this.scrubber.add(value))
-    if (this.#forget.length > 2) this.#forget.shift()?.()
+    this.removals.push(this.scrubber.add(value))
+    if (this.removals.length > 2) this.removals.shift()?.()
   }
 
   release(): void {
-    for (const each of this.#forget.splice(0)) each()
+    for (const each of this.removals.splice(0)) each()
   }
 }
 
@@ -94,7 +97,7 @@ interface Found {
 
 type LookedUp = Found | { readonly problem: Problem }
 
-/** Asks the stores in order. One that cannot be asked is told of only when no other had the secret. */
+/** Asks the stores in order. A store that fails is reported only when no other has the secret. */
 async function lookUp(stores: readonly SecretStore[], header: Header): Promise<LookedUp> {
   const { secret } = header
   const place = `secret "${secret}"`
@@ -102,7 +105,7 @@ async function lookUp(stores: readonly SecretStore[], header: Header): Promise<L
   for (const store of stores) {
     try {
       const value = await store.get(secret)
-      if (value !== undefined) return judged(place, { header, store, value })
+      if (value !== undefined) return checked(place, { header, store, value })
       asked.push(store.name)
     } catch (error) {
       asked.push(`${store.name} (${error instanceof GatewayError ? error.message : 'it failed'})`)
@@ -111,8 +114,9 @@ async function lookUp(stores: readonly SecretStore[], header: Header): Promise<L
   return { problem: { place, message: `not found: asked ${asked.join(', ')}` } }
 }
 
-function judged(place: string, found: Found): LookedUp {
+function checked(place: string, found: Found): LookedUp {
   if (isHeaderValue(found.value)) return found
-  const message = 'its value cannot stand in a header: it is empty or holds bytes that end or break it'
+  const fault = found.value === '' ? 'is empty' : 'holds bytes that end or break a header'
+  const message = `the value in ${found.store.name} is not a valid header value: it ${fault}`
   return { problem: { place, message } }
 }

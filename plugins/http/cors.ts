@@ -3,43 +3,43 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { definePlugin, Guard } from 'sallyport'
 import { z } from 'zod'
 
-// By hand, as @fastify/cors answers preflights of its own list of origins: here the guards have judged them.
+// By hand, as @fastify/cors decides by a list of origins of its own: here the guards have decided.
 export default definePlugin({
   name: 'http/cors',
   api: 1,
   summary:
-    'Lets pages in browsers read the answers, if their origin has passed the guards that stand before it.',
+    'Lets pages in browsers read the responses (CORS), if their origin has passed the guards before it in the list.',
   provides: [Guard],
   options: z.strictObject({
     exposed: z
       .array(z.string())
       .default(['WWW-Authenticate', 'Mcp-Session-Id', 'Mcp-Protocol-Version'])
-      .describe('headers of answers that a page may read'),
-    maxAge: z.int().nonnegative().default(600).describe('seconds that a browser may remember a preflight'),
+      .describe('response headers that a page may read'),
+    maxAge: z.int().nonnegative().default(600).describe('seconds that a browser may cache a preflight'),
   }),
 
   async setup(gateway, { exposed, maxAge }) {
-    // Whose origin the guards before this one let pass: an answer to anybody else says nothing of CORS.
+    // Requests whose origin the guards before this one let pass: no other response gets CORS headers.
     const passed = new WeakSet<FastifyRequest>()
     gateway.provide(Guard, (request) => {
       if (request.headers.origin !== undefined) passed.add(request)
     })
-    const share = (request: FastifyRequest, reply: FastifyReply): void => {
+    const addCorsHeaders = (request: FastifyRequest, reply: FastifyReply): void => {
       const { origin } = request.headers
       if (origin === undefined || !passed.has(request) || reply.hasHeader('access-control-allow-origin'))
         return
       reply
         .header('access-control-allow-origin', origin)
         .header('access-control-expose-headers', exposed.join(', '))
-      vary(reply)
+      addVary(reply)
     }
-    // The first for answers that a handler writes past Fastify, the second also for those of the gate.
+    // The first for responses that a handler writes without Fastify, the second also for earlier errors, such as a 401.
     gateway.http.addHook('onRequest', (request, reply, done) => {
-      share(request, reply)
+      addCorsHeaders(request, reply)
       done()
     })
     gateway.http.addHook('onSend', (request, reply, payload, done) => {
-      share(request, reply)
+      addCorsHeaders(request, reply)
       done(null, payload)
     })
     answerPreflights(gateway.http, maxAge)
@@ -54,8 +54,8 @@ const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
   headers['access-control-request-method'] !== undefined
 
 /**
- * A preflight carries no credentials by design (Fetch, CORS-preflight), so it has a public route of its own, told
- * apart by the router. Any other OPTIONS meets whatever route there is, and authentication.
+ * A preflight carries no credentials by design (Fetch, CORS-preflight), so it has a public route of its own, which the
+ * router selects by a constraint. Any other OPTIONS request goes to the usual routes, with authentication.
  */
 function answerPreflights(http: FastifyInstance, maxAge: number): void {
   if (!http.hasConstraintStrategy(PREFLIGHT)) {
@@ -90,7 +90,7 @@ function answerPreflights(http: FastifyInstance, maxAge: number): void {
   })
 }
 
-function vary(reply: FastifyReply): void {
+function addVary(reply: FastifyReply): void {
   const before = reply.getHeader('vary')
   reply.header('vary', before === undefined ? 'Origin' : `${String(before)}, Origin`)
 }

@@ -1,16 +1,16 @@
 import { definePlugin } from 'sallyport'
 import { z } from 'zod'
 
-// One slash, so that no host can stand behind it.
+// One slash: a host would follow two.
 const path = z.string().regex(/^\/(?![/\\])[\w./~-]*$/, 'expected a path, such as /catalogue/')
 
 export default definePlugin({
   name: 'http/redirect',
   api: 1,
-  summary: 'Sends whoever opens one path to another, without asking who it is.',
+  summary: 'Redirects one path to another, without authentication.',
   options: z.strictObject({
-    from: path.default('/').describe('the path that is asked for'),
-    to: path.describe('the path that has the answer'),
+    from: path.default('/').describe('the path to redirect'),
+    to: path.describe('the path to redirect to'),
   }),
 
   setup({ http }, { from, to }) {

@@ -1,15 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { FastifyRequest } from 'fastify'
-import {
-  definePlugin,
-  Health,
-  type HealthState,
-  isInsecure,
-  Listener,
-  listenAddress,
-  Refusal,
-} from 'sallyport'
+import { definePlugin, Health, type HealthState, Listener, Refusal } from 'sallyport'
+import { isInsecure, listenAddress } from 'sallyport/toolkit'
 import { z } from 'zod'
 
 export default definePlugin({
@@ -23,19 +16,19 @@ export default definePlugin({
 
   setup(gateway, { address }) {
     gateway.provide(Listener, { port: 'internal', address })
-    if (isOfThisMachine(address)) {
+    if (isLoopback(address)) {
       gateway.internal.addHook('onRequest', (request, _reply, done) => {
         refuseForeignHost(request)
         done()
       })
     }
-    const parts = gateway.use(Health)
+    const healthChecks = gateway.use(Health)
     const version = versionFacts()
 
     gateway.internal.get('/health', () => ({ status: 'healthy' }))
     gateway.internal.get('/version', () => version)
     gateway.internal.get('/readiness', (_request, reply) => {
-      const states = parts().map((part) => [part.name, part.check()] as const)
+      const states = healthChecks().map((part) => [part.name, part.check()] as const)
       const checks = Object.fromEntries(states.filter(([, { status }]) => status !== 'ok'))
       if (!states.some(isDown)) return { status: 'ready', ...(Object.keys(checks).length > 0 && { checks }) }
       reply.code(503)
@@ -44,15 +37,15 @@ export default definePlugin({
   },
 })
 
-/** A page could rebind its own name to this machine, and read what is told here. Its browser then says that name. */
+/** By DNS rebinding a page could give this machine its own name, and read this port. Its browser sends that name. */
 function refuseForeignHost({ raw }: FastifyRequest): void {
   const { host } = raw.headers
-  if (host === undefined || isOfThisMachine(host)) return
+  if (host === undefined || isLoopback(host)) return
   throw new Refusal(403, 'HOST_FORBIDDEN', 'this gateway is not known by that host')
 }
 
-// Where plain http is for this machine alone, it is this machine.
-const isOfThisMachine = (host: string): boolean =>
+// Plain http is allowed for loopback alone.
+const isLoopback = (host: string): boolean =>
   URL.canParse(`http://${host}`) && !isInsecure(new URL(`http://${host}`))
 
 const isDown = ([, { status }]: readonly [string, HealthState]): boolean => status === 'down'

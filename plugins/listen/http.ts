@@ -1,11 +1,14 @@
-import { definePlugin, Listener, listenAddress } from 'sallyport'
+import { definePlugin, Listener, ResourceMetadata } from 'sallyport'
+import { addressRange, duration, LONGEST_WAIT, listenAddress } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { tlsOptions } from './http/options.js'
+import { openTls } from './http/tls.js'
 
 export default definePlugin({
   name: 'listen/http',
   api: 1,
   summary: 'Opens the main port.',
-  provides: [Listener],
+  provides: [Listener, ResourceMetadata],
   options: z.strictObject({
     address: listenAddress().describe('`HOST:PORT`; port 0 takes a free one'),
     maxConnections: z.int().positive().optional().describe('sockets open at once; further ones are closed'),
@@ -14,9 +17,40 @@ export default definePlugin({
       .positive()
       .default(20_000)
       .describe('milliseconds for a caller to send its headers'),
+    drainDelay: duration(LONGEST_WAIT)
+      .optional()
+      .describe(
+        'how long the port goes on accepting after a stop was asked for, while `/readiness` is 503; 0 by default, and 5s in Kubernetes',
+      ),
+    tls: tlsOptions
+      .optional()
+      .describe('speak https: `cert`, `key`, `clientCa`, `clientCertificate`, `minVersion`'),
+    trustedProxies: z
+      .array(addressRange())
+      .default([])
+      .describe(
+        'addresses and ranges (CIDR) of proxies in front, whose `Forwarded` and `X-Forwarded-For` are believed',
+      ),
   }),
 
-  setup(gateway, options) {
-    gateway.provide(Listener, { port: 'main', ...options })
+  setup(gateway, { tls, drainDelay = usualDrainDelay(), ...options }) {
+    const secure = tls && openTls(gateway, tls)
+    gateway.provide(Listener, {
+      port: 'main',
+      drainDelay,
+      ...options,
+      ...(secure !== undefined && { tls: secure }),
+    })
+    if (secure !== undefined && secure.clientCertificate !== 'none')
+      gateway.provide(ResourceMetadata, { tls_client_certificate_bound_access_tokens: true })
+  },
+
+  async examine(examination, { address, tls }) {
+    if (tls === undefined) return
+    const { examineTls } = await import('./http/examine.js')
+    examineTls(examination, address, tls)
   },
 })
+
+// Kubernetes stops a pod while its Services still lead to it.
+const usualDrainDelay = (): number => (process.env['KUBERNETES_SERVICE_HOST'] === undefined ? 0 : 5_000)

@@ -1,14 +1,15 @@
-import { ConfigError, definePlugin, Errand, LONGEST_WAIT } from 'sallyport'
+import { BackgroundTask, ConfigError, definePlugin } from 'sallyport'
+import { LONGEST_WAIT, targetUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { Bridge } from './stdio/bridge.js'
 import { Conversation } from './stdio/conversation.js'
-import { Outlet } from './stdio/outlet.js'
-import { Wire } from './stdio/wire.js'
+import { HttpLink } from './stdio/http-link.js'
+import { Stdout } from './stdio/stdout.js'
 
 const options = z.strictObject({
-  target: z
-    .url({ protocol: /^https?$/, error: 'expected a URL of http or https' })
-    .describe("the server's URL: its path is asked for, below the root of what the forwarder reaches"),
+  target: targetUrl().describe(
+    "the server's URL: requests go to its path, below the root of the forwarder's target",
+  ),
   maxMessage: z
     .int()
     .positive()
@@ -18,21 +19,22 @@ const options = z.strictObject({
     .int()
     .positive()
     .default(10_000)
-    .describe('requests that have no answer yet; more are answered with an error at once'),
+    .describe('requests that are open at once; further ones get an error'),
   drainLimit: z
     .int()
     .nonnegative()
     .max(LONGEST_WAIT)
     .default(30_000)
-    .describe('milliseconds for requests to be answered when the input has ended'),
+    .describe('milliseconds to wait for open requests when the input has ended'),
 })
 
 export default definePlugin({
   name: 'listen/stdio',
   api: 1,
   summary:
-    'Speaks MCP on standard input and output, and sends every message through the list. It stands behind the forwarder.',
-  provides: [Errand],
+    'Serves MCP on standard input and output, and sends every message through the gateway. It comes after the forwarder.',
+  provides: [BackgroundTask],
+  stdout: 'protocol',
   options,
 
   setup(gateway, { target, maxMessage, maxOpen, drainLimit }) {
@@ -43,28 +45,28 @@ export default definePlugin({
     const over = new Promise<void>((resolve) => {
       finish = resolve
     })
-    gateway.provide(Errand, {
+    gateway.provide(BackgroundTask, {
       over,
       end: () => (bridge === undefined ? finish(Promise.resolve()) : bridge.end()),
     })
     gateway.onReady(() => {
-      if (stdin.listenerCount('readable') > 0) throw taken()
-      const outlet = new Outlet(stdout, () => bridge?.end())
-      const wire = new Wire(() => gateway.connect())
+      if (stdin.listenerCount('readable') > 0) throw alreadyRead()
+      const output = new Stdout(stdout, () => bridge?.end())
+      const link = new HttpLink(() => gateway.connect())
       const conversation = new Conversation({
-        ...{ wire, outlet, log, maxOpen },
+        ...{ link, output, log, maxOpen },
         target: new URL(target),
-        most: maxMessage,
+        maxMessage,
       })
-      bridge = new Bridge(stdin, outlet, conversation, { most: maxMessage, drain: drainLimit })
+      bridge = new Bridge(stdin, output, conversation, { most: maxMessage, drain: drainLimit })
       finish(bridge.run())
     })
     gateway.onStop(() => (bridge === undefined ? undefined : over))
   },
 })
 
-/** A second reader would get every other piece of the input. */
-const taken = (): ConfigError =>
+/** Two readers would each get a part of the input. */
+const alreadyRead = (): ConfigError =>
   new ConfigError([
     { place: 'standard input', message: 'another list reads it already: start the program again instead' },
   ])

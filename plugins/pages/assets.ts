@@ -5,7 +5,9 @@ export const STYLE = `:root { color-scheme: light dark; --line: color-mix(in srg
 * { box-sizing: border-box }
 body { margin: 0; font: 1rem/1.5 system-ui, sans-serif; background: Canvas; color: CanvasText }
 header, main { max-width: 56rem; margin: 0 auto; padding: 1rem 1.25rem }
-header { border-bottom: 1px solid var(--line) }
+header { border-bottom: 1px solid var(--line); display: flex; flex-wrap: wrap; gap: .25rem 1rem;
+  align-items: center; justify-content: space-between }
+.account { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; min-width: 0; overflow-wrap: anywhere }
 main:focus { outline: none }
 a { color: var(--accent); text-underline-offset: .2em }
 .home { font-weight: 600; color: inherit; text-decoration: none }
@@ -22,10 +24,11 @@ p { margin: .35rem 0; overflow-wrap: anywhere }
 .links, .versions { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem }
 .badge { border: 1px solid var(--line); border-radius: 1rem; padding: 0 .6rem; font-size: .8rem }
 .search { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: 1rem 0 }
-input, button { font: inherit; padding: .4rem .7rem; border: 1px solid var(--line); border-radius: .4rem;
+input, button, .button { font: inherit; padding: .4rem .7rem; border: 1px solid var(--line); border-radius: .4rem;
   background: var(--soft); color: inherit }
 .search input { flex: 1 1 14rem }
 button { cursor: pointer }
+.button { display: inline-block; text-decoration: none }
 .hint { border-left: 4px solid var(--accent); padding-left: 1rem }
 details { border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0 }
 summary { padding: .5rem 1rem; cursor: pointer }
@@ -59,3 +62,5 @@ document.addEventListener('keydown', (event) => {
   search.focus()
 })
 `
+
+export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="6" fill="#0b57d0"/><path d="M8 25V14a8 8 0 0 1 16 0v11M16 8v17M8 17h16" fill="none" stroke="#fff" stroke-width="2.5"/></svg>`

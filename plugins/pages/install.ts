@@ -1,21 +1,37 @@
-import type { Described, Input, ServerPackage, Transport } from './described.js'
+import {
+  type Input,
+  type ServerDetails,
+  type ServerPackage,
+  type Transport,
+  webLink,
+} from './server-details.js'
+import { type Field, fieldsOf, filled } from './template.js'
 
-/** Something to paste into a client's configuration. */
+/** Configuration to paste into a client. */
 export interface Snippet {
   readonly client: string
-  /** Where it goes. */
-  readonly place: string
+  /** The file that it belongs in. */
+  readonly file: string
   readonly text: string
 }
 
-/** One way to run or reach a server, told for each client. */
-export interface Way {
+/** One way to run or reach a server, with the configuration of each client. */
+export interface InstallMethod {
   readonly title: string
   readonly snippets: readonly Snippet[]
+  readonly links: readonly InstallLink[]
+  /** What a user has to know or fill in. */
+  readonly fields: readonly Field[]
 }
 
-/** How a server is started or reached, before a client's own form is put on it. */
-interface Plan {
+/** A link that installs the server in a client. */
+interface InstallLink {
+  readonly client: string
+  readonly href: string
+}
+
+/** How a server is started or reached, independent of the client. */
+interface Invocation {
   readonly title: string
   readonly command?: string
   readonly args?: readonly string[]
@@ -23,20 +39,29 @@ interface Plan {
   readonly type: string
   /** Headers of a remote server, or the environment of a local one. */
   readonly values: readonly Input[]
+  /** Variables in the URL and headers. */
+  readonly variables: readonly Field[]
 }
 
-/** Every way to use a server that a client can be told about. */
-export function waysOf({ name, packages = [], remotes = [] }: Described): Way[] {
-  const plans = [...remotes.map(remotePlan), ...packages.map(packagePlan)].filter(
-    (plan) => plan !== undefined,
+/** All ways to run or reach a server that clients support. */
+export function installMethodsOf({ name, packages = [], remotes = [] }: ServerDetails): InstallMethod[] {
+  const invocations = [...remotes.map(remoteInvocation), ...packages.map(packageInvocation)].filter(
+    (invocation) => invocation !== undefined,
   )
   const key = name.split('/')[1] ?? name
-  return plans.map((plan) => ({ title: plan.title, snippets: CLIENTS.map((client) => client(key, plan)) }))
+  return invocations.map((invocation) => ({
+    title: invocation.title,
+    snippets: CLIENTS.map((client) => client(key, invocation)),
+    links: isLinkable(invocation) ? [vsCodeLink(key, invocation), cursorLink(key, invocation)] : [],
+    fields: [...invocation.variables, ...invocation.values].filter(({ value }) => value === undefined),
+  }))
 }
 
-function remotePlan({ type, url, headers = [] }: Transport): Plan | undefined {
+function remoteInvocation(transport: Transport): Invocation | undefined {
+  const { type, url, headers = [] } = transport
   if (url === undefined) return undefined
-  return { title: `Remote: ${url}`, url, type: type === 'sse' ? 'sse' : 'http', values: headers }
+  const own = { title: `Remote: ${url}`, url, type: type === 'sse' ? 'sse' : 'http' }
+  return { ...own, values: headers, variables: fieldsOf(transport) }
 }
 
 interface Runner {
@@ -47,26 +72,28 @@ interface Runner {
 const at = (identifier: string, version: string | undefined): string =>
   version === undefined ? identifier : `${identifier}@${version}`
 
-// A document does not choose the program that runs here: it would be one line from there to a shell.
-const RUNNERS: Readonly<Record<string, Runner>> = {
-  npm: { command: 'npx', args: (identifier, version) => ['-y', at(identifier, version)] },
-  pypi: { command: 'uvx', args: (identifier, version) => [at(identifier, version)] },
-  nuget: { command: 'dnx', args: (identifier, version) => [at(identifier, version), '--yes'] },
-  oci: {
-    command: 'docker',
-    args: (identifier, version, environment) => [
-      'run',
-      '-i',
-      '--rm',
-      ...environment.flatMap((each) => ['-e', each]),
-      version === undefined ? identifier : `${identifier}:${version}`,
-    ],
-  },
-}
+// A document does not choose the program: it could name a shell.
+const RUNNERS = new Map<string, Runner>(
+  Object.entries({
+    npm: { command: 'npx', args: (identifier, version) => ['-y', at(identifier, version)] },
+    pypi: { command: 'uvx', args: (identifier, version) => [at(identifier, version)] },
+    nuget: { command: 'dnx', args: (identifier, version) => [at(identifier, version), '--yes'] },
+    oci: {
+      command: 'docker',
+      args: (identifier, version, environment) => [
+        'run',
+        '-i',
+        '--rm',
+        ...environment.flatMap((each) => ['-e', each]),
+        version === undefined ? identifier : `${identifier}:${version}`,
+      ],
+    },
+  } satisfies Record<string, Runner>),
+)
 
-function packagePlan(given: ServerPackage): Plan | undefined {
+function packageInvocation(given: ServerPackage): Invocation | undefined {
   const { registryType, identifier, version, transport, environmentVariables = [] } = given
-  const runner = RUNNERS[registryType]
+  const runner = RUNNERS.get(registryType)
   if (runner === undefined || transport.type !== 'stdio') return undefined
   const environment = environmentVariables.flatMap(({ name }) => name ?? [])
   const base = runner.args(identifier, version, environment)
@@ -78,6 +105,7 @@ function packagePlan(given: ServerPackage): Plan | undefined {
     args: [...base, ...runtime, ...image, ...argumentsOf(given.packageArguments)],
     type: 'stdio',
     values: environmentVariables,
+    variables: [],
   }
 }
 
@@ -90,58 +118,111 @@ const argumentsOf = (given: readonly Input[] = []): string[] =>
       : [name, value]
   })
 
-type Client = (key: string, plan: Plan) => Snippet
+type Client = (key: string, invocation: Invocation) => Snippet
 
-/** A value that a person has to fill in, in the way each client asks for it. */
-const filled = (values: readonly Input[], ask: (name: string) => string): Record<string, string> =>
+/** Headers or environment; `placeholder` makes what a client replaces by the user's value. */
+const valuesOf = (
+  values: readonly Input[],
+  placeholder: (name: string) => string,
+  fill: (text: string) => string,
+): Record<string, string> =>
   Object.fromEntries(
-    values.flatMap(({ name, value, default: usual }) =>
-      name === undefined ? [] : [[name, value ?? usual ?? ask(idOf(name))]],
-    ),
+    values.flatMap(({ name, value, default: fallback }) => {
+      if (name === undefined) return []
+      const given = value ?? fallback
+      return [[name, given === undefined ? placeholder(idOf(name)) : fill(given)]]
+    }),
   )
 
 const idOf = (name: string): string => name.replaceAll(/[^A-Za-z0-9]+/g, '_').toUpperCase()
 
-function entryOf({ command, args, url, values }: Plan, ask: (name: string) => string, type?: string) {
-  const given = filled(values, ask)
+function entryOf(
+  { command, args, url, values, variables }: Invocation,
+  placeholder: (name: string) => string,
+  type?: string,
+) {
+  const fill = (text: string): string => filled(text, variables, (name) => placeholder(idOf(name)))
+  const given = valuesOf(values, placeholder, url === undefined ? (text) => text : fill)
   const key = url === undefined ? 'env' : 'headers'
   return {
     ...(type !== undefined && { type }),
-    ...(url === undefined ? { command, args } : { url }),
+    ...(url === undefined ? { command, args } : { url: fill(url) }),
     ...(Object.keys(given).length > 0 && { [key]: given }),
   }
 }
 
 const text = (value: unknown): string => JSON.stringify(value, undefined, 2)
 
-const vsCode: Client = (key, plan) => {
-  const asked = plan.values.filter(
-    ({ name, value, default: usual }) => name !== undefined && value === undefined && usual === undefined,
+const vsCodeInputs = ({ values, variables }: Invocation) => {
+  const asked = [
+    ...values.filter(({ value, default: fallback }) => value === undefined && fallback === undefined),
+    ...variables.filter(({ value }) => value === undefined),
+  ]
+  const inputs = asked.flatMap(({ name, description, isSecret, default: fallback }) =>
+    name === undefined
+      ? []
+      : [
+          {
+            type: 'promptString',
+            id: idOf(name),
+            description: description ?? name,
+            password: isSecret ?? false,
+            ...(fallback !== undefined && { default: fallback }),
+          },
+        ],
   )
-  const inputs = asked.map(({ name = '', description, isSecret }) => ({
-    type: 'promptString',
-    id: idOf(name),
-    description: description ?? name,
-    password: isSecret ?? false,
-  }))
-  const entry = entryOf(plan, (id) => `\${input:${id}}`, plan.type)
+  return [...new Map(inputs.map((input) => [input.id, input])).values()]
+}
+
+const vsCodeEntry = (invocation: Invocation) =>
+  entryOf(invocation, (id) => `\${input:${id}}`, invocation.type)
+
+const vsCode: Client = (key, invocation) => {
+  const inputs = vsCodeInputs(invocation)
   return {
     client: 'VS Code',
-    place: '.vscode/mcp.json',
-    text: text({ ...(inputs.length > 0 && { inputs }), servers: { [key]: entry } }),
+    file: '.vscode/mcp.json',
+    text: text({ ...(inputs.length > 0 && { inputs }), servers: { [key]: vsCodeEntry(invocation) } }),
   }
 }
 
-const claude: Client = (key, plan) => ({
+// One click follows a link: not to another scheme, and not with a placeholder of the client, by which a document could
+// read the user's environment.
+const isLinkable = (invocation: Invocation): boolean => {
+  const { url, variables } = invocation
+  if (JSON.stringify(invocation).includes('${')) return false
+  return (
+    url === undefined || (/^https?:/i.test(url) && webLink(filled(url, variables, () => 'x')) !== undefined)
+  )
+}
+
+function vsCodeLink(name: string, invocation: Invocation): InstallLink {
+  const inputs = vsCodeInputs(invocation)
+  const config = { name, ...(inputs.length > 0 && { inputs }), ...vsCodeEntry(invocation) }
+  return { client: 'VS Code', href: `vscode:mcp/install?${encoded(JSON.stringify(config))}` }
+}
+
+function cursorLink(name: string, invocation: Invocation): InstallLink {
+  const config = Buffer.from(JSON.stringify(cursorEntry(invocation))).toString('base64')
+  const query = `name=${encoded(name)}&config=${encoded(config)}`
+  return { client: 'Cursor', href: `cursor://anysphere.cursor-deeplink/mcp/install?${query}` }
+}
+
+/** A document may have half a surrogate pair, which no URL can. */
+const encoded = (part: string): string => encodeURIComponent(part.toWellFormed())
+
+const claude: Client = (key, invocation) => ({
   client: 'Claude',
-  place: '.mcp.json of a project',
-  text: text({ mcpServers: { [key]: entryOf(plan, (id) => `\${${id}}`, plan.type) } }),
+  file: '.mcp.json of a project',
+  text: text({ mcpServers: { [key]: entryOf(invocation, (id) => `\${${id}}`, invocation.type) } }),
 })
 
-const cursor: Client = (key, plan) => ({
+const cursorEntry = (invocation: Invocation) => entryOf(invocation, (id) => `\${env:${id}}`)
+
+const cursor: Client = (key, invocation) => ({
   client: 'Cursor',
-  place: '.cursor/mcp.json',
-  text: text({ mcpServers: { [key]: entryOf(plan, (id) => `\${env:${id}}`) } }),
+  file: '.cursor/mcp.json',
+  text: text({ mcpServers: { [key]: cursorEntry(invocation) } }),
 })
 
 const CLIENTS: readonly Client[] = [vsCode, claude, cursor]

@@ -1,10 +1,7 @@
-import { html } from 'hono/html'
+import { type Html, html } from 'sallyport/toolkit'
 
-/** A piece of a page. Texts that are put into one are escaped on the way. */
-export type Html = ReturnType<typeof html>
-
-/** What every page has around it. */
-export function page(base: string, title: string, content: Html): Html {
+/** A whole page. `account` says who is signed in, or where to sign in. */
+export function page(base: string, title: string, content: Html, account?: Html): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -12,12 +9,13 @@ export function page(base: string, title: string, content: Html): Html {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
-<link rel="stylesheet" href="${base}/assets/people.css">
-<script src="${base}/assets/people.js" defer></script>
+<link rel="icon" type="image/svg+xml" href="${base}/assets/icon.svg">
+<link rel="stylesheet" href="${base}/assets/browse.css">
+<script src="${base}/assets/browse.js" defer></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to content</a>
-<header><a class="home" href="${base}/">MCP registry</a></header>
+<header><a class="home" href="${base}/">MCP registry</a>${account}</header>
 <main id="content" tabindex="-1">${content}</main>
 </body>
 </html>

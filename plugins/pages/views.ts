@@ -1,15 +1,15 @@
-import { html } from 'hono/html'
-import { type Described, webLink } from './described.js'
-import { type Snippet, type Way, waysOf } from './install.js'
-import type { Html } from './layout.js'
+import { type Html, html } from 'sallyport/toolkit'
+import { type Access, accessView } from './access.js'
+import { type InstallMethod, installMethodsOf, type Snippet } from './install.js'
+import { type ServerDetails, webLink } from './server-details.js'
 
-/** A registry as the first page tells of it. */
+/** A registry on the home page. */
 export interface RegistryCard {
   readonly name: string
   readonly url: string
 }
 
-export const homeView = (base: string, cards: readonly RegistryCard[], hidden: boolean): Html => html`
+export const homeView = (cards: readonly RegistryCard[], access: Access | undefined): Html => html`
 <h1>Registries</h1>
 ${
   cards.length > 0 &&
@@ -17,38 +17,33 @@ ${
 ${cards.map(({ name, url }) => html`<li><a href="${url}"><strong>${name}</strong></a></li>`)}
 </ul>`
 }
-${hidden && signInHint(base, cards.length > 0)}`
+${access !== undefined && cards.length > 0 && html`<p>There may be more for callers with an access token.</p>`}
+${access !== undefined && accessView(access)}`
 
-const signInHint = (base: string, some: boolean): Html => html`<section class="hint">
-<h2>${some ? 'There may be more' : 'Sign in to read'}</h2>
-<p>${some ? 'Further registries are' : 'This registry is'} shown to callers with an access token.
-Your MCP client finds out by itself where to get one, from the
-<a href="/.well-known/oauth-protected-resource${base}">metadata of this resource</a>.</p>
-<p>By hand, send the token in a header:</p>
-<pre><code>curl -H 'Authorization: Bearer TOKEN' ${'https://THIS-HOST'}${base}/registry/NAME/v0.1/servers</code></pre>
-</section>`
-
-export interface ListFacts {
+export interface ListProps {
   readonly registry: string
   /** The path of this page. */
   readonly url: string
   readonly search: string
-  readonly servers: readonly Described[]
+  /** How many servers the registry has. */
+  readonly count: number
+  readonly servers: readonly ServerDetails[]
   readonly next: string | undefined
 }
 
-export const listView = ({ registry, url, search, servers, next }: ListFacts): Html => html`
+export const listView = ({ registry, url, search, count, servers, next }: ListProps): Html => html`
 <h1>${registry}</h1>
+<p class="quiet">${count === 1 ? '1 server' : `${count} servers`}</p>
 <form class="search" role="search" action="${url}" method="get">
-<label for="search">Search by name</label>
+<label for="search">Search names, titles and descriptions</label>
 <input id="search" name="search" type="search" value="${search}" maxlength="200" autocomplete="off">
 <button type="submit">Search</button>
 </form>
-${servers.length === 0 ? html`<p>No server ${search === '' ? 'is here yet' : 'has such a name'}.</p>` : ''}
+${servers.length === 0 ? html`<p>No server ${search === '' ? 'is here yet' : 'matches'}.</p>` : ''}
 <ul class="cards">${servers.map((server) => card(url, server))}</ul>
 ${next !== undefined && html`<nav aria-label="Pages"><a rel="next" href="${next}">Next page</a></nav>`}`
 
-const card = (url: string, server: Described): Html => html`<li>
+const card = (url: string, server: ServerDetails): Html => html`<li>
 <a href="${url}/servers/${encodeURIComponent(server.name)}"><strong>${server.title ?? server.name}</strong></a>
 ${badge(server.status)}
 <p class="quiet">${server.name} · ${server.version}</p>
@@ -58,17 +53,17 @@ ${badge(server.status)}
 const badge = (status: string): Html | '' =>
   status === 'active' ? '' : html`<span class="badge">${status}</span>`
 
-export interface ServerFacts {
+export interface ServerProps {
   readonly registry: string
   /** The path of the registry's page. */
   readonly url: string
-  readonly server: Described
+  readonly server: ServerDetails
   readonly versions: readonly { readonly version: string; readonly isLatest: boolean }[]
 }
 
-export function serverView({ registry, url, server, versions }: ServerFacts): Html {
+export function serverView({ registry, url, server, versions }: ServerProps): Html {
   const own = `${url}/servers/${encodeURIComponent(server.name)}`
-  const ways = waysOf(server)
+  const methods = installMethodsOf(server)
   return html`
 <nav aria-label="Path"><a href="${url}">${registry}</a></nav>
 <h1>${server.title ?? server.name}</h1>
@@ -80,8 +75,8 @@ ${server.statusMessage !== undefined && html`<p>${server.statusMessage}</p>`}
     link('Source code', server.repository?.url),
   ]}<li><a href="${url}/v0.1/servers/${encodeURIComponent(server.name)}/versions/${encodeURIComponent(server.version)}">JSON</a></li></ul>
 <h2>Install</h2>
-${ways.length === 0 ? html`<p>Its document tells no way that these clients know; the JSON has all of it.</p>` : ''}
-${ways.map((way, index) => wayView(way, index))}
+${methods.length === 0 ? html`<p>These clients support no way to install it that its document has; the JSON has the whole document.</p>` : ''}
+${methods.map((method, index) => methodView(method, index))}
 <h2>Versions</h2>
 <ul class="versions">${versions.map(
     ({ version, isLatest }) =>
@@ -98,20 +93,28 @@ function link(title: string, url: string | undefined): Html | '' {
     : html`<li><a href="${safe}" rel="noopener noreferrer nofollow">${title}</a></li>`
 }
 
-const wayView = ({ title, snippets }: Way, index: number): Html => html`<section>
+const methodView = ({ title, snippets, links, fields }: InstallMethod, index: number): Html => html`<section>
 <h3>${title}</h3>
+${
+  links.length > 0 &&
+  html`<p class="links">${links.map(({ client, href }) => html`<a href="${href}">Install in ${client}</a> `)}</p>`
+}
+${
+  fields.length > 0 &&
+  html`<ul>${fields.map(({ name, description }) => html`<li><code>${name}</code> ${description ?? ''}</li>`)}</ul>`
+}
 ${snippets.map((snippet, at) => snippetView(snippet, `snippet-${index}-${at}`))}
 </section>`
 
-const snippetView = ({ client, place, text }: Snippet, id: string): Html => html`<details${
+const snippetView = ({ client, file, text }: Snippet, id: string): Html => html`<details${
   id.endsWith('-0') ? html` open` : ''
 }>
-<summary>${client} <span class="quiet">${place}</span></summary>
+<summary>${client} <span class="quiet">${file}</span></summary>
 <div class="snippet"><button type="button" class="copy" data-copy="${id}" hidden aria-label="Copy for ${client}">Copy</button>
 <pre id="${id}" tabindex="0"><code>${text}</code></pre></div>
 </details>`
 
-export const missingView = (): Html => html`<h1>Not here</h1>
+export const missingView = (): Html => html`<h1>Not found</h1>
 <p>There is no such registry, server or version.</p>`
 
 export const loadingView = (registry: string): Html => html`<h1>${registry}</h1>

@@ -1,10 +1,45 @@
 import type { Entry, SettingPath } from 'sallyport'
+import { secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { refuse, refuseRepeats } from './settings/refuse.js'
 
 const publicPaths = z
   .array(z.string().regex(/^\//, 'expected a path that begins with a slash'))
   .default([])
   .describe('further paths that need no token, matched by whole segments')
+
+// Nobody has to know which protocol a product speaks.
+const OIDC_PRODUCTS = new Set([
+  'keycloak',
+  'okta',
+  'auth0',
+  'entra',
+  'azure',
+  'google',
+  'dex',
+  'zitadel',
+  'authentik',
+])
+
+/** What the pages need at a provider. The plugin itself validates it, with what it needs of the provider. */
+const signIn = z.strictObject({
+  provider: z
+    .string()
+    .optional()
+    .describe('the name of the provider where people sign in; the first one when unset'),
+  clientId: z.string().describe('the client ID of the pages at the provider'),
+  clientSecret: secretText().optional().describe('its secret; a file is safer, and a public client has none'),
+  clientSecretFile: z.string().optional().describe('the file that holds its secret'),
+  scopes: z.array(z.string()).default(['openid']).describe('the scopes that are asked for'),
+  resource: z
+    .string()
+    .optional()
+    .describe('the resource that tokens are asked for (RFC 8707); `resourceUrl` when unset, none if empty'),
+  cookieKeyFile: z
+    .string()
+    .optional()
+    .describe('the key of the cookies, at least 32 bytes in base64, the same for all replicas'),
+})
 
 /** One identity provider. What else stands here belongs to the plugin that `type` picks, which validates it. */
 const provider = z.looseObject({
@@ -12,38 +47,39 @@ const provider = z.looseObject({
   type: z
     .string()
     .min(1)
+    .refine((type) => !OIDC_PRODUCTS.has(type.toLowerCase()), 'use `oidc`: it is an OpenID Connect provider')
     .default('oidc')
     .describe('`oidc`, `kubernetes`, or the plugin of another kind of provider: a package, or a path'),
 })
-
-function refuseRepeats(list: readonly z.output<typeof provider>[], context: z.core.$RefinementCtx): void {
-  const names = list.map(({ name, type }) => name ?? type)
-  for (const [index, name] of names.entries()) {
-    if (names.indexOf(name) === index) continue
-    const message = 'this name stands in the list already'
-    context.issues.push({ code: 'custom', input: name, path: [index, 'name'], message, continue: true })
-  }
-}
 
 const oauth = z.strictObject({
   resourceUrl: z.string().describe('the URL of what is protected, as clients know it'),
   realm: z.string().default('mcp-registry').describe('the realm of the challenge'),
   publicPaths,
-  resourceDocumentation: z.url().optional().describe('documentation of the resource, told in discovery'),
-  scopes: z.array(z.string()).default([]).describe('scopes that clients should ask for, told in discovery'),
+  resourceDocumentation: z.url().optional().describe('documentation of the resource, named in discovery'),
+  scopes: z.array(z.string()).default([]).describe('scopes that clients should ask for, named in discovery'),
   requiredScopes: z.array(z.string()).default([]).describe('scopes without which a token is answered 403'),
   unavailableStatus: z
     .literal([401, 503])
     .default(401)
-    .describe('the answer when no provider that could decide was reachable'),
+    .describe(
+      'the status when no provider that could decide was reachable; with 503 clients come back with the same token',
+    ),
   providers: z
     .array(provider)
     .min(
       1,
       'expected one provider at least, such as { name: corp, issuerUrl: https://idp.example.com, audience: registry }',
     )
-    .superRefine(refuseRepeats)
+    .superRefine((list, context) =>
+      refuseRepeats(
+        list.map(({ name, type }) => name ?? type),
+        [],
+        context,
+      ),
+    )
     .describe('identity providers, asked in this order'),
+  signIn: signIn.optional().describe('people sign in to the pages with a browser'),
 })
 
 /** Who may come in: the `auth` section of a configuration file. */
@@ -52,24 +88,48 @@ export const authSection = z
     mode: z
       .enum(['oauth', 'anonymous'])
       .default('oauth')
-      .describe('`oauth`: a token is needed; `anonymous`: nobody is asked, for development only'),
+      .describe(
+        '`oauth`: a token is needed; `anonymous`: callers are not authenticated, for development only',
+      ),
     publicPaths,
     oauth: oauth.optional().describe('whose tokens are accepted; needed in mode oauth'),
   })
   .superRefine(({ mode, oauth: settings }, context) => {
+    if (settings?.signIn !== undefined) refuseSignIn(mode, settings, settings.signIn, context)
     if (mode === 'anonymous' || settings !== undefined) return
-    context.issues.push({
-      code: 'custom',
-      input: settings,
-      path: ['oauth'],
-      message: MISSING_OAUTH,
-      continue: true,
-    })
+    refuse(context, ['oauth'], MISSING_OAUTH)
   })
 
 const MISSING_OAUTH =
   'missing: mode oauth needs resourceUrl and providers, such as { resourceUrl: https://registry.example.com, ' +
   'providers: [{ name: corp, issuerUrl: https://idp.example.com, audience: registry }] }; mode anonymous lets anybody in'
+
+function refuseSignIn(
+  mode: 'oauth' | 'anonymous',
+  { providers }: OAuth,
+  { provider: wanted }: z.output<typeof signIn>,
+  context: z.core.$RefinementCtx,
+): void {
+  const at = ['oauth', 'signIn']
+  if (mode === 'anonymous')
+    refuse(context, at, 'excludes mode anonymous, where everybody is let in as they are')
+  const found = signInProvider(providers, wanted)
+  if (found === undefined) {
+    const known = providers.map(nameOf).join(', ')
+    refuse(context, [...at, 'provider'], `no provider has this name; known are: ${known}`)
+  } else if (typeof found['issuerUrl'] !== 'string' || found.type === 'kubernetes') {
+    const message = `nobody can sign in at ${nameOf(found)}, which is no OpenID Connect provider with an issuerUrl: name another one`
+    refuse(context, wanted === undefined ? at : [...at, 'provider'], message)
+  }
+}
+
+const nameOf = ({ name, type }: OAuth['providers'][number]): string => name ?? type
+
+const signInProvider = (
+  providers: OAuth['providers'],
+  wanted: string | undefined,
+): OAuth['providers'][number] | undefined =>
+  wanted === undefined ? providers[0] : providers.find((each) => nameOf(each) === wanted)
 
 export type AuthSection = z.output<typeof authSection>
 type OAuth = z.output<typeof oauth>
@@ -102,7 +162,7 @@ export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings =
   // A list in which nobody accepts lets nobody in, which is what a section without providers means.
   if (settings === undefined) return open
 
-  const { resourceUrl, publicPaths: _, providers, ...told } = settings
+  const { resourceUrl, publicPaths: _, signIn: _signIn, providers, ...told } = settings
   return [
     { use: 'discovery/issuer' },
     ...providers.map((each, index) => providerEntry(each, index, origins?.provider)),
@@ -115,6 +175,32 @@ export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings =
         ...(resourcePath !== undefined && { path: resourcePath }),
       },
       origin: origins?.resource ?? { '': OAUTH, resource: [...OAUTH, 'resourceUrl'] },
+    },
+  ]
+}
+
+/** The sign-in to pages that come after it in the list. */
+export function signInEntries({ oauth: settings }: AuthSection): Entry[] {
+  if (settings?.signIn === undefined) return []
+  const { provider: wanted, ...own } = settings.signIn
+  const provider = signInProvider(settings.providers, wanted)
+  if (provider === undefined) return []
+  const at = [...OAUTH, 'providers', settings.providers.indexOf(provider)]
+  const shared = ['issuerUrl', 'caCertPath', 'allowPrivateIP'].filter((key) => provider[key] !== undefined)
+  return [
+    {
+      use: 'pages/sign-in',
+      with: {
+        ...own,
+        resourceUrl: settings.resourceUrl,
+        ...Object.fromEntries(shared.map((key) => [key, provider[key]])),
+      },
+      origin: {
+        '': [...OAUTH, 'signIn'],
+        resourceUrl: [...OAUTH, 'resourceUrl'],
+        ...Object.fromEntries(shared.map((key) => [key, [...at, key]])),
+        allowPrivateIP: [...at, 'allowPrivateIP'],
+      },
     },
   ]
 }
@@ -148,6 +234,7 @@ function providerEntry(
   return {
     use: providerTypes[type] ?? type,
     id: `auth/${type}:${options.name ?? type}`,
+    shortNames: Object.keys(providerTypes),
     with: options,
     ...(origin === undefined ? { origin: { '': at }, named: [...at, 'type'] } : { origin }),
   }

@@ -1,21 +1,32 @@
 import type { Entry, List } from 'sallyport'
 import { z } from 'zod'
+import { quickstartTable } from './quickstart/table.js'
 import { RegistrySettings, registry } from './registry.js'
+import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
+import { settingsSchema } from './settings/schema.js'
 
 const address = z.string().regex(/^127\.0\.0\.1:\d+$/, 'expected 127.0.0.1:PORT')
 const secret = z.string().min(1).meta({ writeOnly: true })
 
+/** The flags of `sallyport quickstart`. */
+export const QuickstartFlags = settingsSchema(quickstartTable, { plugins: furtherPlugins })
+
+export type QuickstartFlags = z.output<typeof QuickstartFlags>
+
 /** Where the parts of quickstart are. Every port is known before: the parts speak of each other. */
-export const QuickstartSettings = z.strictObject({
-  address: address.describe('where the registry is, below /catalogue, and the proxy, below /sample'),
-  internalAddress: address.describe('where health and metrics are'),
-  issuerAddress: address.describe('where the identity provider is'),
-  serverAddress: address.describe('where the sample MCP server is'),
-  clientId: z.string().min(1).describe('who gets tokens for the tour'),
-  clientSecret: secret.describe('what gets a token from the identity provider'),
-  serverToken: secret.describe('what the proxy shows to the sample server'),
-  servers: z.string().describe('file of the server documents that the registry serves'),
-})
+export const QuickstartSettings = z
+  .strictObject({
+    address: address.describe('where the registry is, below /catalogue, and the proxy, below /sample'),
+    internalAddress: address.describe('where health and metrics are'),
+    issuerAddress: address.describe('where the identity provider is'),
+    serverAddress: address.describe('where the sample MCP server is'),
+    clientId: z.string().min(1).describe('who gets tokens for the tour'),
+    clientSecret: secret.describe('what gets a token from the identity provider'),
+    serverToken: secret.describe('what the proxy shows to the sample server'),
+    servers: z.string().describe('file of the server documents that the registry serves'),
+    plugins: furtherPlugins,
+  })
+  .superRefine((settings, context) => furtherRules(ownList(settings), settings.plugins, context))
 
 export type QuickstartSettings = z.output<typeof QuickstartSettings>
 
@@ -26,14 +37,18 @@ const SCOPES = ['mcp']
 export const PLACES = { registry: '/catalogue', sample: '/sample' } as const
 
 /** A registry and a proxy, each with tokens of its own, and what both need: an identity provider and a server, for one machine. */
-export function quickstart(settings: QuickstartSettings): List {
-  const { issuerAddress, serverAddress, clientId, clientSecret, serverToken } = settings
+export const quickstart = (settings: QuickstartSettings): List =>
+  withFurther(ownList(settings), settings.plugins).list
+
+function ownList(settings: QuickstartSettings): List {
+  const { address, issuerAddress, serverAddress, clientId, clientSecret, serverToken } = settings
+  const redirectUri = `http://${address}${PLACES.registry}/sign-in/callback`
   const entries = registry(registrySettings(settings))
   const isDoor = ({ use }: Entry): boolean =>
-    typeof use === 'string' && /^(?:listen|internal|guard|http)\//.test(use)
+    typeof use === 'string' && /^(?:listen|internal|log|guard|http)\//.test(use)
   return [
     // First, so that its keys are there when the gate asks for them.
-    { use: 'dev/issuer', with: { address: issuerAddress, clientId, clientSecret } },
+    { use: 'dev/issuer', with: { address: issuerAddress, clientId, clientSecret, redirectUri } },
     { use: 'dev/mcp-server', with: { address: serverAddress, token: serverToken } },
     ...entries.filter(isDoor),
     // What the ready line says is what a person opens.
@@ -43,7 +58,8 @@ export function quickstart(settings: QuickstartSettings): List {
   ]
 }
 
-function registrySettings({ address, internalAddress, issuerAddress, servers }: QuickstartSettings) {
+function registrySettings(settings: QuickstartSettings) {
+  const { address, internalAddress, issuerAddress, servers, clientId, clientSecret } = settings
   const resource = `http://${address}${PLACES.registry}`
   return RegistrySettings.parse({
     address,
@@ -61,6 +77,7 @@ function registrySettings({ address, internalAddress, issuerAddress, servers }: 
             allowPrivateIP: true,
           },
         ],
+        signIn: { clientId, clientSecret, scopes: ['openid', ...SCOPES] },
       },
     },
     sources: [{ name: 'samples', file: { path: servers } }],

@@ -1,91 +1,96 @@
 import type { Entry, List } from 'sallyport'
-import { z } from 'zod'
-import { given, ProxySettings, proxy } from './proxy.js'
-import { splitWords, tunnelRules } from './tunnel-rules.js'
+import { isLoopbackHost } from 'sallyport/toolkit'
+import type { z } from 'zod'
+import { isOpenToInternet, proxyRules } from './proxy/rules.js'
+import { tunnelGroup, tunnelTable } from './proxy/table.js'
+import { ownEntries as proxyEntries, proxySections } from './proxy.js'
+import { EntryMaker, spanOf } from './settings/entry.js'
+import { furtherRules, withFurther } from './settings/further.js'
+import { type Needs, refuseUseless } from './settings/needs.js'
+import { refuse } from './settings/refuse.js'
+import { settingsSchema } from './settings/schema.js'
 
-const text = z.string().min(1)
-const port = z.int().min(0).max(65_535)
-
-/** What `sallyport proxy tunnel` was told: the settings of the proxy, and those of its tunnel. */
-export const TunnelSettings = ProxySettings.safeExtend({
-  tunnelProvider: text.describe(
-    '`ssh`, `command`, or the plugin of another kind of tunnel: a package, or a path',
-  ),
-  tunnelPublicUrl: text.optional().describe('the https URL by which callers outside know the proxy'),
-  tunnelTimeout: z.int().positive().optional().describe('milliseconds until the public URL has to be known'),
-  tunnelSshDestination: text.optional().describe('`[user@]host` of the ssh server'),
-  tunnelSshPort: port.optional().describe('its port'),
-  tunnelSshIdentity: text.optional().describe('file of the private key'),
-  tunnelSshKnownHosts: text.optional().describe('file of the host keys that are trusted'),
-  tunnelSshRemoteHost: text.optional().describe('where the server is to listen'),
-  tunnelSshRemotePort: port.optional().describe('port on which the server is to listen; 0 lets it choose'),
-  tunnelCommand: text.optional().describe('the program that opens the tunnel, with its arguments'),
-  tunnelCommandPattern: text
-    .optional()
-    .describe('regular expression that finds the public URL in what it prints'),
-  tunnelOption: z
-    .array(z.tuple([text, z.string()]))
-    .default([])
-    .describe('options of another kind of tunnel'),
-}).superRefine(tunnelRules)
+/** The settings of `sallyport proxy tunnel`: those of the proxy, and those of its tunnel. */
+export const TunnelSettings = settingsSchema(tunnelTable, proxySections).superRefine((settings, context) => {
+  proxyRules(settings, context)
+  tunnelRules(settings, context)
+  furtherRules(ownEntries(settings), settings.plugins, context)
+})
 
 export type TunnelSettings = z.output<typeof TunnelSettings>
 
-/** The proxy, reachable from outside. The tunnel stands before those who have to know the address that it brings. */
-export function tunnel(settings: TunnelSettings): List {
-  const { tunnelTimeout } = settings
-  const timeout = tunnelTimeout === undefined ? {} : { timeout: `${tunnelTimeout}ms` }
-  return proxy(settings, [
+/** The proxy, reachable from outside. */
+export const tunnel = (settings: TunnelSettings): List =>
+  withFurther(ownEntries(settings), settings.plugins).list
+
+/** The tunnel is in the list before those who have to know the address that it brings. */
+function ownEntries(settings: TunnelSettings): Entry[] {
+  const connection = { timeout: spanOf(settings.tunnelTimeout) }
+  return proxyEntries(settings, [
     provider(settings),
-    { use: 'tunnel/keeper', with: timeout, origin: { timeout: ['tunnelTimeout'] } },
+    make.entry('tunnel/connection', settings, { with: connection }),
   ])
 }
 
+const make = new EntryMaker([tunnelGroup])
+
 function provider(settings: TunnelSettings): Entry {
   const { tunnelProvider, tunnelPublicUrl: publicUrl } = settings
-  if (tunnelProvider === 'ssh') {
-    return {
-      use: 'tunnel/ssh',
-      with: given({
-        destination: settings.tunnelSshDestination,
-        port: settings.tunnelSshPort,
-        identityFile: settings.tunnelSshIdentity,
-        knownHostsFile: settings.tunnelSshKnownHosts,
-        remoteHost: settings.tunnelSshRemoteHost,
-        remotePort: settings.tunnelSshRemotePort,
-        publicUrl,
-      }),
-      origin: SSH_ORIGIN,
-    }
-  }
+  const from = { publicUrl: 'tunnelPublicUrl' }
+  if (tunnelProvider === 'ssh') return make.entry('tunnel/ssh', settings, { with: { publicUrl }, from })
   if (tunnelProvider === 'command') {
     const command = splitWords(settings.tunnelCommand ?? '')
-    return {
-      use: 'tunnel/command',
-      with: given({ command, pattern: settings.tunnelCommandPattern, publicUrl }),
-      origin: COMMAND_ORIGIN,
-    }
+    const origins = { ...from, command: 'tunnelCommand' }
+    return make.entry('tunnel/command', settings, { with: { command, publicUrl }, from: origins })
   }
-  const options = Object.fromEntries(settings.tunnelOption)
-  return {
-    use: tunnelProvider,
-    with: { ...options, ...given({ publicUrl }) },
-    origin: { '': ['tunnelOption'], publicUrl: ['tunnelPublicUrl'] },
-  }
+  const given = { ...Object.fromEntries(settings.tunnelOption), publicUrl }
+  const own = make.entry(tunnelProvider, settings, { with: given, from: { ...from, '': 'tunnelOption' } })
+  return { ...own, named: ['tunnelProvider'] }
 }
 
-const SSH_ORIGIN: Entry['origin'] = {
-  destination: ['tunnelSshDestination'],
-  port: ['tunnelSshPort'],
-  identityFile: ['tunnelSshIdentity'],
-  knownHostsFile: ['tunnelSshKnownHosts'],
-  remoteHost: ['tunnelSshRemoteHost'],
-  remotePort: ['tunnelSshRemotePort'],
-  publicUrl: ['tunnelPublicUrl'],
+const NEEDS: Needs<TunnelSettings> = {
+  'tunnel-provider ssh': [({ tunnelProvider }) => tunnelProvider === 'ssh', 'is for --tunnel-provider ssh'],
+  'tunnel-provider command': [
+    ({ tunnelProvider }) => tunnelProvider === 'command',
+    'is for --tunnel-provider command',
+  ],
+  'tunnel-provider of your own': [
+    ({ tunnelProvider }) => tunnelProvider !== 'ssh' && tunnelProvider !== 'command',
+    'is for a provider of your own: ssh and command have flags',
+  ],
 }
 
-const COMMAND_ORIGIN: Entry['origin'] = {
-  command: ['tunnelCommand'],
-  pattern: ['tunnelCommandPattern'],
-  publicUrl: ['tunnelPublicUrl'],
+function tunnelRules(settings: TunnelSettings, context: z.core.$RefinementCtx): void {
+  const complain = (setting: string, message: string) => refuse(context, [setting], message)
+  const { host, tunnelProvider } = settings
+  if (!isLoopbackHost(host))
+    complain('host', 'expected a loopback host: the tunnel is the way in from outside')
+  if (isOpenToInternet(settings)) {
+    complain('oidcIssuer', 'is needed: a tunnel lets the whole internet in; or say --allow-unauthenticated')
+  }
+  refuseUseless([tunnelGroup], settings, NEEDS, complain)
+  if (tunnelProvider === 'command') command(settings, complain)
+}
+
+function command(
+  { tunnelCommand, port }: TunnelSettings,
+  complain: (setting: string, message: string) => void,
+): void {
+  const wrong = (message: string) => complain('tunnelCommand', message)
+  const words = splitWords(tunnelCommand ?? '')
+  // Without words there is no command, which is the plugin's to say.
+  if (words === undefined) wrong('has a quote that does not end')
+  else if (port === 0 && words.length > 0 && !words.some((word) => /\{(?:host|port|url)\}/.test(word)))
+    wrong('does not say where the proxy is: expected {url}, {port} or {host} in it, or --port')
+}
+
+/**
+ * A command line as words: spaces part them, and single or double quotes keep together what is between them. Nothing
+ * else means anything, no backslash, no dollar and no pipe. Nothing when a quote does not end.
+ */
+function splitWords(text: string): string[] | undefined {
+  const words = text.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? []
+  const rest = text.replaceAll(/(?:[^\s"']|"[^"]*"|'[^']*')+/g, '')
+  if (rest.trim() !== '') return undefined
+  return words.map((word) => word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double, single) => double ?? single))
 }

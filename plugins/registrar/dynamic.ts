@@ -14,28 +14,29 @@ import {
   StateStore,
   UpstreamError,
 } from 'sallyport'
+import { jsonObject } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { KeptClients } from './kept-client.js'
+import { RegisteredClients } from './registered-clients.js'
 
 export default definePlugin({
   name: 'registrar/dynamic',
   api: 1,
-  summary: 'Registers a client at the issuer itself (RFC 7591), and keeps it for the next time.',
+  summary: 'Registers a client at the issuer (RFC 7591), and stores it for the next login.',
   provides: [ClientRegistrar],
   requires: [StateStore],
   options: z.strictObject({
-    clientName: z.string().min(1).default('Sallyport').describe('the name that people see when they sign in'),
+    clientName: z.string().min(1).default('Sallyport').describe('the name that users see when they sign in'),
   }),
 
   setup(gateway, { clientName }) {
-    const clients = new KeptClients(gateway.use(StateStore))
+    const clients = new RegisteredClients(gateway.use(StateStore))
     gateway.provide(ClientRegistrar, {
       name: 'dynamic registration',
       async register(request) {
         if (request.metadata['registration_endpoint'] === undefined) return undefined
-        const client = await registered(request, clientName)
+        const client = await registerClient(request, clientName)
         if (client.clientSecret !== undefined) gateway.scrubber.add(client.clientSecret)
-        await clients.keep(request, client)
+        await clients.save(request, client)
         gateway.log.info({ issuer: request.issuer }, 'registered a client')
         return client
       },
@@ -43,11 +44,12 @@ export default definePlugin({
   },
 })
 
-async function registered(request: RegistrationRequest, clientName: string): Promise<RegisteredClient> {
+/** By oauth4webapi: the metadata is here already, and openid-client would fetch it once more to register a client. */
+async function registerClient(request: RegistrationRequest, clientName: string): Promise<RegisteredClient> {
   const { issuer, metadata, redirectUris, grantTypes, fetch } = request
   const server = { ...metadata, issuer } as AuthorizationServer
   const method = methodFor(metadata)
-  // Without `scope`: issuers hold a client to what it named here, and a target may ask for more one day.
+  // Without `scope`: issuers limit a client to the registered scopes, and a target may need more later.
   const body = {
     client_name: clientName,
     application_type: 'native',
@@ -57,18 +59,18 @@ async function registered(request: RegistrationRequest, clientName: string): Pro
     token_endpoint_auth_method: method,
   }
   const response = await dynamicClientRegistrationRequest(server, body, {
-    // The way out judges the address itself, and is stricter than https alone.
+    // The fetcher checks the address itself, and more strictly than https alone.
     [allowInsecureRequests]: true,
     [customFetch]: (url, init) => fetch(url, init),
   })
-  const answer = await processDynamicClientRegistrationResponse(await tolerated(response)).catch(
+  const fields = await processDynamicClientRegistrationResponse(await normalized(response)).catch(
     (error: unknown) => {
-      throw refused(issuer, error)
+      throw registrationError(issuer, error)
     },
   )
-  // What comes back counts, whatever was asked for (RFC 7591, 3.2.1).
-  const { client_id, client_secret, client_secret_expires_at, token_endpoint_auth_method } = answer
-  const { redirect_uris } = answer
+  // The response overrides what was requested (RFC 7591, 3.2.1).
+  const { client_id, client_secret, client_secret_expires_at, token_endpoint_auth_method } = fields
+  const { redirect_uris } = fields
   return {
     issuer,
     clientId: client_id,
@@ -83,44 +85,36 @@ async function registered(request: RegistrationRequest, clientName: string): Pro
 const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string')
 
-/** A secret on a person's machine protects nothing, so none is asked for where the issuer agrees. */
+/** A secret on a user's machine protects nothing, so none is requested where the issuer supports that. */
 function methodFor({
   token_endpoint_auth_methods_supported: supported,
 }: RegistrationRequest['metadata']): string {
-  // RFC 8414, 2: what says nothing supports Basic.
+  // RFC 8414, 2: without this field, Basic is supported.
   const methods = isTexts(supported) ? supported : ['client_secret_basic']
   return PREFERRED.find((method) => methods.includes(method)) ?? 'none'
 }
 
 const PREFERRED = ['none', 'client_secret_basic', 'client_secret_post']
 
-const answerText = z
-  .string()
-  .transform((text, context): unknown => {
-    try {
-      return JSON.parse(text)
-    } catch {
-      context.issues.push({ code: 'custom', input: text, message: 'no JSON' })
-      return z.NEVER
-    }
-  })
-  .pipe(z.record(z.string(), z.unknown()))
-
-/** Some issuers say 200 for 201, and some give a secret without saying that it never ends. */
-async function tolerated(response: Response): Promise<Response> {
+/** Some issuers respond 200 instead of 201, and some omit the expiry of a secret that never expires. */
+async function normalized(response: Response): Promise<Response> {
   if (response.status !== 200 && response.status !== 201) return response
   const text = await response.text()
-  const { success, data } = answerText.safeParse(text)
-  const told = success ? JSON.stringify({ client_secret_expires_at: 0, ...data }) : text
-  return new Response(told, { status: 201, headers: response.headers })
+  const fields = jsonObject(text)
+  const body = fields === undefined ? text : JSON.stringify({ client_secret_expires_at: 0, ...fields })
+  return new Response(body, { status: 201, headers: response.headers })
 }
 
-function refused(issuer: string, cause: unknown): UpstreamError {
-  const said = cause instanceof ResponseBodyError ? `: ${plain(cause.error)}` : ''
-  return new UpstreamError('REGISTRATION_REFUSED', `the issuer ${issuer} registers no client for us${said}`, {
-    cause,
-  })
+function registrationError(issuer: string, cause: unknown): UpstreamError {
+  const code = cause instanceof ResponseBodyError ? `: ${plain(cause.error)}` : ''
+  return new UpstreamError(
+    'REGISTRATION_REFUSED',
+    `the issuer ${issuer} refused to register a client${code}`,
+    {
+      cause,
+    },
+  )
 }
 
-// An error code of RFC 7591, and nothing else that a stranger may write.
+// The characters of an error code of RFC 7591, whatever the server sent.
 const plain = (code: string): string => code.replaceAll(/[^\w.-]/g, '').slice(0, 60)

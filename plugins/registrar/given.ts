@@ -5,20 +5,22 @@ import {
   definePlugin,
   GatewayError,
   type RegisteredClient,
-  type Secret,
-  type SecretContext,
-  type SecretPlaces,
   StateStore,
-  secretFrom,
-  secretText,
   UpstreamError,
 } from 'sallyport'
+import {
+  type Secret,
+  type SecretContext,
+  type SecretLocations,
+  secretFrom,
+  secretText,
+} from 'sallyport/toolkit'
 import { z } from 'zod'
 
 export default definePlugin({
   name: 'registrar/given',
   api: 1,
-  summary: "Uses the operator's own client, and keeps its secret for the issuer that it belongs to.",
+  summary: "Uses the operator's own client, and sends its secret only to the issuer that it belongs to.",
   provides: [ClientRegistrar],
   requires: [StateStore],
   options: z.strictObject({
@@ -30,13 +32,13 @@ export default definePlugin({
       .min(1)
       .optional()
       .describe(
-        'file that holds its private key in PEM, for an issuer that wants a signature instead of a secret',
+        'file that holds its private key in PEM, for an issuer that requires a signature instead of a secret',
       ),
     issuer: z
       .string()
       .optional()
-      .describe('the issuer that the client belongs to; the first that accepts it unless given'),
-    place: z.string().default('').describe('what the client is used for: its issuer is remembered for that'),
+      .describe('the issuer that the client belongs to; default: the first that accepts it'),
+    place: z.string().default('').describe('what the client is used for: its issuer is stored by that'),
   }),
 
   setup(gateway, options) {
@@ -44,21 +46,21 @@ export default definePlugin({
     const store = gateway.use(StateStore)
     const file = clientSecretFile === undefined ? undefined : gateway.path(clientSecretFile)
     const context = { log: gateway.log, scrubber: gateway.scrubber }
-    const secret = opened('clientSecretFile', { value: options.clientSecret, file }, context)
-    const key = keyIn(clientKeyFile === undefined ? undefined : gateway.path(clientKeyFile), context)
+    const secret = openSecret('clientSecretFile', { value: options.clientSecret, file }, context)
+    const key = openKey(clientKeyFile === undefined ? undefined : gateway.path(clientKeyFile), context)
     gateway.onStop(() => {
       secret?.close()
       key?.close()
     })
 
-    const binding = `oauth/binding/${encodeURIComponent(clientId)}/${place}`
-    const owner = async (): Promise<string | undefined> => named ?? (await store().get(binding))
+    const bindingKey = `oauth/binding/${encodeURIComponent(clientId)}/${place}`
+    const boundIssuer = async (): Promise<string | undefined> => named ?? (await store().get(bindingKey))
     gateway.provide(ClientRegistrar, {
       name: 'given',
       async register({ issuer }) {
-        const bound = await owner()
-        // The target chooses the issuer: it must not choose who gets the operator's secret.
-        if (bound !== undefined && bound !== issuer) throw foreign(bound, issuer)
+        const bound = await boundIssuer()
+        // The target names the issuer: it must not choose which server gets the operator's secret.
+        if (bound !== undefined && bound !== issuer) throw otherIssuer(bound, issuer)
         return {
           issuer,
           clientId,
@@ -67,14 +69,16 @@ export default definePlugin({
         }
       },
       async accepted(client: RegisteredClient) {
-        if (client.clientId !== clientId || (await owner()) !== undefined) return
-        await store().set(binding, client.issuer)
+        if (client.clientId !== clientId || (await boundIssuer()) !== undefined) return
+        await store().set(bindingKey, client.issuer)
       },
     })
   },
+
+  facts: () => ({ hasClient: true }),
 })
 
-function opened(place: string, places: SecretPlaces, context: SecretContext): Secret | undefined {
+function openSecret(place: string, places: SecretLocations, context: SecretContext): Secret | undefined {
   try {
     return secretFrom(places, context)
   } catch (cause) {
@@ -83,9 +87,9 @@ function opened(place: string, places: SecretPlaces, context: SecretContext): Se
   }
 }
 
-function keyIn(file: string | undefined, context: SecretContext): Secret | undefined {
+function openKey(file: string | undefined, context: SecretContext): Secret | undefined {
   const place = 'clientKeyFile'
-  const key = opened(place, { file }, context)
+  const key = openSecret(place, { file }, context)
   try {
     if (key !== undefined) createPrivateKey(key.reveal())
   } catch {
@@ -96,8 +100,8 @@ function keyIn(file: string | undefined, context: SecretContext): Secret | undef
   return key
 }
 
-const foreign = (bound: string, issuer: string): UpstreamError =>
+const otherIssuer = (bound: string, issuer: string): UpstreamError =>
   new UpstreamError(
     'CLIENT_OF_ANOTHER_ISSUER',
-    `the client belongs to the issuer ${bound}, and the target asks for ${issuer}: nothing was sent there; naming the issuer yourself allows it`,
+    `the client belongs to the issuer ${bound}, but the target names ${issuer}: nothing was sent there; to allow it, set the issuer yourself`,
   )

@@ -4,8 +4,7 @@ import { z } from 'zod'
 export default definePlugin({
   name: 'registrar/metadata-document',
   api: 1,
-  summary:
-    'Uses a client whose ID is the URL of a document that describes it, where the issuer reads such documents.',
+  summary: 'Uses a client whose ID is the URL of its metadata document, where the issuer supports that.',
   provides: [ClientRegistrar],
   options: z.strictObject({
     url: z
@@ -23,6 +22,8 @@ export default definePlugin({
       },
     })
   },
+
+  facts: () => ({ hasClient: true }),
 })
 
 // draft-ietf-oauth-client-id-metadata-document, 3.

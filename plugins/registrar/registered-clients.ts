@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { RegisteredClient, RegistrationRequest, StateStore } from 'sallyport'
 import { z } from 'zod'
 
-const kept = z.object({
+const clientSchema = z.object({
   issuer: z.string(),
   clientId: z.string(),
   clientSecret: z.string().optional(),
@@ -12,44 +12,44 @@ const kept = z.object({
 })
 
 const PREFIX = 'oauth/client/'
-// A secret that ends while a person signs in is of no use.
+// In seconds: a secret must not expire while the user signs in.
 const MARGIN = 300
 
-type Wanted = Pick<RegistrationRequest, 'issuer' | 'redirectUris' | 'grantTypes'>
+type ClientFor = Pick<RegistrationRequest, 'issuer' | 'redirectUris' | 'grantTypes'>
 
-/** Clients that were registered: one for each issuer and way back, since issuers compare redirect URIs as text. */
-export class KeptClients {
+/** The store of registered clients: one for each issuer and redirect URI, as issuers compare those as strings. */
+export class RegisteredClients {
   constructor(private readonly store: () => StateStore) {}
 
-  async find(wanted: Wanted): Promise<RegisteredClient | undefined> {
-    const text = await this.store().get(keyOf(wanted))
-    const client = text === undefined ? undefined : read(text)
-    if (client === undefined || client.issuer !== wanted.issuer) return undefined
+  async find(request: ClientFor): Promise<RegisteredClient | undefined> {
+    const text = await this.store().get(keyOf(request))
+    const client = text === undefined ? undefined : parseClient(text)
+    if (client === undefined || client.issuer !== request.issuer) return undefined
     const { secretExpiresAt: end = 0 } = client
     return end === 0 || end > Date.now() / 1000 + MARGIN ? client : undefined
   }
 
-  async keep(wanted: Wanted, client: RegisteredClient): Promise<void> {
-    await this.store().set(keyOf(wanted), JSON.stringify(client))
+  async save(request: ClientFor, client: RegisteredClient): Promise<void> {
+    await this.store().set(keyOf(request), JSON.stringify(client))
   }
 
   async forget({ issuer, clientId }: RegisteredClient): Promise<void> {
     for (const key of await this.store().keys(PREFIX)) {
-      const client = read((await this.store().get(key)) ?? '')
+      const client = parseClient((await this.store().get(key)) ?? '')
       if (client?.issuer === issuer && client.clientId === clientId) await this.store().delete(key)
     }
   }
 }
 
-function read(text: string): RegisteredClient | undefined {
+function parseClient(text: string): RegisteredClient | undefined {
   try {
-    return kept.parse(JSON.parse(text))
+    return clientSchema.parse(JSON.parse(text))
   } catch {
     return undefined
   }
 }
 
-const keyOf = ({ issuer, redirectUris, grantTypes }: Wanted): string =>
+const keyOf = ({ issuer, redirectUris, grantTypes }: ClientFor): string =>
   PREFIX +
   createHash('sha256')
     .update(JSON.stringify([issuer, redirectUris, grantTypes]))

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { definePlugin, GatewayError, SecretStore, WatchedFile, warnIfWorldReadable } from 'sallyport'
+import { definePlugin, GatewayError, SecretStore } from 'sallyport'
+import { WatchedFile, warnIfWorldReadable } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { isSecretName } from './variable.js'
 
 export default definePlugin({
   name: 'secrets/directory',
@@ -31,6 +31,9 @@ export default definePlugin({
     })
   },
 })
+
+// Also a safe file name: it cannot lead out of the directory.
+const isSecretName = (name: string): boolean => /^[\dA-Za-z_][\w.-]{0,127}$/.test(name)
 
 // Editors and `echo` end a file with a newline.
 const trimmed = (text: string): string => text.replace(/\r?\n$/, '')

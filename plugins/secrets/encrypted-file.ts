@@ -1,27 +1,27 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, open, readFile, rename, unlink } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { definePlugin, GatewayError, SecretStore, secretFrom, secretText } from 'sallyport'
+import { definePlugin, GatewayError, SecretStore } from 'sallyport'
+import { secretFrom, secretText, userFolder } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { seal, unseal } from './sealed.js'
+import { decrypt, encrypt } from './encryption.js'
 
 const PASSPHRASE = 'SALLYPORT_SECRETS_PASSPHRASE'
 
 export default definePlugin({
   name: 'secrets/encrypted-file',
   api: 1,
-  summary: 'Keeps secrets in one encrypted file, for machines without a keyring.',
+  summary: 'Stores secrets in one encrypted file, for machines without a keyring.',
   provides: [SecretStore],
   options: z.strictObject({
     path: z
       .string()
       .min(1)
       .optional()
-      .describe('the file; `sallyport/secrets` in the data directory of the user unless given'),
+      .describe('the file; default: `sallyport/secrets` in the data directory of the user'),
     passphrase: secretText()
       .optional()
-      .describe(`what the file is encrypted with; else a file, else ${PASSPHRASE} in the environment`),
+      .describe(`encrypts the file; else a file, else ${PASSPHRASE} in the environment`),
     passphraseFile: z
       .string()
       .min(1)
@@ -31,10 +31,10 @@ export default definePlugin({
 
   setup(gateway, { path, passphrase, passphraseFile }) {
     const { log, scrubber } = gateway
-    const file = path === undefined ? defaultPath() : gateway.path(path)
-    // Only once it is needed: a proxy that finds its secrets elsewhere asks for no passphrase.
-    const phrase = (): string => {
-      const named = passphraseFile ?? filled(process.env[`${PASSPHRASE}_FILE`])
+    const file = path === undefined ? join(userFolder('data', process.env), 'secrets') : gateway.path(path)
+    // Read when it is needed: a proxy with its secrets in other stores needs no passphrase.
+    const readPassphrase = (): string => {
+      const named = passphraseFile ?? nonEmpty(process.env[`${PASSPHRASE}_FILE`])
       const places = { value: passphrase, file: named && gateway.path(named), env: [PASSPHRASE] }
       const secret = secretFrom(places, { log, scrubber })
       const text = secret?.reveal()
@@ -47,38 +47,33 @@ export default definePlugin({
       }
       return text
     }
-    const all = async (): Promise<Record<string, string>> => {
+    const readAll = async (): Promise<Record<string, string>> => {
       const text = await readIfThere(file)
-      return text === undefined ? {} : unseal(text, phrase())
+      return text === undefined ? {} : decrypt(text, readPassphrase())
     }
-    const change = async (values: Readonly<Record<string, string>>): Promise<void> =>
-      replaceFile(file, await seal(values, phrase()))
+    const writeAll = async (values: Readonly<Record<string, string>>): Promise<void> =>
+      replaceFile(file, await encrypt(values, readPassphrase()))
 
     gateway.provide(SecretStore, {
       name: `encrypted file ${file}`,
-      get: async (name) => ownValue(await all(), name),
+      get: async (name) => ownValue(await readAll(), name),
       keeping: {
-        set: async (name, value) => change({ ...(await all()), [name]: value }),
-        names: async () => Object.keys(await all()).sort(),
+        set: async (name, value) => writeAll({ ...(await readAll()), [name]: value }),
+        names: async () => Object.keys(await readAll()).sort(),
         async delete(name) {
-          const { [name]: gone, ...rest } = await all()
-          if (gone !== undefined) await change(rest)
-          return gone !== undefined
+          const { [name]: removed, ...rest } = await readAll()
+          if (removed !== undefined) await writeAll(rest)
+          return removed !== undefined
         },
       },
     })
   },
 })
 
-const filled = (text: string | undefined): string | undefined => (text === '' ? undefined : text)
+const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text)
 
 const ownValue = (values: Readonly<Record<string, string>>, name: string): string | undefined =>
   Object.hasOwn(values, name) ? values[name] : undefined
-
-function defaultPath(): string {
-  const data = filled(process.env['XDG_DATA_HOME']) ?? join(homedir(), '.local', 'share')
-  return join(data, 'sallyport', 'secrets')
-}
 
 async function readIfThere(file: string): Promise<string | undefined> {
   try {
@@ -89,7 +84,7 @@ async function readIfThere(file: string): Promise<string | undefined> {
   }
 }
 
-/** The file is the old one or the new one, also after a kill, and nobody else may read either. */
+/** Replaces a file by a rename, readable by this user only: after a kill it is the old one or the new one. */
 async function replaceFile(file: string, text: string): Promise<void> {
   const draft = `${file}.${randomBytes(6).toString('hex')}`
   try {

@@ -7,16 +7,16 @@ const derive = promisify<string, Buffer, number, { N: number; r: number; p: numb
   scrypt,
 )
 
-// 128 MiB and some tenths of a second for each guess.
+// scrypt: 128 MiB and some tenths of a second for each guess.
 const COST = 2 ** 17
 const BLOCK_SIZE = 8
 const KEY_BYTES = 32
 const IV_BYTES = 12
 
-/** What stands in the file. Its names are inside too: they often say whose secrets these are. */
+/** The content of the file. The names of secrets are encrypted too, as they often tell what is used. */
 const envelope = z.strictObject({
   format: z.literal('sallyport-secrets-1'),
-  // Bounded, since whoever writes the file would otherwise choose how much memory reading it takes.
+  // Bounded, or a planted file could make reading it use any amount of memory.
   cost: z
     .int()
     .min(2)
@@ -30,12 +30,12 @@ const envelope = z.strictObject({
 const secrets = z.record(z.string(), z.string())
 
 /** Encrypts under a fresh key each time: AES-GCM breaks when one key meets the same IV twice. */
-export async function seal(values: Readonly<Record<string, string>>, passphrase: string): Promise<string> {
+export async function encrypt(values: Readonly<Record<string, string>>, passphrase: string): Promise<string> {
   const salt = randomBytes(16)
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv('aes-256-gcm', await keyFrom(passphrase, salt, COST), iv)
   const data = Buffer.concat([cipher.update(JSON.stringify(values)), cipher.final()])
-  const sealed: z.infer<typeof envelope> = {
+  const encrypted: z.infer<typeof envelope> = {
     format: 'sallyport-secrets-1',
     cost: COST,
     salt: salt.toString('base64'),
@@ -43,11 +43,11 @@ export async function seal(values: Readonly<Record<string, string>>, passphrase:
     tag: cipher.getAuthTag().toString('base64'),
     data: data.toString('base64'),
   }
-  return `${JSON.stringify(sealed, undefined, 2)}\n`
+  return `${JSON.stringify(encrypted, undefined, 2)}\n`
 }
 
-export async function unseal(text: string, passphrase: string): Promise<Record<string, string>> {
-  const { cost, salt, iv, tag, data } = parsed(text)
+export async function decrypt(text: string, passphrase: string): Promise<Record<string, string>> {
+  const { cost, salt, iv, tag, data } = parseEnvelope(text)
   const key = await keyFrom(passphrase, bytes(salt), cost)
   try {
     // The length is fixed here: a shorter tag is easier to forge.
@@ -56,15 +56,15 @@ export async function unseal(text: string, passphrase: string): Promise<Record<s
     const plain = Buffer.concat([decipher.update(bytes(data)), decipher.final()])
     return secrets.parse(JSON.parse(plain.toString()))
   } catch {
-    throw new GatewayError('SECRETS_SEALED', 'the passphrase does not fit, or the file was changed')
+    throw new GatewayError('SECRETS_SEALED', 'the passphrase is wrong, or the file was changed')
   }
 }
 
-function parsed(text: string): z.infer<typeof envelope> {
+function parseEnvelope(text: string): z.infer<typeof envelope> {
   try {
     return envelope.parse(JSON.parse(text))
   } catch {
-    throw new GatewayError('SECRETS_BROKEN', 'this is no file of encrypted secrets')
+    throw new GatewayError('SECRETS_BROKEN', 'this is not a file of encrypted secrets')
   }
 }
 

@@ -1,5 +1,4 @@
 import { definePlugin, SecretStore } from 'sallyport'
-import { variableOf } from './variable.js'
 
 export default definePlugin({
   name: 'secrets/environment',
@@ -17,3 +16,7 @@ export default definePlugin({
     })
   },
 })
+
+/** The environment variable that holds a secret: `my-key` is `SALLYPORT_SECRET_MY_KEY`. */
+const variableOf = (name: string): string =>
+  `SALLYPORT_SECRET_${name.toUpperCase().replaceAll(/[^A-Z\d]/g, '_')}`

@@ -1,15 +1,16 @@
-import { definePlugin, GatewayError, SecretStore, within } from 'sallyport'
+import { definePlugin, GatewayError, SecretStore } from 'sallyport'
+import { within } from 'sallyport/toolkit'
 import { z } from 'zod'
 
 type Keyring = typeof import('@napi-rs/keyring')
 
-// A locked one asks for its password in a window, and there may be nobody to see it.
-const PATIENCE = 20_000
+// A locked keyring asks for its password in a window, which may have no user.
+const TIMEOUT = 20_000
 
 export default definePlugin({
   name: 'secrets/keyring',
   api: 1,
-  summary: "Keeps secrets in the operating system's keyring.",
+  summary: "Stores secrets in the operating system's keyring.",
   provides: [SecretStore],
   options: z.strictObject({
     service: z.string().min(1).default('sallyport').describe('the name under which the keyring lists them'),
@@ -17,16 +18,16 @@ export default definePlugin({
 
   setup(gateway, { service }) {
     // Without this, a Linux machine without a desktop falls back to the kernel's keyring, which a reboot empties.
-    const only = { linux: { store: 'secret-service' as const } }
-    const entry = ({ AsyncEntry }: Keyring, name: string) => new AsyncEntry(service, name, only)
+    const options = { linux: { store: 'secret-service' as const } }
+    const entry = ({ AsyncEntry }: Keyring, name: string) => new AsyncEntry(service, name, options)
     gateway.provide(SecretStore, {
       name: 'keyring',
-      get: (name) => asked(async (keyring) => (await entry(keyring, name).getPassword()) ?? undefined),
+      get: (name) => withKeyring(async (keyring) => (await entry(keyring, name).getPassword()) ?? undefined),
       keeping: {
-        set: (name, value) => asked((keyring) => entry(keyring, name).setPassword(value)),
-        delete: (name) => asked((keyring) => entry(keyring, name).deleteCredential()),
+        set: (name, value) => withKeyring((keyring) => entry(keyring, name).setPassword(value)),
+        delete: (name) => withKeyring((keyring) => entry(keyring, name).deleteCredential()),
         names: () =>
-          asked(async ({ findCredentialsAsync }) =>
+          withKeyring(async ({ findCredentialsAsync }) =>
             (await findCredentialsAsync(service)).map(({ account }) => account).sort(),
           ),
       },
@@ -34,8 +35,8 @@ export default definePlugin({
   },
 })
 
-/** Runs `work` with the keyring. The module is loaded by the first who needs it; it is an optional dependency. */
-async function asked<T>(work: (keyring: Keyring) => Promise<T>): Promise<T> {
+/** Runs `work` with the keyring. The module is loaded when it is needed, as it is an optional dependency. */
+async function withKeyring<T>(work: (keyring: Keyring) => Promise<T>): Promise<T> {
   let keyring: Keyring
   try {
     keyring = await import('@napi-rs/keyring')
@@ -49,9 +50,9 @@ async function asked<T>(work: (keyring: Keyring) => Promise<T>): Promise<T> {
     )
   }
   try {
-    return await within(PATIENCE, work(keyring), () => new Error('nobody answered'))
+    return await within(TIMEOUT, work(keyring), () => new Error('no response in time'))
   } catch (cause) {
-    // Its messages speak of buses and sockets, which is the cause and not what to do.
+    // Its own messages, about buses and sockets, are the cause.
     throw new GatewayError('KEYRING_UNAVAILABLE', 'there is no keyring on this machine, or it is locked', {
       cause,
     })

@@ -1,14 +1,15 @@
-import { childEnvironment, definePlugin, GatewayError, Tunnel } from 'sallyport'
-import { executable } from './child/executable.js'
-import { opened } from './child/opening.js'
+import { definePlugin, GatewayError, Tunnel } from 'sallyport'
+import { childEnvironment } from 'sallyport/toolkit'
+import { findExecutable } from './child/executable.js'
+import { openTunnel } from './child/opening.js'
 import { options } from './command/options.js'
-import { finderBy, findHost } from './command/pattern.js'
+import { findHttpsOrigin, patternFinder } from './command/pattern.js'
 
 export default definePlugin({
   name: 'tunnel/command',
   api: 1,
   summary:
-    'Opens a tunnel with a program of yours, and reads the public URL off what it prints. No shell is involved.',
+    'Opens a tunnel with any program, and reads the public URL from what it prints. No shell is involved.',
   provides: [Tunnel],
   options,
 
@@ -16,17 +17,17 @@ export default definePlugin({
     const [name = '', ...rest] = command
     let program = ''
     gateway.onStart(() => {
-      program = executable(name.includes('/') ? gateway.path(name) : name, 'command')
+      program = findExecutable(name.includes('/') ? gateway.path(name) : name, 'command')
     })
     gateway.provide(Tunnel, {
       name,
       key: `command ${JSON.stringify([command, pattern, publicUrl])}`,
       open(local, signal) {
-        const find = pattern === undefined ? findHost : finderBy(pattern, publicUrl)
-        // Later lines may quote what callers sent, and none of them is to choose the name of the gateway.
+        const find = pattern === undefined ? findHttpsOrigin : patternFinder(pattern, publicUrl)
+        // Later lines may quote what callers sent, and callers must not choose the gateway's URL.
         let found = false
-        return opened({
-          argv: [program, ...rest.map((word) => filledIn(word, local))],
+        return openTunnel({
+          argv: [program, ...rest.map((word) => withPlaceholders(word, local))],
           env: childEnvironment(gateway.scrubber),
           signal,
           read(line) {
@@ -38,7 +39,7 @@ export default definePlugin({
           failed: (how) =>
             new GatewayError(
               'TUNNEL_ENDED',
-              `${name} ${how} before it told a public URL: --debug shows what it said`,
+              `${name} ${how} before it printed a public URL: --debug shows its output`,
             ),
         })
       },
@@ -46,7 +47,7 @@ export default definePlugin({
   },
 })
 
-const filledIn = (word: string, { hostname, port, origin }: URL): string => {
-  const known: Readonly<Record<string, string>> = { '{host}': hostname, '{port}': port, '{url}': origin }
-  return word.replaceAll(/\{(?:host|port|url)\}/g, (place) => known[place] ?? place)
+const withPlaceholders = (word: string, { hostname, port, origin }: URL): string => {
+  const values: Readonly<Record<string, string>> = { '{host}': hostname, '{port}': port, '{url}': origin }
+  return word.replaceAll(/\{(?:host|port|url)\}/g, (placeholder) => values[placeholder] ?? placeholder)
 }

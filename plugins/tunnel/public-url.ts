@@ -1,14 +1,14 @@
-import { insecureHttpAllowed, isInsecure } from 'sallyport'
+import { insecureHttpAllowed, isInsecure } from 'sallyport/toolkit'
 
-// What the URL parser would quietly repair is refused: this becomes the name that tokens and metadata speak of.
-const PLAIN = /^https?:\/\/(?:[a-z\d](?:[a-z\d.-]*[a-z\d])?|\[[\da-f:.]+\])(?::\d{1,5})?\/?$/i
+// What the URL parser would silently correct is refused: tokens and metadata name this URL.
+const ORIGIN = /^https?:\/\/(?:[a-z\d](?:[a-z\d.-]*[a-z\d])?|\[[\da-f:.]+\])(?::\d{1,5})?\/?$/i
 
 /**
- * The origin that a URL names, or what is wrong with it as the address of the main port. It may come from a program's
- * output, so nothing about it is taken on trust.
+ * The origin of a URL, or why it cannot be the public address of the main port. It may come from a program's output, so
+ * it is not trusted.
  */
 export function publicOrigin(text: string): { readonly origin: string } | { readonly fault: string } {
-  if (text.length > 300 || !PLAIN.test(text) || !URL.canParse(text)) {
+  if (text.length > 300 || !ORIGIN.test(text) || !URL.canParse(text)) {
     return { fault: 'expected an https URL of nothing but a host, and a port where it needs one' }
   }
   const url = new URL(text)

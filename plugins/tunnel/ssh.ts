@@ -1,46 +1,47 @@
 import { accessSync, constants } from 'node:fs'
-import { ConfigError, childEnvironment, definePlugin, GatewayError, type OpenTunnel, Tunnel } from 'sallyport'
-import { executable } from './child/executable.js'
-import { opened } from './child/opening.js'
+import { ConfigError, definePlugin, GatewayError, type OpenTunnel, Tunnel } from 'sallyport'
+import { childEnvironment } from 'sallyport/toolkit'
+import { findExecutable } from './child/executable.js'
+import { openTunnel } from './child/opening.js'
 import { bracketed, sshArguments } from './ssh/arguments.js'
 import { options, type SshOptions } from './ssh/options.js'
-import { Session } from './ssh/session.js'
+import { SshSession } from './ssh/session.js'
 
 export default definePlugin({
   name: 'tunnel/ssh',
   api: 1,
   summary:
-    "Opens a tunnel with the system's ssh: the server listens, and leads callers to the main port. Host keys are checked.",
+    "Opens a tunnel with the system's ssh: the server listens, and forwards connections to the main port. Host keys are checked.",
   provides: [Tunnel],
   options,
 
-  setup(gateway, given) {
-    const { identityFile, knownHostsFile } = given
+  setup(gateway, rawOptions) {
+    const { identityFile, knownHostsFile } = rawOptions
     const settings: SshOptions = {
-      ...given,
+      ...rawOptions,
       ...(identityFile !== undefined && { identityFile: gateway.path(identityFile) }),
       ...(knownHostsFile !== undefined && { knownHostsFile: gateway.path(knownHostsFile) }),
     }
     let ssh = ''
     gateway.onStart(() => {
-      ssh = executable('ssh', 'ssh')
+      ssh = findExecutable('ssh', 'ssh')
       for (const option of ['identityFile', 'knownHostsFile'] as const)
         refuseUnreadable(option, settings[option])
     })
-    const told = new Set<string>()
-    // A port that the server chose is asked for again, so that callers need no new URL.
+    const loggedLines = new Set<string>()
+    // A port that the server chose is requested again, so that the URL stays the same.
     let remotePort = settings.remotePort
     gateway.provide(Tunnel, {
       name: `ssh ${settings.destination}`,
       key: `ssh ${JSON.stringify(settings)}`,
       async open(local, signal) {
-        const session = new Session(local, remotePort, gateway.log, told)
+        const session = new SshSession(local, remotePort, gateway.log, loggedLines)
         try {
           const environment = childEnvironment(gateway.scrubber)
           const attempt = { local, signal, session, environment }
-          const open = await forwarded(ssh, { ...settings, remotePort }, attempt)
+          const open = await openForward(ssh, { ...settings, remotePort }, attempt)
           remotePort = session.port ?? remotePort
-          told.clear()
+          loggedLines.clear()
           return open
         } catch (error) {
           if (error instanceof GatewayError && error.code === 'TUNNEL_PORT') remotePort = settings.remotePort
@@ -54,16 +55,16 @@ export default definePlugin({
 interface Attempt {
   readonly local: URL
   readonly signal: AbortSignal
-  readonly session: Session
+  readonly session: SshSession
   readonly environment: NodeJS.ProcessEnv
 }
 
-function forwarded(ssh: string, settings: SshOptions, attempt: Attempt): Promise<OpenTunnel> {
+function openForward(ssh: string, settings: SshOptions, attempt: Attempt): Promise<OpenTunnel> {
   const { local, signal, session, environment } = attempt
   const { remoteHost, remotePort, publicUrl } = settings
-  return opened({
+  return openTunnel({
     argv: [ssh, ...sshArguments(settings, local, remotePort)],
-    // In its own language, as its words are read here.
+    // Untranslated, as its output is parsed.
     env: { ...environment, LC_ALL: 'C', SSH_ASKPASS_REQUIRE: 'never' },
     signal,
     read(line) {

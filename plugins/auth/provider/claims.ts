@@ -1,21 +1,22 @@
 import type { Finding, Identity } from 'sallyport'
+import { isJsonObject } from 'sallyport/toolkit'
 import type { Claims } from './jwt.js'
 
-/** What claims must say. The same holds for a verified JWT and for an introspection answer. */
+/** What claims are required to be, in a verified JWT and in an introspection response alike. */
 export interface ClaimPolicy {
   readonly issuer: string
-  /** Nobody is asked for when missing. */
+  /** `undefined` accepts any audience. */
   readonly audience: string | undefined
-  /** Seconds that the clocks may differ. */
+  /** Allowed clock difference in seconds. */
   readonly tolerance: number
-  /** Claims that may be missing; what is there must hold all the same. */
+  /** Claims that may be missing; if present they must be valid all the same. */
   readonly optional: readonly ('iss' | 'aud' | 'exp')[]
 }
 
-// A clock that is ahead by this much is a clock; more is a token from the future.
+// In seconds. Clocks may be ahead by this much; a later `iat` is invalid.
 const IAT_ALLOWANCE = 60
 
-/** Looks at every claim that decides, in order. The first that does not hold is the reason for a refusal. */
+/** Checks every relevant claim, in order. The first that does not hold is the cause of a rejection. */
 export function claimFindings(
   claims: Claims,
   policy: ClaimPolicy,
@@ -59,21 +60,40 @@ function timeFinding(about: 'nbf' | 'iat', time: unknown, latest: number, now: n
   return { about, holds: time <= latest, detail }
 }
 
-// A token bound to a key is as good as stolen when it comes without proof of that key (RFC 9449, RFC 8705).
+// A token bound to a key counts as stolen when it is sent without proof of that key. The proof of one that is bound to a
+// certificate (RFC 8705) is the connection, which `isBoundTo` compares; DPoP (RFC 9449) has none here.
 function confirmationFinding(cnf: unknown): Finding {
-  const holds = cnf === undefined || cnf === null
+  if (cnf === undefined || cnf === null) return { about: 'cnf', holds: true, detail: 'not bound to a key' }
+  const holds = boundThumbprint(cnf) !== undefined
   return {
     about: 'cnf',
     holds,
-    detail: holds ? 'not bound to a key' : 'bound to a key, and sent without proof of it',
+    detail: holds
+      ? 'bound to a client certificate, and accepted only on a connection with that certificate'
+      : 'bound to a key, but sent without proof of it',
   }
 }
+
+const THUMBPRINT = 'x5t#S256'
+
+/** Every confirmation that a token names has to hold, so one of another kind beside it counts as not held. */
+function boundThumbprint(cnf: unknown): string | undefined {
+  if (!isJsonObject(cnf) || Object.keys(cnf).length !== 1) return undefined
+  const { [THUMBPRINT]: thumbprint } = cnf
+  return typeof thumbprint === 'string' && /^[\w-]{43}$/.test(thumbprint) ? thumbprint : undefined
+}
+
+export const isBound = ({ claims: { cnf } }: Identity): boolean => cnf !== undefined && cnf !== null
+
+/** Whether the certificate of a connection is the one that the token of an identity is bound to. */
+export const isBoundTo = ({ claims: { cnf } }: Identity, thumbprint: string | undefined): boolean =>
+  thumbprint !== undefined && thumbprint === boundThumbprint(cnf)
 
 const missing = (about: string, holds: boolean): Finding => ({ about, holds, detail: 'missing' })
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
-/** In the unit that people would count in. */
+/** In a readable unit. */
 function span(seconds: number): string {
   const [length, unit] = UNITS.find(([each]) => seconds >= 2 * each) ?? [1, 's']
   return `${Math.round(seconds / length)} ${unit}`
@@ -85,7 +105,7 @@ const UNITS = [
   [60, 'min'],
 ] as const
 
-/** A value of the token, in one short line whatever it holds. */
+/** A value of the token on one short line, whatever it holds. */
 export function quoted(value: unknown): string {
   const text = (JSON.stringify(value) ?? 'undefined').replace(
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
@@ -99,11 +119,11 @@ function difference(actual: unknown, expected: string): string {
   if (actual === expected) return quoted(actual)
   let at = 0
   while (actual[at] === expected[at]) at++
-  const at1 = (text: string) => (at < text.length ? quoted(text[at]) : 'its end')
-  return `${quoted(actual)}, expected ${quoted(expected)}: they differ at character ${at + 1}, ${at1(actual)} against ${at1(expected)}`
+  const characterIn = (text: string) => (at < text.length ? quoted(text[at]) : 'its end')
+  return `${quoted(actual)}, expected ${quoted(expected)}: they differ at character ${at + 1}, ${characterIn(actual)} against ${characterIn(expected)}`
 }
 
-/** The identity that claims establish, once they hold. */
+/** The identity of valid claims. */
 export function identityFrom(claims: Claims, provider: string, token: string): Identity {
   const { iss, exp } = claims
   return {
@@ -117,14 +137,14 @@ export function identityFrom(claims: Claims, provider: string, token: string): I
   }
 }
 
-// A token of a client itself may come without `sub`.
+// A token of a client itself may have no `sub`.
 function subjectOf({ sub, client_id, azp }: Claims): string {
   return [sub, client_id, azp].find((name) => typeof name === 'string') ?? ''
 }
 
-// `scp` is how Entra and Okta spell `scope`.
+// `scp` is `scope` at Entra and Okta.
 function scopesOf({ scope, scp }: Claims): readonly string[] {
-  const written = scope ?? scp
-  if (Array.isArray(written)) return written.filter((each) => typeof each === 'string')
-  return typeof written === 'string' ? written.split(' ').filter(Boolean) : []
+  const value = scope ?? scp
+  if (Array.isArray(value)) return value.filter((each) => typeof each === 'string')
+  return typeof value === 'string' ? value.split(' ').filter(Boolean) : []
 }

@@ -1,26 +1,27 @@
-import { digestOf, type Explanation, type Finding } from 'sallyport'
+import type { Explanation, Finding } from 'sallyport'
+import { digestOf } from 'sallyport/toolkit'
 import { claimFindings, issuerFinding, quoted } from './claims.js'
 import type { Introspector } from './introspector.js'
+import type { JwksCache } from './jwks-cache.js'
 import { isAllowedAlgorithm, isOtherKind, readJwt, type UnverifiedJwt } from './jwt.js'
-import type { KeyRing } from './key-ring.js'
 import type { TokenVerifier } from './verifier.js'
 
-/** Judges a token anew, by the code that judges requests, and tells what was looked at. */
+/** Verifies a token by the code that verifies requests, without its cache, and lists what was checked. */
 export async function explain(token: string, verifier: TokenVerifier): Promise<Explanation> {
-  const { ring, introspector } = verifier.options
-  await ring?.load()
+  const { jwks, introspector } = verifier.options
+  await jwks?.load()
   const jwt = readJwt(token)
   const findings = jwt === undefined ? [NOT_A_JWT] : await jwtFindings(token, jwt, verifier)
-  const verdict = await verifier.judge(token, digestOf(token))
-  const asked = introspector === undefined ? [] : [introspectionFinding(introspector)]
-  const isForeign = 'rejection' in verdict && verdict.rejection.cause === 'foreign'
-  return { verdict, findings: isForeign ? findings : [...findings, ...asked] }
+  const verdict = await verifier.verify(token, digestOf(token))
+  const introspection = introspector === undefined ? [] : [introspectionFinding(introspector)]
+  const isOfOtherIssuer = 'rejection' in verdict && verdict.rejection.cause === 'foreign'
+  return { verdict, findings: isOfOtherIssuer ? findings : [...findings, ...introspection] }
 }
 
 const NOT_A_JWT: Finding = {
   about: 'format',
   holds: false,
-  detail: 'not a JWT: only introspection could tell what it is',
+  detail: 'not a JWT: it can be verified by introspection only',
 }
 
 async function jwtFindings(
@@ -28,28 +29,28 @@ async function jwtFindings(
   jwt: UnverifiedJwt,
   verifier: TokenVerifier,
 ): Promise<readonly Finding[]> {
-  const { policy, accessTokensOnly, ring } = verifier.options
+  const { policy, accessTokensOnly, jwks } = verifier.options
   const { header, claims } = jwt
   const { alg, typ } = header
   const issuer = issuerFinding(claims['iss'], policy)
-  // A token of another issuer is judged by nothing else: its keys are not this provider's.
+  // Nothing else is checked for a token of another issuer: its keys are not this provider's.
   if (!issuer.holds && claims['iss'] !== undefined) return [issuer]
   const found = [
     typeFinding(typ, isOtherKind(jwt, accessTokensOnly)),
     { about: 'alg', holds: isAllowedAlgorithm(alg), detail: quoted(alg) },
   ]
-  if (ring === undefined) return [...found, ...claimFindings(claims, policy)]
-  const local = await verifier.verifyHere(token, jwt)
-  const detail = 'claims' in local ? 'holds' : unverified(local.rejection.cause)
+  if (jwks === undefined) return [...found, ...claimFindings(claims, policy)]
+  const local = await verifier.verifyLocally(token, jwt)
+  const detail = 'claims' in local ? 'holds' : signatureFailure(local.rejection.cause)
   return [
     ...found,
-    ...keyFindings(header['kid'], ring),
+    ...keyFindings(header['kid'], jwks),
     { about: 'signature', holds: 'claims' in local, detail },
     ...claimFindings(claims, policy),
   ]
 }
 
-const unverified = (cause: string): string =>
+const signatureFailure = (cause: string): string =>
   cause === 'unreachable' ? 'cannot be checked without keys' : `does not hold: ${cause}`
 
 function typeFinding(typ: unknown, isOther: boolean): Finding {
@@ -60,16 +61,16 @@ function typeFinding(typ: unknown, isOther: boolean): Finding {
   return { about: 'typ', holds: !isOther, detail }
 }
 
-function keyFindings(kid: unknown, { ids, trouble }: KeyRing): readonly Finding[] {
+function keyFindings(kid: unknown, { ids, failure }: JwksCache): readonly Finding[] {
   const listed = ids.length === 0 ? 'none' : ids.map(quoted).join(', ')
   const keys: Finding = {
     about: 'keys',
-    holds: trouble === undefined,
-    detail: trouble?.reason ?? `the provider has ${listed}`,
+    holds: failure === undefined,
+    detail: failure?.reason ?? `the provider has ${listed}`,
   }
-  if (trouble !== undefined && ids.length === 0) return [keys]
+  if (failure !== undefined && ids.length === 0) return [keys]
   if (kid === undefined)
-    return [keys, { about: 'kid', holds: true, detail: 'missing: every key that fits is tried' }]
+    return [keys, { about: 'kid', holds: true, detail: 'missing: every suitable key is tried' }]
   return [
     keys,
     {

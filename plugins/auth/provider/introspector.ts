@@ -1,13 +1,13 @@
 import {
-  basicAuthorization,
   type Fetch,
   type HealthState,
-  jsonObject,
   type Log,
   type Measure,
   type Rejection,
-  type Secret,
+  UpstreamError,
 } from 'sallyport'
+import { basicAuthorization, isPromise, jsonObject, type Secret } from 'sallyport/toolkit'
+import { ConcurrencyLimit } from './concurrency-limit.js'
 import type { Claims } from './jwt.js'
 
 export interface IntrospectorOptions {
@@ -17,108 +17,170 @@ export interface IntrospectorOptions {
   readonly clientSecret: Secret | undefined
   readonly fetch: Fetch
   readonly log: Log
-  readonly answers: Measure
+  readonly outcomes: Measure
 }
 
-interface Unsaid {
+interface NoClaims {
   readonly rejection: Rejection
-  /** The provider has no opinion, so what is known otherwise stands. */
-  readonly cannotSay: boolean
+  /** The provider gave no verdict, so the result of local verification stands. */
+  readonly inconclusive: boolean
 }
 
-/** What a provider says of a token: its claims, or why there are none. */
-export type Answer = { readonly claims: Claims } | Unsaid
+/** The claims of an active token, or why there are none. */
+export type IntrospectionResult = { readonly claims: Claims } | NoClaims
 
-const REST_AFTER_FAILURE = 1000
-const LONGEST_REST = 30_000
-// Opaque tokens are free to make up. Beyond this many, the provider would be flooded in our name.
-const MOST_AT_ONCE = 256
+const MIN_BACKOFF = 1000
+const MAX_BACKOFF = 30_000
+// One token alone may cause its failure: only when this many fail is the provider down.
+const FAILURES_FOR_BACKOFF = 2
+const MAX_UNANSWERED = 64
 
-/** Asks a provider about tokens (RFC 7662): each token once at a time, and after a failure nobody for a while. */
+/** Failures with a response: the provider is up. */
+const RESPONDED = new Set(['EGRESS_TOO_LARGE', 'EGRESS_MALFORMED', 'EGRESS_REDIRECT'])
+/** Failures after the token was sent, or possibly so. */
+const AFTER_SENDING = new Set(['EGRESS_RESET', 'EGRESS_TIMEOUT', 'EGRESS_FAILED'])
+
+/** Introspects tokens (RFC 7662): one request for each token at a time, with backoff while the provider is down. */
 export class Introspector {
-  private readonly asking = new Map<string, Promise<Answer>>()
-  private failures = 0
-  private restUntil = 0
-  private trouble: string | undefined
+  private readonly inFlight = new Map<string, Promise<IntrospectionResult>>()
+  private readonly limit = new ConcurrencyLimit()
+  /** The tokens without a response since the last response. */
+  private readonly unanswered = new Set<string>()
+  private backoffs = 0
+  private backoffUntil = 0
+  private failureReason: string | undefined
 
   constructor(private readonly options: IntrospectorOptions) {}
 
-  ask(token: string, hash: string): Answer | Promise<Answer> {
-    const asked = this.asking.get(hash)
-    if (asked !== undefined) return asked
-    // A provider that is silent must cost its neighbours nothing: one request finds out, the others go on.
-    if (Date.now() < this.restUntil) return withDetail(UNREACHABLE, this.trouble)
-    if (this.asking.size >= MOST_AT_ONCE) return BUSY
-    if (this.failures > 0) this.restUntil = Number.POSITIVE_INFINITY
+  /** `address` is the caller's, for its share of the concurrent requests. */
+  introspect(
+    token: string,
+    hash: string,
+    address: string,
+  ): IntrospectionResult | Promise<IntrospectionResult> {
+    const pending = this.inFlight.get(hash)
+    if (pending !== undefined) return pending
+    // A provider that is down must not delay the others: one request probes it, the others fail at once.
+    if (this.isBackingOff(hash)) return withDetail(UNREACHABLE, this.failureReason)
+    const admission = this.limit.acquire(address)
+    if (admission === undefined) return this.count(BUSY)
 
-    const asking = this.request(token).finally(() => this.asking.delete(hash))
-    this.asking.set(hash, asking)
-    return asking
+    const inFlight = this.whenAdmitted(token, hash, admission).finally(() => this.inFlight.delete(hash))
+    this.inFlight.set(hash, inFlight)
+    return inFlight
   }
 
   health(): HealthState {
-    return this.trouble === undefined ? { status: 'ok' } : { status: 'degraded', reason: this.trouble }
+    if (this.failureReason === undefined) return { status: 'ok' }
+    return { status: 'degraded', reason: `${this.options.provider}: ${this.failureReason}` }
   }
 
-  /** Why the provider cannot be asked right now. */
+  /** Why introspection fails at the moment. */
   get reason(): string | undefined {
-    return this.trouble
+    return this.failureReason
   }
 
-  private async request(token: string): Promise<Answer> {
+  private async whenAdmitted(
+    token: string,
+    hash: string,
+    admission: ReturnType<ConcurrencyLimit['acquire']>,
+  ): Promise<IntrospectionResult> {
+    const release = isPromise(admission) ? await admission : admission
+    if (release === undefined) return this.count(BUSY)
+    try {
+      // It may have gone down while this request was queued.
+      if (this.isBackingOff(hash)) return withDetail(UNREACHABLE, this.failureReason)
+      if (this.backoffs > 0) this.backoffUntil = Number.POSITIVE_INFINITY
+      return await this.request(token, hash)
+    } finally {
+      release()
+    }
+  }
+
+  /** Tokens without a response back off for longer, so that one of them alone does not hold up the others. */
+  private isBackingOff(hash: string): boolean {
+    const extra = this.unanswered.has(hash) ? MIN_BACKOFF : 0
+    return this.backoffs > 0 && performance.now() < this.backoffUntil + extra
+  }
+
+  private async request(token: string, hash: string): Promise<IntrospectionResult> {
     const { url, fetch } = this.options
     let response: Response
     try {
       response = await fetch(url, { method: 'POST', headers: this.headers(), body: this.form(token) })
     } catch (error) {
-      const longest = Math.min(REST_AFTER_FAILURE * 2 ** this.failures++, LONGEST_REST)
-      this.restUntil = Date.now() + longest * (0.5 + Math.random() / 2)
-      return this.failed(UNREACHABLE, error instanceof Error ? error.message : String(error))
+      const reason = error instanceof Error ? error.message : String(error)
+      const code = error instanceof UpstreamError ? error.code : ''
+      if (RESPONDED.has(code)) {
+        this.recordResponse()
+        return this.fail(FAULTY, reason)
+      }
+      this.recordNoResponse(hash, !AFTER_SENDING.has(code))
+      return this.fail(UNREACHABLE, reason)
     }
-    // It answers. Only silence asks for a rest: a token that makes it fail must not shut out all others.
-    this.failures = 0
-    this.restUntil = 0
+    this.recordResponse()
     const { status } = response
     const { origin } = new URL(url)
     if (status >= 500 || status === 429)
-      return this.failed(FAULTY, `introspection at ${origin} failed: status ${status}`)
+      return this.fail(FAULTY, `introspection at ${origin} failed: status ${status}`)
     if (status === 200) return this.read(response, origin)
 
     const { error } = jsonObject(await response.text()) ?? {}
-    if (error === 'unsupported_token_type') return this.said(UNSUPPORTED)
-    return this.failed(
+    if (error === 'unsupported_token_type') return this.succeed(UNSUPPORTED)
+    return this.fail(
       REFUSED,
       `introspection at ${origin} was refused: status ${status}; clientId and its secret may be wrong`,
     )
   }
 
-  private async read(response: Response, origin: string): Promise<Answer> {
+  private async read(response: Response, origin: string): Promise<IntrospectionResult> {
     const isJson = /^application\/json\b/i.test(response.headers.get('content-type') ?? '')
     const claims = isJson ? jsonObject(await response.text()) : undefined
     if (claims === undefined)
-      return this.failed(FAULTY, `introspection at ${origin} failed: the answer is not a JSON object`)
-    // Not truthy: `"false"` is a string, and so is `"true"`.
-    return this.said(claims['active'] === true ? { claims } : INACTIVE)
+      return this.fail(FAULTY, `introspection at ${origin} failed: the response is not a JSON object`)
+    // Compared with `true`: the string `"false"` is truthy.
+    return this.succeed(claims['active'] === true ? { claims } : INACTIVE)
   }
 
-  private said(answer: Answer): Answer {
+  /** Any response ends the backoff: a token that makes the provider fail must not block all others. */
+  private recordResponse(): void {
+    this.unanswered.clear()
+    this.backoffs = 0
+    this.backoffUntil = 0
+  }
+
+  private recordNoResponse(hash: string, isUnreachable: boolean): void {
+    const isKnown = this.unanswered.has(hash)
+    if (!isUnreachable && this.unanswered.size < MAX_UNANSWERED) this.unanswered.add(hash)
+    if (!isUnreachable && this.unanswered.size < FAILURES_FOR_BACKOFF) return
+    const now = performance.now()
+    const isProbe = this.backoffUntil === Number.POSITIVE_INFINITY
+    // A request that was in flight when the backoff began tells nothing new.
+    if (!isProbe && this.backoffs > 0 && now < this.backoffUntil) return
+    if (this.backoffs === 0) this.backoffs = isUnreachable ? 1 : FAILURES_FOR_BACKOFF
+    else if (isUnreachable || !isKnown) this.backoffs++
+    const backoff = Math.min(MIN_BACKOFF * 2 ** (this.backoffs - 1), MAX_BACKOFF)
+    this.backoffUntil = now + backoff * (0.5 + Math.random() / 2)
+  }
+
+  private succeed(result: IntrospectionResult): IntrospectionResult {
     const { provider, log } = this.options
-    if (this.trouble !== undefined) log.info({ provider }, 'the provider answers introspection again')
-    this.trouble = undefined
-    return this.counted(answer)
+    if (this.failureReason !== undefined) log.info({ provider }, 'introspection works again')
+    this.failureReason = undefined
+    return this.count(result)
   }
 
-  private failed(answer: Unsaid, reason: string): Answer {
+  private fail(result: NoClaims, reason: string): IntrospectionResult {
     const { provider, log } = this.options
-    if (reason !== this.trouble) log.warn({ provider, reason }, 'the provider cannot be asked about tokens')
-    this.trouble = reason
-    return this.counted(withDetail(answer, reason))
+    if (reason !== this.failureReason) log.warn({ provider, reason }, 'introspection failed')
+    this.failureReason = reason
+    return this.count(withDetail(result, reason))
   }
 
-  private counted(answer: Answer): Answer {
-    const { provider, answers } = this.options
-    answers(1, { provider, outcome: 'claims' in answer ? 'active' : answer.rejection.cause })
-    return answer
+  private count(result: IntrospectionResult): IntrospectionResult {
+    const { provider, outcomes } = this.options
+    outcomes(1, { provider, outcome: 'claims' in result ? 'active' : result.rejection.cause })
+    return result
   }
 
   private headers(): Record<string, string> {
@@ -136,19 +198,19 @@ export class Introspector {
   }
 }
 
-const unsaid = (kind: Rejection['kind'], cause: string, cannotSay: boolean): Unsaid => ({
+const noClaims = (kind: Rejection['kind'], cause: string, inconclusive: boolean): NoClaims => ({
   rejection: { kind, cause },
-  cannotSay,
+  inconclusive,
 })
 
-const withDetail = (answer: Unsaid, detail = ''): Unsaid => ({
-  ...answer,
-  rejection: { ...answer.rejection, detail },
+const withDetail = (result: NoClaims, detail = ''): NoClaims => ({
+  ...result,
+  rejection: { ...result.rejection, detail },
 })
 
-const INACTIVE = unsaid('notMine', 'inactive', false)
-const UNSUPPORTED = unsaid('notMine', 'introspection:unsupported', true)
-const REFUSED = unsaid('invalid', 'introspection:refused', true)
-const FAULTY = unsaid('unavailable', 'introspection:failed', true)
-const UNREACHABLE = unsaid('unavailable', 'unreachable', true)
-const BUSY = unsaid('unavailable', 'introspection:busy', true)
+const INACTIVE = noClaims('notMine', 'inactive', false)
+const UNSUPPORTED = noClaims('notMine', 'introspection:unsupported', true)
+const REFUSED = noClaims('invalid', 'introspection:refused', true)
+const FAULTY = noClaims('unavailable', 'introspection:failed', true)
+const UNREACHABLE = noClaims('unavailable', 'unreachable', true)
+const BUSY = noClaims('busy', 'introspection:busy', true)

@@ -1,15 +1,15 @@
-import { jsonObject } from 'sallyport'
+import { jsonObject } from 'sallyport/toolkit'
 
-/** What a token or an introspection answer says. Its types are the provider's. */
+/** The claims of a token or an introspection response, not validated. */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** A JWT as it reads, which nobody has verified. */
+/** A decoded JWT, not verified. */
 export interface UnverifiedJwt {
   readonly header: Claims
   readonly claims: Claims
 }
 
-/** Reads a signed JWT, or tells by `undefined` that this is none. An encrypted one has five parts and is none either. */
+/** Decodes a signed JWT; `undefined` for anything else, such as an encrypted one, which has five parts. */
 export function readJwt(token: string): UnverifiedJwt | undefined {
   const [head, body, signature, ...more] = token.split('.', 4)
   if (head === undefined || body === undefined || signature === undefined || more.length > 0) return undefined
@@ -18,7 +18,7 @@ export function readJwt(token: string): UnverifiedJwt | undefined {
   return header === undefined || claims === undefined ? undefined : { header, claims }
 }
 
-// From a closed list and asymmetric: with HMAC anybody who reads a public key could sign (RFC 8725, 3.1).
+// Asymmetric ones only: with HMAC anybody could sign with a public key (RFC 8725, 3.1).
 export const ALGORITHMS: readonly string[] = [
   'RS256',
   'RS384',
@@ -36,21 +36,21 @@ export const ALGORITHMS: readonly string[] = [
 export const isAllowedAlgorithm = (algorithm: unknown): boolean =>
   typeof algorithm === 'string' && ALGORITHMS.includes(algorithm)
 
-/** Whether a JWT says of itself that it is something other than an access token. */
+/** Whether a JWT is something other than an access token, by its header or claims. */
 export function isOtherKind({ header, claims }: UnverifiedJwt, accessTokensOnly: boolean): boolean {
   const type = typeOf(header)
   if (type === 'at+jwt') return false
   if (accessTokensOnly || (type === undefined && header['typ'] !== undefined)) return true
-  // A media type of its own names a kind of its own: introspection answers, DPoP proofs, logout tokens, grants.
+  // Other media types are other kinds: introspection responses, DPoP proofs, logout tokens, grants.
   if (type?.endsWith('+jwt')) return true
   return areOfOtherKind(claims)
 }
 
-/** Whether claims, of a JWT or of an introspection answer, are those of something other than an access token. */
+/** Whether claims, of a JWT or of an introspection response, are those of something other than an access token. */
 export function areOfOtherKind({ at_hash, c_hash, typ, token_use: use, events }: Claims): boolean {
-  // ID tokens carry the type `JWT` or nothing. Their hashes give them away, and some issuers write down what it is.
+  // ID tokens have the type `JWT` or none, but hashes that access tokens do not have.
   const isIdToken = at_hash !== undefined || c_hash !== undefined
-  // Keycloak, for whom refresh tokens are active too; Cognito and Hydra.
+  // Keycloak, where refresh tokens are active too; Cognito and Hydra.
   const isNamed =
     KEYCLOAK_OTHERS.has(typ) || (use !== undefined && use !== 'access' && use !== 'access_token')
   // Older security events and logout tokens (RFC 8417).

@@ -1,38 +1,37 @@
 import {
   Authenticator,
   ConfigError,
+  type Examination,
   type Fetch,
   type Gateway,
   Health,
   IssuerMetadata,
   ResourceMetadata,
-  type Secret,
-  secretFrom,
   type Verdict,
 } from 'sallyport'
+import { type Secret, secretFrom } from 'sallyport/toolkit'
 import type { ClaimPolicy } from './claims.js'
-import { named, openEgress, refuseMistakes } from './egress.js'
+import { checkFiles, openEgress, withOption } from './egress.js'
+import type { ExaminedProvider } from './examine.js'
 import { explain } from './explanation.js'
 import { Introspector } from './introspector.js'
-import { KeyRing } from './key-ring.js'
-import { KeySource } from './key-source.js'
-import type { CommonOptions, IntrospectionOptions, KeyOptions } from './options.js'
+import { JwksCache } from './jwks-cache.js'
+import { JwksSource } from './jwks-source.js'
+import type { CommonOptions, IntrospectionOptions, KeyOptions, ProviderSettings } from './options.js'
 import { TokenVerifier } from './verifier.js'
 
-/** One provider: how its JWTs are verified here, how it is asked about tokens, or both. */
-export interface ProviderSettings {
-  readonly common: CommonOptions
-  readonly keys?: KeyOptions | undefined
-  readonly introspection?: IntrospectionOptions | undefined
-}
-
-/** What every plugin that is set up here provides. */
+/** The capabilities that `setUpProvider` provides. */
 export const provided = [Authenticator, ResourceMetadata, Health]
 
-/** Sets up one provider behind the gate. Every kind of provider is this, with parts of it left out. */
+export async function examine(examination: Examination, options: ExaminedProvider): Promise<void> {
+  const { examineProvider } = await import('./examine.js')
+  await examineProvider(examination, options)
+}
+
+/** Sets up the authenticator of one provider. The plugins differ in the options that they pass. */
 export function setUpProvider(gateway: Gateway, settings: ProviderSettings): void {
   const { common, keys, introspection } = settings
-  refuseMistakes(gateway, settings)
+  checkFiles(gateway, settings)
 
   const bearerTo = new Set(
     [keys?.jwksUrl, introspection?.introspectionUrl].filter((url) => url !== undefined),
@@ -40,26 +39,26 @@ export function setUpProvider(gateway: Gateway, settings: ProviderSettings): voi
   const egress = openEgress(gateway, common, bearerTo)
   gateway.onStop(() => egress.close())
   const verifier = openVerifier(gateway, settings, { fetch: egress.fetch, bearerTo })
-  const { ring, introspector } = verifier.options
-  ring?.onChange(() => verifier.forget())
+  const { jwks, introspector } = verifier.options
+  jwks?.onChange(() => verifier.clearCache())
 
   gateway.provide(Authenticator, authenticator(verifier))
   gateway.provide(ResourceMetadata, { authorization_servers: [common.issuerUrl] })
   const { id, scope } = gateway
   gateway.provide(Health, {
     name: scope === '' ? id : `${scope} ${id}`,
-    check: () => worst(ring?.health(), introspector?.health()),
+    check: () => worst(jwks?.health(), introspector?.health()),
   })
 }
 
-/** The door of a verifier: a token that is known is answered at once. */
 function authenticator(verifier: TokenVerifier): Authenticator {
   return {
     provider: verifier.options.name,
-    authenticate({ credentials }) {
+    authenticate(request) {
+      const { credentials } = request
       if (credentials.kind === 'none') return MISSING
       if (credentials.kind === 'malformed') return MALFORMED
-      return verifier.verdict(credentials.token, credentials.digest)
+      return verifier.verdict(credentials.token, credentials.digest, request)
     },
     explain: (token) => explain(token, verifier),
   }
@@ -68,42 +67,42 @@ function authenticator(verifier: TokenVerifier): Authenticator {
 const MISSING: Verdict = { rejection: { kind: 'notMine', cause: 'missing' } }
 const MALFORMED: Verdict = { rejection: { kind: 'notMine', cause: 'format' } }
 
-interface Way {
+interface Egress {
   readonly fetch: Fetch
-  /** Where the file token may go. */
+  /** The URLs that get the token of `authTokenFile`. */
   readonly bearerTo: Set<string>
 }
 
-function openVerifier(gateway: Gateway, settings: ProviderSettings, way: Way): TokenVerifier {
+function openVerifier(gateway: Gateway, settings: ProviderSettings, egress: Egress): TokenVerifier {
   const { common, keys, introspection } = settings
   return new TokenVerifier({
     name: common.name,
     policy: policyFrom(common, []),
     accessTokensOnly: keys?.requireAccessTokenType ?? false,
-    ring: keys === undefined ? undefined : openRing(gateway, common, keys, way),
+    jwks: keys === undefined ? undefined : openJwksCache(gateway, common, keys, egress),
     introspector:
-      introspection === undefined ? undefined : openIntrospector(gateway, common, introspection, way),
+      introspection === undefined ? undefined : openIntrospector(gateway, common, introspection, egress),
     introspectionPolicy: policyFrom(common, optionalIn(introspection)),
     introspectionTtl: introspection?.introspectionCacheTtl ?? 0,
-    hits: gateway.meter.counter('remembered_tokens_total', 'Tokens that were known already', ['provider']),
+    hits: gateway.meter.counter('remembered_tokens_total', 'Tokens that were in the cache', ['provider']),
   })
 }
 
-function openRing(
+function openJwksCache(
   gateway: Gateway,
   { name, issuerUrl }: CommonOptions,
   { jwksUrl, keysMaxStale }: KeyOptions,
-  { fetch, bearerTo }: Way,
-): KeyRing {
+  { fetch, bearerTo }: Egress,
+): JwksCache {
   const onDiscovered = (url: string): void => {
-    // The file token is for the provider: where its metadata points to may be anybody.
+    // The token of `authTokenFile` is for the provider, and its metadata may name another host.
     if (new URL(url).origin === new URL(issuerUrl).origin) bearerTo.add(url)
   }
   const metadata = gateway.use(IssuerMetadata)
-  if (jwksUrl === undefined) gateway.onStart(() => refuseBlindness(metadata()))
-  const ring = new KeyRing({
+  if (jwksUrl === undefined) gateway.onStart(() => requireDiscovery(metadata()))
+  const jwks = new JwksCache({
     provider: name,
-    source: new KeySource({ issuer: issuerUrl, jwksUrl, fetch, metadata, onDiscovered }),
+    source: new JwksSource({ issuer: issuerUrl, jwksUrl, fetch, metadata, onDiscovered }),
     maxStale: keysMaxStale,
     log: gateway.log,
     fetches: gateway.meter.counter('key_fetches_total', "Fetches of a provider's keys", [
@@ -111,14 +110,14 @@ function openRing(
       'outcome',
     ]),
   })
-  gateway.onStart(() => ring.start())
-  gateway.onStop(() => ring.stop())
-  return ring
+  gateway.onStart(() => jwks.start())
+  gateway.onStop(() => jwks.stop())
+  return jwks
 }
 
-function refuseBlindness(metadata: readonly IssuerMetadata[]): void {
+function requireDiscovery(metadata: readonly IssuerMetadata[]): void {
   if (metadata.length > 0) return
-  const message = 'is needed, or `use: discovery/issuer` in the list: nothing else tells where the keys are'
+  const message = 'is needed, or `use: discovery/issuer` in the list to find the keys'
   throw new ConfigError([{ place: 'jwksUrl', message }])
 }
 
@@ -126,7 +125,7 @@ function openIntrospector(
   gateway: Gateway,
   { name }: CommonOptions,
   options: IntrospectionOptions,
-  { fetch }: Way,
+  { fetch }: Egress,
 ): Introspector | undefined {
   const { introspectionUrl: url } = options
   if (url === undefined) return undefined
@@ -139,7 +138,7 @@ function openIntrospector(
     clientSecret,
     fetch,
     log: gateway.log,
-    answers: gateway.meter.counter('introspections_total', 'Answers of a provider about tokens', [
+    outcomes: gateway.meter.counter('introspections_total', 'Introspections of tokens, by outcome', [
       'provider',
       'outcome',
     ]),
@@ -154,7 +153,7 @@ function openSecret(
   try {
     return secretFrom({ value: clientSecret, file }, { log: gateway.log, scrubber: gateway.scrubber })
   } catch (error) {
-    throw named(error, { SECRET_EMPTY: 'clientSecretFile' })
+    throw withOption(error, { SECRET_EMPTY: 'clientSecretFile' })
   }
 }
 
@@ -165,7 +164,7 @@ function policyFrom(
   return { issuer: issuerUrl, audience, tolerance: clockTolerance / 1000, optional }
 }
 
-// RFC 7662 makes every claim of an answer optional. `exp` alone is not missed: the answer itself says `active`.
+// In RFC 7662 every claim of a response is optional. Only `exp` is not needed, since the response has `active`.
 function optionalIn(introspection: IntrospectionOptions | undefined): ClaimPolicy['optional'] {
   const { requireIssuer = true, requireAudience = true } = introspection ?? {}
   return ['exp', ...(requireIssuer ? [] : ['iss' as const]), ...(requireAudience ? [] : ['aud' as const])]

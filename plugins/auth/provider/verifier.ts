@@ -1,6 +1,8 @@
-import { ExpiringMap, isPromise, type Measure, type Rejection, type Verdict, within } from 'sallyport'
-import { type ClaimPolicy, claimFindings, identityFrom } from './claims.js'
-import type { Answer, Introspector } from './introspector.js'
+import type { Measure, Rejection, Verdict } from 'sallyport'
+import { clientThumbprint, ExpiringMap, isPromise, within } from 'sallyport/toolkit'
+import { type ClaimPolicy, claimFindings, identityFrom, isBound, isBoundTo } from './claims.js'
+import type { IntrospectionResult, Introspector } from './introspector.js'
+import type { JwksCache } from './jwks-cache.js'
 import {
   areOfOtherKind,
   type Claims,
@@ -9,166 +11,195 @@ import {
   readJwt,
   type UnverifiedJwt,
 } from './jwt.js'
-import type { KeyRing } from './key-ring.js'
 import { type Checked, checkSignature } from './signature.js'
 
 export interface VerifierOptions {
   readonly name: string
   readonly policy: ClaimPolicy
   readonly accessTokensOnly: boolean
-  /** Verifies JWTs here, when there are keys. */
-  readonly ring: KeyRing | undefined
-  /** Asks the provider about what cannot be verified here. */
+  /** Verifies JWTs locally. */
+  readonly jwks: JwksCache | undefined
+  /** For tokens that cannot be verified locally. */
   readonly introspector: Introspector | undefined
   readonly introspectionPolicy: ClaimPolicy
-  /** Milliseconds that an answer of the provider is remembered. */
+  /** Milliseconds that an introspection response is cached. */
   readonly introspectionTtl: number
   readonly hits: Measure
 }
 
-/** What was found out here: the claims that were signed, or a rejection that the provider's own word may change or not. */
-export type Local = { readonly claims: Claims } | { readonly rejection: Rejection; readonly open: boolean }
+/** The result of local verification: the signed claims, or a rejection, which introspection may overrule or not. */
+export type LocalResult =
+  | { readonly claims: Claims }
+  | { readonly rejection: Rejection; readonly introspectable: boolean }
 
-const LONGEST_MEMORY = 60_000
-const NEGATIVE_MEMORY = 5000
-const LONGEST_WAIT = 5000
+/** The caller: its address is for its share of the introspection requests. */
+interface Caller {
+  readonly clientAddress: string
+  readonly raw: Parameters<typeof clientThumbprint>[0]
+}
 
-/** Judges the tokens of one provider. What was verified or told is remembered, so most tokens cost a look-up. */
+const MAX_CACHE_TIME = 60_000
+const REJECTION_CACHE_TIME = 5000
+const MAX_WAIT = 5000
+
+/** Verifies the tokens of one provider, and caches the verdicts. */
 export class TokenVerifier {
   private readonly accepted = new ExpiringMap<Verdict>(5000)
-  // In a room of their own: made-up tokens must not drive out the good ones.
-  private readonly refused = new ExpiringMap<Verdict>(2000)
+  // Separate: made-up tokens must not evict valid ones.
+  private readonly rejected = new ExpiringMap<Verdict>(2000)
   private readonly label: { readonly provider: string }
 
   constructor(readonly options: VerifierOptions) {
     this.label = { provider: options.name }
   }
 
-  verdict(token: string, hash: string): Verdict | Promise<Verdict> {
-    const known = this.accepted.get(hash) ?? this.refused.get(hash)
-    if (known === undefined) return this.judge(token, hash)
+  verdict(token: string, hash: string, request: Caller): Verdict | Promise<Verdict> {
+    const cached = this.accepted.get(hash) ?? this.rejected.get(hash)
+    if (cached === undefined) {
+      const verdict = this.verify(token, hash, request.clientAddress)
+      return isPromise(verdict)
+        ? verdict.then((late) => confirmed(late, request))
+        : confirmed(verdict, request)
+    }
     this.options.hits(1, this.label)
-    return known
+    return confirmed(cached, request)
   }
 
-  /** Judges a token anew. One of another issuer is answered at once: it costs no network and no wait. */
-  judge(token: string, hash: string): Verdict | Promise<Verdict> {
+  /** Without the cache and the connection. A token of another issuer is rejected at once, without network requests. */
+  verify(token: string, hash: string, address = ''): Verdict | Promise<Verdict> {
     const jwt = readJwt(token)
-    return jwt !== undefined && this.isForeign(jwt) ? FOREIGN : this.decide(token, hash, jwt)
+    return jwt !== undefined && this.isOfOtherIssuer(jwt)
+      ? OTHER_ISSUER
+      : this.verifyOwn(token, hash, jwt, address)
   }
 
-  /** The keys have changed: what was verified with the old ones is to be verified again. */
-  forget(): void {
+  /** For a change of keys: tokens are verified again. */
+  clearCache(): void {
     this.accepted.clear()
-    this.refused.clear()
+    this.rejected.clear()
   }
 
-  private isForeign({ claims: { iss } }: UnverifiedJwt): boolean {
+  private isOfOtherIssuer({ claims: { iss } }: UnverifiedJwt): boolean {
     return iss !== undefined && iss !== this.options.policy.issuer
   }
 
-  private async decide(token: string, hash: string, jwt: UnverifiedJwt | undefined): Promise<Verdict> {
-    const { ring, introspector, policy } = this.options
-    const version = ring?.version
-    const local = jwt === undefined ? UNREADABLE : await this.verifyHere(token, jwt)
+  private async verifyOwn(
+    token: string,
+    hash: string,
+    jwt: UnverifiedJwt | undefined,
+    address: string,
+  ): Promise<Verdict> {
+    const { jwks, introspector, policy } = this.options
+    const version = jwks?.version
+    const local = jwt === undefined ? UNVERIFIABLE : await this.verifyLocally(token, jwt)
     if ('claims' in local) {
-      const verdict = this.judgeClaims(local.claims, policy, token)
-      // Verified with keys that have changed meanwhile: good for this request, and not to be remembered.
-      if (version === ring?.version) this.rememberAccepted(hash, verdict, LONGEST_MEMORY)
+      const verdict = this.verdictOfClaims(local.claims, policy, token)
+      // With keys that have changed since, the verdict holds for this request but is not cached.
+      if (version === jwks?.version) this.cacheAccepted(hash, verdict, MAX_CACHE_TIME)
       return verdict
     }
-    if (!local.open || introspector === undefined) return local
-    const asked = introspector.ask(token, hash)
-    const answer = isPromise(asked) ? await asked : asked
-    if ('claims' in answer || !answer.cannotSay) return this.judgeAnswer(answer, { token, hash, jwt })
-    // Without an opinion of the provider, what was found out here stands, if anything was.
-    const isTelling = local === UNREADABLE || answer.rejection.kind === 'unavailable'
-    return isTelling ? { rejection: answer.rejection } : local
+    if (!local.introspectable || introspector === undefined) return local
+    const introspection = introspector.introspect(token, hash, address)
+    const result = isPromise(introspection) ? await introspection : introspection
+    if ('claims' in result || !result.inconclusive)
+      return this.verdictOfIntrospection(result, { token, hash, jwt })
+    // Without a verdict of the provider the local result stands, if there is one.
+    const useIntrospection = local === UNVERIFIABLE || NO_RESPONSE.has(result.rejection.kind)
+    return useIntrospection ? { rejection: result.rejection } : local
   }
 
-  /** By signature only: what the claims say is judged later, and the same for everybody. */
-  async verifyHere(token: string, jwt: UnverifiedJwt): Promise<Local> {
-    const { ring, accessTokensOnly } = this.options
+  /** Verifies type, algorithm and signature. Claims are checked afterwards, as those of introspection are. */
+  async verifyLocally(token: string, jwt: UnverifiedJwt): Promise<LocalResult> {
+    const { jwks, accessTokensOnly } = this.options
     const { header, claims } = jwt
     if (isOtherKind(jwt, accessTokensOnly)) return OTHER_KIND
-    // No extension is understood here, and one that must be understood is not to be skipped (RFC 7515, 4.1.11).
-    if (header['crit'] !== undefined) return definite('format')
-    if (ring === undefined) return UNREADABLE
+    // No extension is supported, and a critical one must not be ignored (RFC 7515, 4.1.11).
+    if (header['crit'] !== undefined) return final('format')
+    if (jwks === undefined) return UNVERIFIABLE
     if (claims['iss'] === undefined) return NO_ISSUER
     if (!isAllowedAlgorithm(header['alg'])) return NO_ALGORITHM
 
-    const checked = await checkWithRing(token, ring)
+    const checked = await checkWithKeys(token, jwt, jwks)
     if ('claims' in checked) return checked
-    if (checked.failed === 'signature' || checked.failed === 'format') return definite(checked.failed)
-    const { trouble } = ring
-    if (trouble === undefined) return NO_KEY
-    const { cause, reason: detail } = trouble
-    return { rejection: { kind: 'unavailable', cause, detail }, open: true }
+    if (checked.failed === 'signature' || checked.failed === 'format') return final(checked.failed)
+    const { uncertainty } = jwks
+    if (uncertainty === undefined) return NO_KEY
+    const { cause, reason: detail } = uncertainty
+    return { rejection: { kind: 'unavailable', cause, detail }, introspectable: true }
   }
 
-  private judgeAnswer(
-    answer: Answer,
+  private verdictOfIntrospection(
+    result: IntrospectionResult,
     { token, hash, jwt }: { token: string; hash: string; jwt: UnverifiedJwt | undefined },
   ): Verdict {
     const { introspectionPolicy, introspectionTtl } = this.options
     const verdict =
-      'claims' in answer
-        ? areOfOtherKind(answer.claims)
+      'claims' in result
+        ? areOfOtherKind(result.claims)
           ? OTHER_KIND
-          : this.judgeClaims(answer.claims, introspectionPolicy, token)
-        : // Nobody else knows a JWT that names this issuer.
+          : this.verdictOfClaims(result.claims, introspectionPolicy, token)
+        : // No other provider accepts a JWT of this issuer.
           {
             rejection:
-              jwt === undefined ? answer.rejection : { ...answer.rejection, kind: 'invalid' as const },
+              jwt === undefined ? result.rejection : { ...result.rejection, kind: 'invalid' as const },
           }
-    if ('identity' in verdict) this.rememberAccepted(hash, verdict, introspectionTtl)
-    else this.refused.set(hash, verdict, Date.now() + Math.min(introspectionTtl, NEGATIVE_MEMORY))
+    if ('identity' in verdict) this.cacheAccepted(hash, verdict, introspectionTtl)
+    else this.rejected.set(hash, verdict, Date.now() + Math.min(introspectionTtl, REJECTION_CACHE_TIME))
     return verdict
   }
 
-  private judgeClaims(claims: Claims, policy: ClaimPolicy, token: string): Verdict {
+  private verdictOfClaims(claims: Claims, policy: ClaimPolicy, token: string): Verdict {
     const fault = claimFindings(claims, policy).find(({ holds }) => !holds)
     if (fault !== undefined) return { rejection: { kind: 'invalid', cause: `claim:${fault.about}` } }
     return { identity: identityFrom(claims, this.options.name, token) }
   }
 
-  private rememberAccepted(hash: string, verdict: Verdict, longest: number): void {
+  private cacheAccepted(hash: string, verdict: Verdict, ttl: number): void {
     if (!('identity' in verdict)) return
     const { expiresAt = Number.POSITIVE_INFINITY } = verdict.identity
     const now = Date.now()
-    const until = Math.min(now + longest, expiresAt * 1000)
+    const until = Math.min(now + ttl, expiresAt * 1000)
     if (until > now) this.accepted.set(hash, verdict, until)
   }
 }
 
-async function checkWithRing(token: string, ring: KeyRing): Promise<Checked> {
-  if (ring.keys === undefined) await patiently(ring.firstFetch)
-  const checked = await check(token, ring)
-  if (!('failed' in checked) || checked.failed !== 'no key' || ring.keys === undefined) return checked
-  const fetching = ring.refetch()
+/** A verdict is about the token, and so cached by it. What the token is bound to is proved by each connection. */
+function confirmed(verdict: Verdict, { raw }: Caller): Verdict {
+  if ('rejection' in verdict || !isBound(verdict.identity)) return verdict
+  return isBoundTo(verdict.identity, clientThumbprint(raw)) ? verdict : UNCONFIRMED
+}
+
+async function checkWithKeys(token: string, jwt: UnverifiedJwt, jwks: JwksCache): Promise<Checked> {
+  if (jwks.keys === undefined) await settled(jwks.firstFetch)
+  const checked = await check(token, jwt, jwks)
+  if (!('failed' in checked) || checked.failed !== 'no key' || jwks.keys === undefined) return checked
+  const fetching = jwks.refetch()
   if (fetching === undefined) return checked
-  await patiently(fetching)
-  return check(token, ring)
+  await settled(fetching)
+  return check(token, jwt, jwks)
 }
 
-// A fetch may be two, one after the other, and the provider may yet have to be asked about the token.
-async function patiently(fetching: Promise<void> | undefined): Promise<void> {
-  if (fetching !== undefined) await within(LONGEST_WAIT, fetching, () => new Error('late')).catch(() => {})
+// A time limit: discovery and keys may be two requests, and introspection may follow.
+async function settled(fetching: Promise<void> | undefined): Promise<void> {
+  if (fetching !== undefined) await within(MAX_WAIT, fetching, () => new Error('late')).catch(() => {})
 }
 
-async function check(token: string, { keys }: KeyRing): Promise<Checked> {
-  return keys === undefined ? { failed: 'no key' } : checkSignature(token, keys)
+async function check(token: string, jwt: UnverifiedJwt, { keys }: JwksCache): Promise<Checked> {
+  return keys === undefined ? { failed: 'no key' } : checkSignature(token, jwt, keys)
 }
 
-const refusal = (kind: Rejection['kind'], cause: string, open: boolean) => ({
+const rejectedWith = (kind: Rejection['kind'], cause: string, introspectable: boolean) => ({
   rejection: { kind, cause },
-  open,
+  introspectable,
 })
-const definite = (cause: string): Local => refusal('invalid', cause, false)
+const final = (cause: string): LocalResult => rejectedWith('invalid', cause, false)
 
-const OTHER_KIND = refusal('invalid', 'type', false)
-const FOREIGN: Verdict = { rejection: { kind: 'notMine', cause: 'foreign' } }
-const UNREADABLE: Local = refusal('notMine', 'format', true)
-const NO_ISSUER: Local = refusal('invalid', 'claim:iss', true)
-const NO_ALGORITHM: Local = refusal('invalid', 'algorithm', true)
-const NO_KEY: Local = refusal('invalid', 'key', true)
+const NO_RESPONSE: ReadonlySet<Rejection['kind']> = new Set(['unavailable', 'busy'])
+
+const OTHER_KIND = rejectedWith('invalid', 'type', false)
+const UNCONFIRMED: Verdict = { rejection: { kind: 'invalid', cause: 'claim:cnf' } }
+const OTHER_ISSUER: Verdict = { rejection: { kind: 'notMine', cause: 'foreign' } }
+const UNVERIFIABLE: LocalResult = rejectedWith('notMine', 'format', true)
+const NO_ISSUER: LocalResult = rejectedWith('invalid', 'claim:iss', true)
+const NO_ALGORITHM: LocalResult = rejectedWith('invalid', 'algorithm', true)
+const NO_KEY: LocalResult = rejectedWith('invalid', 'key', true)

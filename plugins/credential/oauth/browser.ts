@@ -1,31 +1,32 @@
 import { spawn } from 'node:child_process'
-import { insecureHttpAllowed, isInsecure, UpstreamError } from 'sallyport'
+import { type Scrubber, UpstreamError } from 'sallyport'
+import { childEnvironment, insecureHttpAllowed, isInsecure } from 'sallyport/toolkit'
 
 /**
- * An endpoint for people, as it may be handed to the opener of the operating system. A target names it, and openers
- * run programs for `file:` and the like (CVE-2025-6514).
+ * Validates an authorization URL before the operating system opens it. It comes from the target, and openers run
+ * programs for `file:` and the like (CVE-2025-6514).
  */
-export function browserUrl(written: string | undefined, issuer: string): URL {
-  const url = written !== undefined && URL.canParse(written) ? new URL(written) : undefined
-  const isClean = written !== undefined && !/[\s\p{Cc}"'`<>\\^{|}]/u.test(written)
+export function browserUrl(text: string | undefined, issuer: string): URL {
+  const url = text !== undefined && URL.canParse(text) ? new URL(text) : undefined
+  const isSafe = text !== undefined && !/[\s\p{Cc}"'`<>\\^{|}]/u.test(text)
   const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
   if (
     url === undefined ||
     !isWeb ||
-    !isClean ||
+    !isSafe ||
     url.username !== '' ||
     url.password !== '' ||
     url.hash !== ''
   ) {
     throw new UpstreamError(
       'AUTHORIZATION_URL_REFUSED',
-      `the issuer ${issuer} has no page to sign in at: expected a plain http or https URL`,
+      `the issuer ${issuer} has no usable sign-in page: expected a plain http or https URL`,
     )
   }
   if (isInsecure(url) && !insecureHttpAllowed()) {
     throw new UpstreamError(
       'AUTHORIZATION_URL_REFUSED',
-      `the page to sign in at ${url.origin} is refused: only https is allowed there`,
+      `the sign-in page at ${url.origin} is refused: expected https`,
     )
   }
   return url
@@ -37,17 +38,22 @@ const OPENERS: Readonly<Record<string, readonly [command: string, ...leading: st
 }
 
 // An opener that still runs after this is the browser itself.
-const PATIENCE = 3_000
+const OPENER_TIMEOUT = 3_000
 
 /**
- * Opens a page, and answers whether that seems to have worked. By hand, since the packages for it hand the URL to a
- * PowerShell line or a script of their own: here it is one element of an argument vector.
+ * Opens a page in the browser, and resolves to whether that seems to have worked. Without a package: those put the URL
+ * in a PowerShell command or a script of their own, here it is one element of an argument vector.
  */
-export function openBrowser({ href }: URL): Promise<boolean> {
+export function openBrowser({ href }: URL, scrubber: Scrubber): Promise<boolean> {
   const [command, ...leading] = OPENERS[process.platform] ?? ['xdg-open']
   return new Promise((resolve) => {
-    const opener = spawn(command, [...leading, href], { stdio: 'ignore', detached: true, shell: false })
-    const timer = setTimeout(() => resolve(true), PATIENCE).unref()
+    const opener = spawn(command, [...leading, href], {
+      env: childEnvironment(scrubber),
+      stdio: 'ignore',
+      detached: true,
+      shell: false,
+    })
+    const timer = setTimeout(() => resolve(true), OPENER_TIMEOUT).unref()
     const settle = (opened: boolean): void => {
       clearTimeout(timer)
       resolve(opened)

@@ -4,23 +4,23 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { UpstreamError } from 'sallyport'
 import { callbackPage } from './callback-page.js'
 
-/** The browser came back with the right state. Somebody waits before a page until `tell` is called. */
-export interface Arrival {
+/** The callback request with the right state. Its response is sent by `showPage`. */
+export interface CallbackResult {
   readonly parameters: URLSearchParams
-  readonly tell: (title: string, ...sentences: string[]) => void
+  readonly showPage: (title: string, ...sentences: string[]) => void
 }
 
 const HOST = '127.0.0.1'
 
 /**
- * The page that an issuer sends the browser back to. Anybody on this machine, and any web page, can ask for it: what
- * does not know the state of the login is refused and changes nothing.
+ * The HTTP server of the redirect URI. Any program on this machine and any web page can send requests here: those
+ * without the state of the login are refused and change nothing.
  */
 export class CallbackListener {
   readonly redirectUri: string
-  private waiting: { readonly state: string; readonly arrived: (arrival: Arrival) => void } | undefined
+  private pending: { readonly state: string; readonly resolve: (result: CallbackResult) => void } | undefined
 
-  /** Listens on this port, or on a free one when it is taken and need not be this. */
+  /** Listens on this port, or on a free one when it is in use and not `fixed`. */
   static async open(port: number, fixed: boolean): Promise<CallbackListener> {
     const server = await listening(port).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE' && !fixed) return listening(0)
@@ -29,8 +29,8 @@ export class CallbackListener {
     return new CallbackListener(server)
   }
 
-  /** Whether that port could be had. Processes that look at the same moment are not in each other's way. */
-  static async tried(port: number): Promise<void> {
+  /** Throws unless the port is free. Processes that check at the same moment do not see each other. */
+  static async requireFreePort(port: number): Promise<void> {
     const server = await listening(port, false).catch((error: NodeJS.ErrnoException) => {
       throw portTaken(port, error)
     })
@@ -41,25 +41,25 @@ export class CallbackListener {
     const address = server.address()
     const port = typeof address === 'object' && address !== null ? address.port : 0
     this.redirectUri = `http://${HOST}:${port}/callback`
-    server.on('request', (request, response) => this.answer(request, response))
+    server.on('request', (request, response) => this.handle(request, response))
   }
 
-  /** Waits for the browser with this state; only the first that brings it is taken. */
-  arrival(state: string): Promise<Arrival> {
-    return new Promise((arrived) => {
-      this.waiting = { state, arrived }
+  /** Resolves with the first callback that has this state. */
+  waitForCallback(state: string): Promise<CallbackResult> {
+    return new Promise((resolve) => {
+      this.pending = { state, resolve }
     })
   }
 
-  /** The address bar of a browser that could not come here, as somebody pasted it. `false` when it is not that. */
+  /** Accepts the callback URL of a browser on another machine, as the user pasted it. `false` when it is not valid. */
   paste(text: string): boolean {
     const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined
     if (url === undefined || url.origin + url.pathname !== this.redirectUri) return false
-    return this.take(url.searchParams, () => {})
+    return this.accept(url.searchParams, () => {})
   }
 
   async close(): Promise<void> {
-    this.waiting = undefined
+    this.pending = undefined
     const closed = once(this.server, 'close')
     this.server.close()
     this.server.closeIdleConnections()
@@ -68,16 +68,17 @@ export class CallbackListener {
     clearTimeout(timer)
   }
 
-  private answer(request: IncomingMessage, response: ServerResponse): void {
-    const status = this.unfit(request, response)
-    const told: Arrival['tell'] = (title, ...sentences) => show(response, 200, title, sentences)
+  private handle(request: IncomingMessage, response: ServerResponse): void {
+    const status = this.refusalStatus(request, response)
+    const showPage: CallbackResult['showPage'] = (title, ...sentences) =>
+      sendPage(response, 200, title, sentences)
     if (status !== undefined) refuse(response, status)
-    else if (!this.take(new URL(request.url ?? '/', this.redirectUri).searchParams, told))
+    else if (!this.accept(new URL(request.url ?? '/', this.redirectUri).searchParams, showPage))
       refuse(response, 400)
   }
 
-  /** Why this cannot be the browser that comes back, whatever it brings. */
-  private unfit(
+  /** The status for a request that cannot be the callback, whatever its parameters. */
+  private refusalStatus(
     { headers, method, url = '/' }: IncomingMessage,
     response: ServerResponse,
   ): number | undefined {
@@ -89,22 +90,23 @@ export class CallbackListener {
     return 405
   }
 
-  private take(parameters: URLSearchParams, tell: Arrival['tell']): boolean {
-    const { waiting } = this
+  private accept(parameters: URLSearchParams, showPage: CallbackResult['showPage']): boolean {
+    const { pending } = this
     const states = parameters.getAll('state')
-    if (waiting === undefined || states.length !== 1 || !isSame(states[0] ?? '', waiting.state)) return false
-    this.waiting = undefined
-    waiting.arrived({ parameters, tell })
+    if (pending === undefined || states.length !== 1 || !equalInConstantTime(states[0] ?? '', pending.state))
+      return false
+    this.pending = undefined
+    pending.resolve({ parameters, showPage })
     return true
   }
 }
 
-function isSame(given: string, expected: string): boolean {
+function equalInConstantTime(given: string, expected: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(expected)]
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-// Else the processes of one gateway would share the port, and the browser has to reach the one that waits.
+// Exclusive, or the workers of one gateway would share the port, and the browser has to reach the one that waits.
 async function listening(port: number, exclusive = true): Promise<Server> {
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000, maxHeaderSize: 32 * 1024 })
   server.listen({ port, host: HOST, exclusive })
@@ -113,12 +115,17 @@ async function listening(port: number, exclusive = true): Promise<Server> {
 }
 
 function refuse(response: ServerResponse, status: number): void {
-  show(response, status, 'This is not the sign-in that is waiting', [
+  sendPage(response, status, 'This sign-in is not in progress', [
     'Nothing was changed. If you are signing in, go back to the page that the program opened or printed, and start from there.',
   ])
 }
 
-function show(response: ServerResponse, status: number, title: string, sentences: readonly string[]): void {
+function sendPage(
+  response: ServerResponse,
+  status: number,
+  title: string,
+  sentences: readonly string[],
+): void {
   response.writeHead(status, {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
@@ -128,7 +135,7 @@ function show(response: ServerResponse, status: number, title: string, sentences
     'x-content-type-options': 'nosniff',
     connection: 'close',
   })
-  void callbackPage(title, sentences).then((page) => response.end(page))
+  response.end(callbackPage(title, sentences))
 }
 
 function portTaken(port: number, cause: NodeJS.ErrnoException): UpstreamError {

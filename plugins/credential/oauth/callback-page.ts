@@ -1,8 +1,8 @@
-import { html } from 'hono/html'
+import { html } from 'sallyport/toolkit'
 
-/** What a person reads when the browser comes back. It needs no script, and every text is escaped. */
-export async function callbackPage(title: string, sentences: readonly string[]): Promise<string> {
-  const page = await html`<!doctype html>
+/** The page that the callback shows to the user. Without scripts, and every text is escaped. */
+export function callbackPage(title: string, sentences: readonly string[]): string {
+  return String(html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -21,6 +21,5 @@ ${sentences.map((sentence) => html`<p>${sentence}</p>`)}
 </main>
 </body>
 </html>
-`
-  return String(page)
+`)
 }

@@ -1,8 +1,8 @@
 import { processRevocationResponse, WWWAuthenticateChallengeError } from 'oauth4webapi'
 
-/** What a target says about how to be asked, in all its challenges. */
+/** What the `WWW-Authenticate` headers of a target say. */
 export interface Challenge {
-  /** Whether it speaks of bearer tokens at all. */
+  /** Whether one of them is a Bearer challenge. */
   readonly bearer: boolean
   readonly resourceMetadata?: string
   readonly scopes?: readonly string[]
@@ -11,9 +11,9 @@ export interface Challenge {
 
 export const NO_CHALLENGE: Challenge = { bearer: false }
 
-/** Reads every header by itself, so that one which is malformed takes no other along. */
+/** Parses each header separately: a malformed one does not hide the others. */
 export async function readChallenges(headers: readonly string[]): Promise<Challenge> {
-  const found = (await Promise.all(headers.map(parsed))).flat()
+  const found = (await Promise.all(headers.map(parse))).flat()
   const bearers = found.filter(({ scheme }) => scheme === 'bearer').map(({ parameters }) => parameters)
   const first = (name: 'resource_metadata' | 'scope' | 'error'): string | undefined =>
     bearers.map((parameters) => parameters[name]).find((value) => value !== undefined)
@@ -22,13 +22,13 @@ export async function readChallenges(headers: readonly string[]): Promise<Challe
   return {
     bearer: bearers.length > 0,
     ...(resourceMetadata !== undefined && { resourceMetadata }),
-    ...(scope !== undefined && { scopes: wordsOf(scope) }),
+    ...(scope !== undefined && { scopes: scopesIn(scope) }),
     ...(error !== undefined && { error }),
   }
 }
 
-// oauth4webapi shows its parser only in the error for an answer that carries a challenge.
-async function parsed(header: string) {
+// oauth4webapi exposes its parser only in the error for a response with a challenge.
+async function parse(header: string) {
   try {
     await processRevocationResponse(
       new Response(null, { status: 401, headers: { 'www-authenticate': header } }),
@@ -39,6 +39,6 @@ async function parsed(header: string) {
   return []
 }
 
-export const wordsOf = (text: string): string[] => [
-  ...new Set(text.split(/\s+/).filter((word) => word !== '')),
+export const scopesIn = (text: string): string[] => [
+  ...new Set(text.split(/\s+/).filter((scope) => scope !== '')),
 ]

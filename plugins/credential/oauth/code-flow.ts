@@ -5,42 +5,45 @@ import {
   generateRandomState,
   validateAuthResponse,
 } from 'oauth4webapi'
-import { UpstreamError } from 'sallyport'
+import { type Scrubber, UpstreamError } from 'sallyport'
 import { browserUrl, openBrowser } from './browser.js'
-import type { Arrival, CallbackListener } from './callback-listener.js'
+import type { CallbackListener, CallbackResult } from './callback-listener.js'
 import type { OAuthOptions } from './options.js'
-import { pastedLines, tellPerson } from './person.js'
-import { type Grantee, plain, printable, type TokenEndpoint, type Tokens } from './token-endpoint.js'
+import { promptUser, readPastedLines } from './prompt.js'
+import { type GrantContext, plain, printable, type TokenEndpoint, type Tokens } from './token-endpoint.js'
 
 interface Flow {
-  readonly grantee: Grantee
+  readonly context: GrantContext
   readonly endpoint: TokenEndpoint
   readonly listener: CallbackListener
   readonly scopes: readonly string[]
   readonly options: OAuthOptions
+  readonly scrubber: Scrubber
   readonly signal: AbortSignal
+  readonly onPage: (url: string) => Promise<void>
 }
 
-/** One login by a browser: the authorization code grant with PKCE. It ends with tokens, an error, or its signal. */
+/** A login by browser: the authorization code grant with PKCE. */
 export async function codeFlow(flow: Flow): Promise<Tokens> {
-  const { listener, signal, options } = flow
+  const { listener, signal, options, scrubber } = flow
   const [state, verifier] = [generateRandomState(), generateRandomCodeVerifier()]
-  const arrived = listener.arrival(state)
+  const callback = listener.waitForCallback(state)
   const url = await authorizationUrl(flow, state, verifier)
-  const stopReading = pastedLines((line) => listener.paste(line))
+  await flow.onPage(url.href)
+  const stopReading = readPastedLines((line) => listener.paste(line))
   try {
-    const opened = options.openBrowser && (await openBrowser(url))
-    if (!opened) tellPerson(`Open this URL to sign in: ${url.href}`)
-    const arrival = await unlessAborted(arrived, signal)
-    return await finish(flow, arrival, state, verifier)
+    const opened = options.openBrowser && (await openBrowser(url, scrubber))
+    if (!opened) promptUser(`Open this URL to sign in: ${url.href}`)
+    const arrival = await orAborted(callback, signal)
+    return await redeemCode(flow, arrival, state, verifier)
   } finally {
     stopReading()
   }
 }
 
 async function authorizationUrl(flow: Flow, state: string, verifier: string): Promise<URL> {
-  const { grantee, listener, scopes, options } = flow
-  const { server, client, resource } = grantee
+  const { context, listener, scopes, options } = flow
+  const { server, client, resource } = context
   const url = browserUrl(server.authorization_endpoint, server.issuer)
   const parameters: Record<string, string> = {
     response_type: 'code',
@@ -51,42 +54,50 @@ async function authorizationUrl(flow: Flow, state: string, verifier: string): Pr
     code_challenge_method: 'S256',
     ...(resource !== undefined && { resource }),
     ...(scopes.length > 0 && { [options.scopeParameter]: scopes.join(' ') }),
-    // OpenID Connect, 11: without it an issuer ignores the wish for a refresh token.
+    // OpenID Connect, 11: without it an issuer ignores the request for a refresh token.
     ...(scopes.includes('offline_access') && { prompt: 'consent' }),
   }
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
   return url
 }
 
-/** The issuer is compared before anything else is believed, also of an error (RFC 9207, 2.4). */
-async function finish(flow: Flow, arrival: Arrival, state: string, verifier: string): Promise<Tokens> {
-  const { grantee, endpoint, listener, signal } = flow
-  const { server, client } = grantee
-  const { parameters, tell } = arrival
+/**
+ * The issuer is compared before any other parameter is used, also those of an error (RFC 9207, 2.4). By oauth4webapi:
+ * openid-client does this and the token request in one step, and judges the ID token, whose issuer may be another.
+ */
+async function redeemCode(
+  flow: Flow,
+  arrival: CallbackResult,
+  state: string,
+  verifier: string,
+): Promise<Tokens> {
+  const { context, endpoint, listener, signal } = flow
+  const { server, client } = context
+  const { parameters, showPage } = arrival
   try {
     const checked = validateAuthResponse(server, { client_id: client.clientId }, parameters, state)
-    const tokens = await endpoint.code(checked, listener.redirectUri, verifier, signal)
-    tell('You are signed in', 'You can close this window and go back to what you were doing.')
+    const tokens = await endpoint.authorizationCode(checked, listener.redirectUri, verifier, signal)
+    showPage('You are signed in', 'You can close this window and go back to what you were doing.')
     return tokens
   } catch (error) {
-    const failure = failureOf(error, server.issuer)
-    const said = error instanceof AuthorizationResponseError ? answerOf(error) : failure.message
-    tell('Signing in did not work', `What came back: ${said}`, 'You can close this window and try again.')
+    const failure = loginError(error, server.issuer)
+    const text = error instanceof AuthorizationResponseError ? errorText(error) : failure.message
+    showPage('Signing in failed', `The response was: ${text}`, 'You can close this window and try again.')
     throw failure
   }
 }
 
-function failureOf(error: unknown, issuer: string): UpstreamError {
+function loginError(error: unknown, issuer: string): UpstreamError {
   if (error instanceof UpstreamError) return error
   if (error instanceof AuthorizationResponseError) {
-    const message = `the issuer ${issuer} did not let the login happen: ${plain(error.error)}`
-    const cause = new Error(answerOf(error))
+    const message = `the issuer ${issuer} refused the login: ${plain(error.error)}`
+    const cause = new Error(errorText(error))
     return new UpstreamError('LOGIN_REFUSED', message, { statusCode: 503, retryAfter: 5, cause })
   }
-  // Without what came: it may have been written by another issuer.
+  // Without the parameters: they may be those of another issuer.
   return new UpstreamError(
     'LOGIN_MIXED_UP',
-    'the answer to the login is not that of the issuer that was asked',
+    'the authorization response is not from the issuer of this login',
     {
       statusCode: 503,
       retryAfter: 5,
@@ -95,11 +106,11 @@ function failureOf(error: unknown, issuer: string): UpstreamError {
   )
 }
 
-const answerOf = ({ error, error_description: description }: AuthorizationResponseError): string =>
+const errorText = ({ error, error_description: description }: AuthorizationResponseError): string =>
   printable(description === undefined || description === '' ? error : `${error}, ${description}`)
 
-/** What comes first: the answer, or the reason to stop waiting for it. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+/** Rejects with the reason of the signal when that is aborted first. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason)
     if (signal.aborted) stop()

@@ -8,37 +8,45 @@ import {
 } from 'openid-client'
 import { type Fetch, UpstreamError } from 'sallyport'
 import { browserUrl } from './browser.js'
-import { tellPerson } from './person.js'
-import { type Grantee, printable, type TokenEndpoint, type Tokens, tokensFrom } from './token-endpoint.js'
+import { promptUser } from './prompt.js'
+import {
+  type GrantContext,
+  printable,
+  type TokenEndpoint,
+  type Tokens,
+  tokensFrom,
+} from './token-endpoint.js'
 
 interface Flow {
-  readonly grantee: Grantee
+  readonly context: GrantContext
   readonly endpoint: TokenEndpoint
   readonly scopes: readonly string[]
   readonly fetch: Fetch
   readonly signal: AbortSignal
+  readonly onPage: (url: string) => Promise<void>
 }
 
-/** One login on another device (RFC 8628): a person types a code there, and this asks until it was done. */
+/** A login on another device (RFC 8628): the user types a code there, and the token endpoint is polled until then. */
 export async function deviceFlow(flow: Flow): Promise<Tokens> {
-  const { grantee, endpoint, scopes, signal } = flow
-  const { server, resource } = grantee
+  const { context, endpoint, scopes, signal } = flow
+  const { server, resource } = context
   if (server.device_authorization_endpoint === undefined) {
     throw new UpstreamError(
       'DEVICE_FLOW_UNSUPPORTED',
-      `the issuer ${server.issuer} has no sign-in on another device`,
+      `the issuer ${server.issuer} does not support the device flow`,
     )
   }
   const extra: Record<string, string> = resource === undefined ? {} : { resource }
-  const asked = scopes.length === 0 ? extra : { ...extra, scope: scopes.join(' ') }
-  const configuration = configured(flow)
+  const parameters = scopes.length === 0 ? extra : { ...extra, scope: scopes.join(' ') }
+  const configuration = configurationOf(flow)
   try {
-    const begun = await initiateDeviceAuthorization(configuration, asked)
-    const page = browserUrl(begun.verification_uri_complete ?? begun.verification_uri, server.issuer)
-    tellPerson(`Open this URL to sign in: ${page.href}`)
-    tellPerson(`and enter the code: ${printable(begun.user_code)}`)
-    const told = await pollDeviceAuthorizationGrant(configuration, begun, extra, { signal })
-    return tokensFrom(told, told.id_token)
+    const device = await initiateDeviceAuthorization(configuration, parameters)
+    const page = browserUrl(device.verification_uri_complete ?? device.verification_uri, server.issuer)
+    await flow.onPage(page.href)
+    promptUser(`Open this URL to sign in: ${page.href}`)
+    promptUser(`and enter the code: ${printable(device.user_code)}`)
+    const response = await pollDeviceAuthorizationGrant(configuration, device, extra, { signal })
+    return tokensFrom(response, response.id_token)
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof UpstreamError) throw error
@@ -47,11 +55,11 @@ export async function deviceFlow(flow: Flow): Promise<Tokens> {
   }
 }
 
-function configured({ grantee, endpoint, fetch }: Flow): Configuration {
-  const { server, client } = grantee
+function configurationOf({ context, endpoint, fetch }: Flow): Configuration {
+  const { server, client } = context
   const authentication: ClientAuth = (...request) => void endpoint.authentication(...request)
   const configuration = new Configuration(server, client.clientId, undefined, authentication)
-  // The way out judges the address itself, and is stricter than https alone.
+  // The fetcher checks the address itself, and more strictly than https alone.
   allowInsecureRequests(configuration)
   configuration[customFetch] = (url, { method, headers, body, signal }) => {
     const form = body instanceof URLSearchParams || typeof body === 'string' ? { body } : {}

@@ -2,50 +2,50 @@ import type { AuthorizationServer } from 'oauth4webapi'
 import { type Fetch, UpstreamError } from 'sallyport'
 import type { Challenge } from './challenge.js'
 import type { OAuthOptions } from './options.js'
-import { type ResourceFacts, readResource } from './resource-metadata.js'
+import { type ProtectedResource, readResource } from './resource-metadata.js'
 import { readServer, requirePkce } from './server-metadata.js'
 
-/** Where tokens for the target come from, and what they are to be for. */
+/** The authorization server of the target, and the resource that tokens are requested for. */
 export interface Provider {
   readonly server: AuthorizationServer
-  /** The resource indicator (RFC 8707); none when the operator wants none. */
+  /** The resource indicator (RFC 8707); `undefined` when the operator turned it off. */
   readonly resource: string | undefined
-  /** Scopes that the resource says exist. */
+  /** `scopes_supported` of the resource. */
   readonly scopes: readonly string[] | undefined
 }
 
-/** Finds the provider: what the operator wrote counts, then what the target says, then what targets of 2025-03-26 meant. */
+/** Finds the authorization server: by options, else by the target's metadata, else by the defaults of MCP 2025-03-26. */
 export async function discover(options: OAuthOptions, challenge: Challenge, fetch: Fetch): Promise<Provider> {
   const { issuer, authorizationUrl, tokenUrl } = options
   if (authorizationUrl !== undefined || tokenUrl !== undefined) {
-    return { server: writtenServer(options), resource: resourceFor(options, undefined), scopes: undefined }
+    return { server: configuredServer(options), resource: resourceFor(options, undefined), scopes: undefined }
   }
   if (issuer !== undefined) {
-    // Some large issuers say nothing of PKCE and do it. Whoever names one vouches for it.
+    // Some large issuers support PKCE without saying so. An operator who names one vouches for it.
     const server = await requiredServer(issuer, fetch)
-    if (usesCode(options)) requirePkce(server, true)
+    if (isCodeGrant(options)) requirePkce(server, true)
     return { server, resource: resourceFor(options, undefined), scopes: undefined }
   }
-  const facts = await readResource(options.target, challenge, fetch)
-  const server = await serverFor(facts, options, fetch)
-  return { server, resource: resourceFor(options, facts), scopes: facts?.scopes }
+  const metadata = await readResource(options.target, challenge, fetch)
+  const server = await serverFor(metadata, options, fetch)
+  return { server, resource: resourceFor(options, metadata), scopes: metadata?.scopes }
 }
 
-const usesCode = ({ grant }: OAuthOptions): boolean => grant === 'authorization_code'
+const isCodeGrant = ({ grant }: OAuthOptions): boolean => grant === 'authorization_code'
 
 async function serverFor(
-  facts: ResourceFacts | undefined,
+  metadata: ProtectedResource | undefined,
   options: OAuthOptions,
   fetch: Fetch,
 ): Promise<AuthorizationServer> {
-  // The first is taken: a client that went on to the next when one fails could be led there.
-  const [named] = facts?.issuers ?? []
-  // MCP of 2025-03-26: the target's origin is its own authorization server, and without metadata at fixed places.
+  // Always the first: a client that tried the next one after a failure could be led there.
+  const [named] = metadata?.issuers ?? []
+  // MCP of 2025-03-26: the target's origin is its authorization server, without metadata at default paths.
   const { origin } = new URL(options.target)
   const found =
     named !== undefined ? await requiredServer(named, fetch) : await readServer(origin, fetch, [`${origin}/`])
   if (found === undefined) return defaultServer(origin)
-  if (usesCode(options)) requirePkce(found, false)
+  if (isCodeGrant(options)) requirePkce(found, false)
   return found
 }
 
@@ -59,14 +59,11 @@ const defaultServer = (origin: string): AuthorizationServer => ({
 async function requiredServer(issuer: string, fetch: Fetch): Promise<AuthorizationServer> {
   const server = await readServer(issuer, fetch)
   if (server !== undefined) return server
-  throw new UpstreamError(
-    'ISSUER_WITHOUT_METADATA',
-    `the issuer ${issuer} has no metadata where it is looked for`,
-  )
+  throw new UpstreamError('ISSUER_WITHOUT_METADATA', `no metadata was found for the issuer ${issuer}`)
 }
 
-/** Nobody names an issuer here, so the origin of the token endpoint stands for it. */
-function writtenServer({ authorizationUrl, tokenUrl, issuer }: OAuthOptions): AuthorizationServer {
+/** Without the option `issuer`, the origin of the token endpoint stands for it. */
+function configuredServer({ authorizationUrl, tokenUrl, issuer }: OAuthOptions): AuthorizationServer {
   return {
     issuer: issuer ?? new URL(tokenUrl ?? authorizationUrl ?? '').origin,
     ...(authorizationUrl !== undefined && { authorization_endpoint: authorizationUrl }),
@@ -76,13 +73,13 @@ function writtenServer({ authorizationUrl, tokenUrl, issuer }: OAuthOptions): Au
 
 function resourceFor(
   { resource, target }: OAuthOptions,
-  facts: ResourceFacts | undefined,
+  metadata: ProtectedResource | undefined,
 ): string | undefined {
   if (resource !== undefined) return resource === '' ? undefined : resource
-  return facts?.resource ?? canonical(target)
+  return metadata?.resource ?? canonical(target)
 }
 
-/** MCP's canonical form of a target: without a slash that stands for nothing. */
+/** MCP's canonical form of a target: without a root path. */
 function canonical(target: string): string {
   const { origin, pathname } = new URL(target)
   return pathname === '/' ? origin : origin + pathname

@@ -1,39 +1,27 @@
 import { type Fetch, UpstreamError } from 'sallyport'
-import { z } from 'zod'
+import { type JsonObject, jsonObject } from 'sallyport/toolkit'
 
-export type JsonDocument = Readonly<Record<string, unknown>>
-
-const document = z.record(z.string(), z.unknown())
-
-/** The JSON object at a URL; nothing when there is none, as many servers answer any path with a page. */
-export async function readDocument(url: string, fetch: Fetch): Promise<JsonDocument | undefined> {
+/** The JSON object at a URL; `undefined` when there is none, as many servers answer any path with a page. */
+export async function readDocument(url: string, fetch: Fetch): Promise<JsonObject | undefined> {
   if (!URL.canParse(url))
-    throw new UpstreamError('METADATA_URL_INVALID', 'the target names a metadata URL that is none')
+    throw new UpstreamError('METADATA_URL_INVALID', 'the metadata URL of the target is not a URL')
   const response = await fetch(url, { headers: { accept: 'application/json' } })
   if (response.status >= 500) {
     throw new UpstreamError(
       'METADATA_UNAVAILABLE',
-      `${new URL(url).origin} answers ${response.status} for its metadata`,
-      {
-        statusCode: 503,
-        retryAfter: 5,
-      },
+      `the metadata at ${new URL(url).origin} failed: status ${response.status}`,
+      { statusCode: 503, retryAfter: 5 },
     )
   }
-  if (response.status !== 200) return undefined
-  try {
-    return document.parse(JSON.parse(await response.text()))
-  } catch {
-    return undefined
-  }
+  return response.status === 200 ? jsonObject(await response.text()) : undefined
 }
 
-export const textIn = (from: JsonDocument, name: string): string | undefined => {
+export const textIn = (from: JsonObject, name: string): string | undefined => {
   const value = from[name]
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-export const textsIn = (from: JsonDocument, name: string): readonly string[] | undefined => {
+export const textsIn = (from: JsonObject, name: string): readonly string[] | undefined => {
   const value = from[name]
   return Array.isArray(value) && value.every((each) => typeof each === 'string') ? value : undefined
 }

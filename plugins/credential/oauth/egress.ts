@@ -1,30 +1,39 @@
-import { createFetcher, type Fetch, type Gateway, insecureHttpAllowed } from 'sallyport'
+import type { Fetch, Gateway } from 'sallyport'
+import { createFetcher, insecureHttpAllowed, isLoopbackHost } from 'sallyport/toolkit'
 import type { OAuthOptions } from './options.js'
 
-/**
- * The way out to whatever the target names. Hosts that the operator wrote may be anywhere; those that a document
- * named must be public, or a target on the internet could make this machine ask its own neighbours (RFC 9728, 7.7).
- */
-export function openWays(gateway: Gateway, options: OAuthOptions): Fetch {
-  const { target, issuer, authorizationUrl, tokenUrl, allowPrivateIP } = options
-  const common = { allowInsecureHttp: insecureHttpAllowed(), scrubber: gateway.scrubber, log: gateway.log }
-  const anywhere = createFetcher({ ...common, allowPrivate: true })
-  const guarded = createFetcher({ ...common, allowPrivate: false })
-  gateway.onStop(async () => void (await Promise.all([anywhere.close(), guarded.close()])))
+/** Milliseconds for a request, with its response. */
+export const REQUEST_LIMIT = 5_000
 
-  const written = [target, issuer, authorizationUrl, tokenUrl].flatMap((text) =>
+/**
+ * Fetches from the target and what its metadata names. Hosts in the options may have private addresses; hosts from
+ * metadata must be public, or a target on the internet could have this machine send requests to its own network
+ * (RFC 9728, 7.7).
+ */
+export function openEgress(gateway: Gateway, options: OAuthOptions): Fetch {
+  const { target, issuer, authorizationUrl, tokenUrl, allowPrivateIP } = options
+  const common = {
+    allowInsecureHttp: insecureHttpAllowed(),
+    timeout: REQUEST_LIMIT,
+    scrubber: gateway.scrubber,
+    log: gateway.log,
+  }
+  const unrestricted = createFetcher({ ...common, allowPrivate: true })
+  const publicOnly = createFetcher({ ...common, allowPrivate: false })
+  gateway.onStop(async () => void (await Promise.all([unrestricted.close(), publicOnly.close()])))
+
+  const configured = [target, issuer, authorizationUrl, tokenUrl].flatMap((text) =>
     text !== undefined && URL.canParse(text) ? [new URL(text)] : [],
   )
-  const hosts = new Set(written.map(({ hostname }) => hostname))
-  const here = isThisMachine(new URL(target))
-  const mayBeAnywhere = (url: URL): boolean =>
-    allowPrivateIP || hosts.has(url.hostname) || (here && isThisMachine(url))
+  const hosts = new Set(configured.map(({ hostname }) => hostname))
+  const isLocalTarget = isLoopback(new URL(target))
+  const mayBePrivate = (url: URL): boolean =>
+    allowPrivateIP || hosts.has(url.hostname) || (isLocalTarget && isLoopback(url))
 
   return (url, init) => {
-    const to = new URL(url)
-    return (mayBeAnywhere(to) ? anywhere : guarded).fetch(to, init)
+    const parsed = new URL(url)
+    return (mayBePrivate(parsed) ? unrestricted : publicOnly).fetch(parsed, init)
   }
 }
 
-const isThisMachine = ({ hostname }: URL): boolean =>
-  hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname)
+const isLoopback = ({ hostname }: URL): boolean => isLoopbackHost(hostname.replaceAll(/[[\]]/g, ''))

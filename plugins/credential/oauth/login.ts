@@ -1,4 +1,11 @@
-import { type ClientRegistrar, type Fetch, type Log, type RegisteredClient, UpstreamError } from 'sallyport'
+import {
+  type ClientRegistrar,
+  type Fetch,
+  type Log,
+  type RegisteredClient,
+  type Scrubber,
+  UpstreamError,
+} from 'sallyport'
 import { CallbackListener } from './callback-listener.js'
 import { type Challenge, NO_CHALLENGE, readChallenges } from './challenge.js'
 import { codeFlow } from './code-flow.js'
@@ -9,18 +16,22 @@ import { scopesFor } from './scopes.js'
 import type { Session } from './session.js'
 import { TokenEndpoint } from './token-endpoint.js'
 
-export interface Wish {
-  /** What the target said when it refused; without it the target is asked first. */
+export interface LoginRequest {
+  /** The challenge of the target; without it the target is asked first. */
   readonly challenge: Challenge | undefined
   readonly previous: Session | undefined
 }
 
-interface Surroundings {
+interface Dependencies {
   readonly options: OAuthOptions
   readonly fetch: Fetch
   readonly log: Log
+  readonly scrubber: Scrubber
   readonly registrars: () => readonly ClientRegistrar[]
 }
+
+/** Called with the URL where the user signs in. */
+export type OnPage = (url: string) => Promise<void>
 
 const GRANTS = {
   authorization_code: ['authorization_code', 'refresh_token'],
@@ -28,53 +39,68 @@ const GRANTS = {
   device_code: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
 } as const
 
-/** One whole login: who gives tokens, as which client, for which scopes, and then the tokens. */
+/** A login: discovery, scopes, client registration, and the grant. */
 export class Login {
-  constructor(private readonly surroundings: Surroundings) {}
+  constructor(private readonly dependencies: Dependencies) {}
 
-  async run(wish: Wish, signal: AbortSignal): Promise<Session> {
-    const { options, fetch } = this.surroundings
-    const challenge = wish.challenge ?? (await this.probe(signal))
+  async run(request: LoginRequest, signal: AbortSignal, onPage: OnPage): Promise<Session> {
+    const { options, fetch } = this.dependencies
+    const challenge = request.challenge ?? (await this.probe(signal))
     const provider = await discover(options, challenge, fetch)
-    const scopes = scopesFor(options, { challenge, provider, previous: wish.previous })
+    const scopes = scopesFor(options, { challenge, provider, previous: request.previous })
     const { grant, callbackPort, callbackPortFixed } = options
-    if (grant !== 'authorization_code') return this.granted(provider, scopes, signal)
+    if (grant !== 'authorization_code') return this.obtainSession(provider, scopes, { signal, onPage })
 
-    // First the door, then the way to it: the port stands in what is registered, and in the URL.
+    // Listens first: the port is part of the redirect URI, which is registered and sent.
     const listener = await CallbackListener.open(callbackPort, callbackPortFixed)
     try {
-      return await this.granted(provider, scopes, signal, listener)
+      return await this.obtainSession(provider, scopes, { signal, onPage }, listener)
     } finally {
       await listener.close()
     }
   }
 
-  /** Tells who can that the issuer does not know the client, so that the next login brings another. */
+  /** Has the registrars forget a client that the issuer does not know, so that the next login registers another. */
   async forget(client: RegisteredClient): Promise<void> {
-    for (const registrar of this.surroundings.registrars()) await registrar.forget?.(client)
+    const { registrars, log } = this.dependencies
+    for (const registrar of registrars()) {
+      // A failure does not stop the next login.
+      await registrar
+        .forget?.(client)
+        .catch((err: unknown) => log.warn({ err }, 'a registered client could not be removed'))
+    }
   }
 
-  private async granted(
+  private async obtainSession(
     provider: Provider,
     scopes: readonly string[],
-    signal: AbortSignal,
+    { signal, onPage }: { readonly signal: AbortSignal; readonly onPage: OnPage },
     listener?: CallbackListener,
   ): Promise<Session> {
-    const { options, fetch, registrars } = this.surroundings
+    const { options, fetch, scrubber, registrars } = this.dependencies
     const { server, resource } = provider
     const client = await this.client(provider, scopes, listener)
-    const grantee = { server, client, resource }
-    const endpoint = new TokenEndpoint(grantee, fetch)
+    const context = { server, client, resource }
+    const endpoint = new TokenEndpoint(context, fetch)
     const tokens =
       listener !== undefined
-        ? await codeFlow({ grantee, endpoint, listener, scopes, options, signal })
+        ? await codeFlow({ context, endpoint, listener, scopes, options, scrubber, signal, onPage })
         : options.grant === 'device_code'
-          ? await deviceFlow({ grantee, endpoint, scopes, fetch, signal })
-          : await endpoint.alone(scopes, signal)
+          ? await deviceFlow({ context, endpoint, scopes, fetch, signal, onPage })
+          : await endpoint.clientCredentials(scopes, signal)
     for (const registrar of registrars()) await registrar.accepted?.(client)
     const { target } = options
-    const { clientKey: _, ...kept } = client
-    return { format: 1, target, server, client: kept, resource, scopes, tokens, obtainedAt: Date.now() }
+    const { clientKey: _, ...storedClient } = client
+    return {
+      format: 1,
+      target,
+      server,
+      client: storedClient,
+      resource,
+      scopes,
+      tokens,
+      obtainedAt: Date.now(),
+    }
   }
 
   private async client(
@@ -82,10 +108,10 @@ export class Login {
     scopes: readonly string[],
     listener: CallbackListener | undefined,
   ): Promise<RegisteredClient> {
-    const { options, fetch, registrars } = this.surroundings
+    const { options, fetch, registrars } = this.dependencies
     const { issuer } = server
     const redirectUris = listener === undefined ? [] : [listener.redirectUri]
-    const wanted = {
+    const registration = {
       issuer,
       metadata: server,
       redirectUris,
@@ -94,36 +120,36 @@ export class Login {
       fetch,
     }
     for (const registrar of registrars()) {
-      const client = await registrar.register(wanted)
+      const client = await registrar.register(registration)
       if (client !== undefined) return client
     }
     throw new UpstreamError(
       'CLIENT_MISSING',
-      `the issuer ${issuer} registers no clients, and none was given: a client ID of that issuer is needed`,
+      `the issuer ${issuer} registers no clients, and none is configured: a client ID of that issuer is needed`,
       { statusCode: 503, retryAfter: 30 },
     )
   }
 
-  /** Asks the target without a credential, to hear what it says to strangers. */
+  /** Sends the target a request without a credential, for its challenge. */
   private async probe(signal: AbortSignal): Promise<Challenge> {
-    const { options, fetch, log } = this.surroundings
+    const { options, fetch, log } = this.dependencies
     if (options.issuer !== undefined || options.tokenUrl !== undefined) return NO_CHALLENGE
     const end = new AbortController()
     try {
       const headers = { accept: 'application/json', 'content-type': 'application/json' }
       const body = JSON.stringify({ jsonrpc: '2.0', id: 'probe', method: 'ping' })
-      const either = AbortSignal.any([signal, end.signal])
-      const { status, headers: told } = await fetch(options.target, {
+      const eitherSignal = AbortSignal.any([signal, end.signal])
+      const { status, headers: responseHeaders } = await fetch(options.target, {
         method: 'POST',
         headers,
         body,
-        signal: either,
+        signal: eitherSignal,
       })
-      const header = told.get('www-authenticate')
+      const header = responseHeaders.get('www-authenticate')
       return status === 401 && header !== null ? await readChallenges([header]) : NO_CHALLENGE
     } catch (error) {
       signal.throwIfAborted()
-      log.debug({ err: error }, 'the target did not say how to sign in; its metadata is looked for')
+      log.debug({ err: error }, 'the target sent no challenge; its metadata is used')
       return NO_CHALLENGE
     } finally {
       end.abort()

@@ -1,12 +1,10 @@
-import { duration, LONGEST_WAIT } from 'sallyport'
+import { duration, LONGEST_WAIT, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 
-const url = z
-  .string()
-  .refine((given) => /^https?:\/\//i.test(given) && URL.canParse(given), 'expected an http or https URL')
+const url = webUrl()
 
 export const OAuthOptions = z.strictObject({
-  target: url.describe('the server that the tokens are for; it says where to get them'),
+  target: url.describe('the server that the tokens are for; its metadata names the authorization server'),
   login: z
     .enum(['start', 'demand'])
     .default('demand')
@@ -14,13 +12,13 @@ export const OAuthOptions = z.strictObject({
   issuer: z
     .string()
     .optional()
-    .describe('issuer of the authorization server, instead of what the target says'),
+    .describe('issuer of the authorization server, instead of the one in the metadata of the target'),
   authorizationUrl: url.optional().describe('authorization endpoint, for a server without discovery'),
   tokenUrl: url.optional().describe('token endpoint, for a server without discovery'),
   scopes: z
     .array(z.string().min(1))
     .optional()
-    .describe('scopes to ask for, instead of what the target says'),
+    .describe('scopes to request, instead of those that the target names'),
   scopeParameter: z
     .string()
     .min(1)
@@ -28,6 +26,10 @@ export const OAuthOptions = z.strictObject({
     .describe('query parameter of the authorization URL that carries the scopes'),
   resource: z
     .string()
+    .refine(
+      (uri) => uri === '' || (URL.canParse(uri) && !uri.includes('#')),
+      "expected an absolute URI without a fragment, or '' to send none",
+    )
     .optional()
     .describe("resource indicator (RFC 8707), instead of the target's own; an empty one is not sent"),
   grant: z
@@ -45,12 +47,19 @@ export const OAuthOptions = z.strictObject({
     .default(false)
     .describe('a port in use is an error, since the client is registered with it; else a free one is taken'),
   openBrowser: z.boolean().default(true).describe('open a browser; else the URL is printed'),
-  timeout: duration(LONGEST_WAIT).default(30_000).describe('how long a sign-in may take'),
+  timeout: duration(LONGEST_WAIT).default(30_000).describe('how long a request waits for a sign-in'),
+  signInTimeout: duration(LONGEST_WAIT)
+    .default(600_000)
+    .describe('how long a sign-in that was begun stays open for the person who does it'),
   allowPrivateIP: z
     .boolean()
     .default(false)
     .describe('authorization servers that the target names may be at private addresses'),
-  keptAs: z.string().default('').describe('tells logins at the same target apart, such as by client ID'),
+  keptAs: z.string().default('').describe('keeps logins at the same target apart, such as by client ID'),
 })
 
 export type OAuthOptions = z.output<typeof OAuthOptions>
+
+/** Milliseconds for a whole login: without a person nobody is slow. */
+export const loginLimit = ({ grant, timeout, signInTimeout }: OAuthOptions): number =>
+  grant === 'client_credentials' ? timeout : Math.max(timeout, signInTimeout)

@@ -1,41 +1,42 @@
+import type { JsonObject } from 'sallyport/toolkit'
 import type { Challenge } from './challenge.js'
 import type { Provider } from './discovery.js'
-import { type JsonDocument, textsIn } from './documents.js'
+import { textsIn } from './documents.js'
 import type { OAuthOptions } from './options.js'
 import type { Session } from './session.js'
 
 const OPENID = ['openid', 'profile', 'email']
 
-interface Known {
+interface LoginContext {
   readonly challenge: Challenge
   readonly provider: Provider
-  /** The login before this one. Its scopes are kept, unless another issuer would have to know them. */
+  /** The session before this login. Its scopes are requested again, unless the issuer is another. */
   readonly previous: Session | undefined
 }
 
-/** The scopes to ask for: the operator's, the challenge's, the resource's, or none, and with them all from before. */
+/** The scopes to request: those of the options, else of the challenge, else of the resource; and all of the previous session. */
 export function scopesFor(
   options: OAuthOptions,
-  { challenge, provider, previous }: Known,
+  { challenge, provider, previous }: LoginContext,
 ): readonly string[] {
   const { scopes, issuer, grant } = options
-  const before = previous?.server.issuer === provider.server.issuer ? previous.scopes : []
+  const earlier = previous?.server.issuer === provider.server.issuer ? previous.scopes : []
   const missing = challenge.error === 'insufficient_scope' ? challenge.scopes : []
-  if (scopes !== undefined) return united(scopes, before, missing)
-  const wanted =
+  if (scopes !== undefined) return union(scopes, earlier, missing)
+  const requested =
     issuer !== undefined && grant !== 'client_credentials'
-      ? united(OPENID, challenge.scopes)
+      ? union(OPENID, challenge.scopes)
       : (challenge.scopes ?? provider.scopes ?? [])
-  const all = united(before, wanted)
-  return mayLast(provider, grant) ? united(all, ['offline_access']) : all
+  const all = union(earlier, requested)
+  return offersOfflineAccess(provider, grant) ? union(all, ['offline_access']) : all
 }
 
-/** Without a refresh token a login ends within the hour, and this scope asks for one where the issuer knows it. */
-function mayLast({ server }: Provider, grant: OAuthOptions['grant']): boolean {
-  const offered = textsIn(server as JsonDocument, 'scopes_supported') ?? []
+/** Without a refresh token a session ends within the hour, and this scope requests one where the issuer supports it. */
+function offersOfflineAccess({ server }: Provider, grant: OAuthOptions['grant']): boolean {
+  const offered = textsIn(server as JsonObject, 'scopes_supported') ?? []
   return grant !== 'client_credentials' && offered.includes('offline_access')
 }
 
-const united = (...lists: readonly (readonly string[] | undefined)[]): string[] => [
+const union = (...lists: readonly (readonly string[] | undefined)[]): string[] => [
   ...new Set(lists.flatMap((list) => list ?? [])),
 ]

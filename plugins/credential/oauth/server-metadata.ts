@@ -1,27 +1,28 @@
 import type { AuthorizationServer } from 'oauth4webapi'
 import { type Fetch, UpstreamError } from 'sallyport'
-import { type JsonDocument, readDocument, textIn, textsIn } from './documents.js'
+import type { JsonObject } from 'sallyport/toolkit'
+import { readDocument, textIn, textsIn } from './documents.js'
 
-/** What an issuer says of itself, by RFC 8414 or OpenID Connect Discovery, in MCP's order. Nothing when it says nothing. */
+/** The metadata of an issuer, by RFC 8414 or OpenID Connect Discovery, in MCP's order. */
 export async function readServer(
   issuer: string,
   fetch: Fetch,
-  alike: readonly string[] = [],
+  aliases: readonly string[] = [],
 ): Promise<AuthorizationServer | undefined> {
-  for (const place of metadataPlaces(issuer)) {
-    const found = await readDocument(place, fetch)
+  for (const url of metadataUrls(issuer)) {
+    const found = await readDocument(url, fetch)
     if (found === undefined) continue
     const named = textIn(found, 'issuer')
-    // As bytes: a document of another issuer, by as little as a slash, could be anybody's (RFC 8414, 3.3).
-    if (named === undefined || ![issuer, ...alike].includes(named)) throw mismatch(issuer, place)
+    // Byte for byte: an issuer that differs by as little as a slash is another one (RFC 8414, 3.3).
+    if (named === undefined || ![issuer, ...aliases].includes(named)) throw mismatch(issuer, url)
     return { ...found, issuer: named } as AuthorizationServer
   }
   return undefined
 }
 
-function metadataPlaces(issuer: string): readonly string[] {
+function metadataUrls(issuer: string): readonly string[] {
   if (!URL.canParse(issuer))
-    throw new UpstreamError('ISSUER_INVALID', 'the target names an issuer that is no URL')
+    throw new UpstreamError('ISSUER_INVALID', 'the issuer that the target names is not a URL')
   const { origin, pathname } = new URL(issuer)
   const path = pathname.replace(/\/$/, '')
   const [oauth, openid] = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']
@@ -29,18 +30,18 @@ function metadataPlaces(issuer: string): readonly string[] {
   return [origin + oauth + path, origin + openid + path, origin + path + openid]
 }
 
-/** Refuses a server that would not hold a stolen code against whoever stole it (RFC 7636; MCP asks for S256). */
-export function requirePkce(server: AuthorizationServer, mayBeSilent: boolean): void {
-  const methods = textsIn(server as JsonDocument, 'code_challenge_methods_supported')
-  if (methods === undefined ? mayBeSilent : methods.includes('S256')) return
+/** Refuses a server without PKCE, where a stolen code could be redeemed (RFC 7636; MCP requires S256). */
+export function requirePkce(server: AuthorizationServer, mayBeUnstated: boolean): void {
+  const methods = textsIn(server as JsonObject, 'code_challenge_methods_supported')
+  if (methods === undefined ? mayBeUnstated : methods.includes('S256')) return
   throw new UpstreamError(
     'PKCE_UNSUPPORTED',
-    `the issuer ${server.issuer} does not say that it supports PKCE with S256; naming it as the issuer yourself vouches for it`,
+    `the issuer ${server.issuer} does not say that it supports PKCE with S256; if it does, set it as the issuer yourself`,
   )
 }
 
-const mismatch = (issuer: string, place: string): UpstreamError =>
+const mismatch = (issuer: string, url: string): UpstreamError =>
   new UpstreamError(
     'ISSUER_MISMATCH',
-    `the metadata at ${new URL(place).origin} is not that of the issuer ${issuer}`,
+    `the metadata at ${new URL(url).origin} is of another issuer than ${issuer}`,
   )

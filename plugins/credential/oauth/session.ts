@@ -21,18 +21,18 @@ const client = z.object({
   secretExpiresAt: z.number().optional(),
 })
 
-/** A login as it is kept: with its issuer and client, so that a refresh token never meets another (T3). */
+/** A session as it is stored: with its issuer and client, so that its refresh token is sent to no other (T3). */
 const session = z.object({
   format: z.literal(1),
   target: z.string(),
   server: z.looseObject({ issuer: z.string(), token_endpoint: z.string().optional() }),
   client,
   resource: z.string().optional(),
-  /** What was asked for; a wider login asks for these again. */
+  /** The requested scopes; a login for more scopes requests these again. */
   scopes: z.array(z.string()).readonly(),
   tokens,
   obtainedAt: z.number(),
-  /** Since when a refresh is under way that nothing was kept of yet. */
+  /** When a refresh was begun whose tokens are not stored yet. */
   renewing: z.number().optional(),
 })
 
@@ -40,6 +40,7 @@ export type Session = Omit<z.output<typeof session>, 'server'> & { readonly serv
 
 const SESSIONS = 'oauth/session/'
 const FAILURES = 'oauth/failure/'
+const PAGES = 'oauth/page/'
 
 const failure = z.object({
   at: z.number(),
@@ -49,10 +50,11 @@ const failure = z.object({
   retryAfter: z.number().optional(),
 })
 
-/** Where the login of these settings is kept, and under which lock it is renewed. */
-export class SessionShelf {
+/** The stored session for these options, and the lock under which it is refreshed. */
+export class SessionStore {
   readonly key: string
   private readonly failureKey: string
+  private readonly pageKey: string
 
   constructor(
     options: OAuthOptions,
@@ -61,9 +63,10 @@ export class SessionShelf {
   ) {
     const { target, issuer, authorizationUrl, tokenUrl, resource, scopes, grant, keptAs } = options
     const settings = [target, issuer, authorizationUrl, tokenUrl, resource, scopes, grant, keptAs]
-    const mark = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 32)
-    this.key = SESSIONS + mark
-    this.failureKey = FAILURES + mark
+    const hash = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 32)
+    this.key = SESSIONS + hash
+    this.failureKey = FAILURES + hash
+    this.pageKey = PAGES + hash
   }
 
   async read(): Promise<Session | undefined> {
@@ -73,10 +76,7 @@ export class SessionShelf {
       const { server, ...rest } = session.parse(JSON.parse(text))
       return { ...rest, server: server as AuthorizationServer }
     } catch {
-      this.log.warn(
-        { key: this.key },
-        'a kept login has another form than this version writes: it is not used',
-      )
+      this.log.warn({ key: this.key }, 'the stored session has an unknown format and is not used')
       return undefined
     }
   }
@@ -85,22 +85,36 @@ export class SessionShelf {
     await this.store().set(this.key, JSON.stringify(value))
   }
 
-  /** The last login that failed, in whichever process, if it was after this time. */
-  async failureAfter(time: number): Promise<UpstreamError | undefined> {
+  /** The last failed login of any process, if it was within so many milliseconds. */
+  async failureWithin(milliseconds: number): Promise<UpstreamError | undefined> {
+    // Before the read, which may take a while: a keyring is opened for it.
+    const since = Date.now() - milliseconds
     const text = await this.store().get(this.failureKey)
-    const kept = text === undefined ? undefined : failureIn(text)
-    // The clock may have been put back since.
-    if (kept === undefined || kept.at <= time || kept.at > Date.now()) return undefined
-    const { code, message, statusCode, retryAfter } = kept
+    const stored = text === undefined ? undefined : parseFailure(text)
+    // The clock may have been set back since.
+    if (stored === undefined || stored.at <= since || stored.at > Date.now()) return undefined
+    const { code, message, statusCode, retryAfter } = stored
     return new UpstreamError(code, message, { statusCode, ...(retryAfter !== undefined && { retryAfter }) })
   }
 
-  /** For whoever waits to log in after this: a person is not to be asked again at once, nor told the same again. */
-  async failed({ code, message, statusCode, retryAfter }: UpstreamError): Promise<void> {
+  /** For the processes that wait to log in after this one: the user is not asked again at once. */
+  async recordFailure({ code, message, statusCode, retryAfter }: UpstreamError): Promise<void> {
     await this.store().set(
       this.failureKey,
       JSON.stringify({ at: Date.now(), code, message, statusCode, retryAfter }),
     )
+  }
+
+  /** The URL where the user can sign in now, for all processes. A failing store is no reason to fail the login. */
+  async showPage(url: string | undefined): Promise<void> {
+    const store = this.store()
+    await (url === undefined ? store.delete(this.pageKey) : store.set(this.pageKey, url)).catch(() => {})
+  }
+
+  page(): Promise<string | undefined> {
+    return this.store()
+      .get(this.pageKey)
+      .catch(() => undefined)
   }
 
   locked<T>(work: () => Promise<T>): Promise<T> {
@@ -108,11 +122,11 @@ export class SessionShelf {
   }
 }
 
-function failureIn(text: string): z.output<typeof failure> | undefined {
+function parseFailure(text: string): z.output<typeof failure> | undefined {
   try {
     return failure.parse(JSON.parse(text))
   } catch {
-    // Of another version: it is not known what it says.
+    // Written by another version.
     return undefined
   }
 }

@@ -1,65 +1,110 @@
 import { type Log, UpstreamError } from 'sallyport'
-import type { Login, Wish } from './login.js'
-import { lateLogin, looping, unavailable } from './login-failures.js'
-import type { Session, SessionShelf } from './session.js'
+import { within } from 'sallyport/toolkit'
+import type { Login, LoginRequest } from './login.js'
+import type { Session, SessionStore } from './session.js'
 
-/** For this long a login that failed is not tried again: a browser that opens with every request is no help to anybody. */
-export const REST_AFTER_FAILURE = 3_000
-// More logins than this in so little time are no person's doing.
+/** For this long a failed login is not tried again: a browser must not open with every request. */
+export const PAUSE_AFTER_FAILURE = 3_000
+// More logins than this in so little time are not those of a user.
 const LOOP_LOGINS = 12
 const LOOP_WINDOW = 300_000
 
-interface Surroundings {
-  readonly timeout: number
-  readonly shelf: SessionShelf
+interface Dependencies {
+  /** Milliseconds for a whole login. */
+  readonly limit: number
+  readonly sessions: SessionStore
   readonly login: Login
   readonly log: Log
 }
 
-/** Asks whoever has to be asked for a login, within its limit, and tells what came of it. */
+/** Runs logins within their time limit and logs the result. */
 export class SignIn {
-  /** How many there were. */
+  /** How many logins succeeded. */
   count = 0
-  private begun: number[] = []
-  // What failed before this process was there may be what it was started again for.
-  private readonly born = Date.now()
+  private attempts: number[] = []
+  // A failure before this process started may be the reason why it was restarted.
+  private readonly startedAt = performance.now()
 
   constructor(
-    private readonly surroundings: Surroundings,
-    private readonly ending: AbortSignal,
+    private readonly dependencies: Dependencies,
+    private readonly stopping: AbortSignal,
   ) {}
 
-  /** Under the lock of this login, for which it was waited since that time. */
-  async run(wish: Wish, waitingSince: number): Promise<Session> {
-    const { timeout, shelf, login, log } = this.surroundings
-    const lately = Math.min(waitingSince, Date.now() - REST_AFTER_FAILURE)
-    const failed = await shelf.failureAfter(Math.max(this.born, lately))
+  /** Under the session's lock, which was waited for since that time of `performance.now()`. */
+  async run(request: LoginRequest, waitingSince: number): Promise<Session> {
+    const { limit: timeout, sessions, login, log } = this.dependencies
+    const now = performance.now()
+    const period = Math.max(now - waitingSince, PAUSE_AFTER_FAILURE)
+    const failed = await sessions.failureWithin(Math.min(now - this.startedAt, period))
     if (failed !== undefined) throw failed
     this.refuseLoop()
     log.info('signing in to the target')
     const limit = AbortSignal.timeout(timeout)
     try {
-      const session = await login.run(wish, AbortSignal.any([limit, this.ending]))
+      const session = await login.run(request, AbortSignal.any([limit, this.stopping]), (page) =>
+        sessions.showPage(page),
+      )
       this.count++
       log.info({ issuer: session.server.issuer }, 'signed in to the target')
       return session
     } catch (error) {
-      const failure = limit.aborted ? lateLogin(timeout) : unavailable(error)
-      if (!this.ending.aborted) await this.tell(failure)
+      const failure = limit.aborted ? loginTimeout(timeout) : loginUnavailable(error)
+      if (!this.stopping.aborted) await this.reportFailure(failure)
       throw failure
+    } finally {
+      await sessions.showPage(undefined)
     }
   }
 
   private refuseLoop(): void {
-    this.begun = this.begun.filter((at) => at > Date.now() - LOOP_WINDOW)
-    if (this.begun.length >= LOOP_LOGINS) throw looping()
-    this.begun.push(Date.now())
+    this.attempts = this.attempts.filter((at) => at > performance.now() - LOOP_WINDOW)
+    if (this.attempts.length >= LOOP_LOGINS) throw loginLoop()
+    this.attempts.push(performance.now())
   }
 
-  private async tell(failure: unknown): Promise<void> {
-    const { shelf, log } = this.surroundings
+  private async reportFailure(failure: unknown): Promise<void> {
+    const { sessions, log } = this.dependencies
     log.error({ err: failure }, 'signing in to the target failed')
-    // A store that takes nothing has others find out by themselves.
-    if (failure instanceof UpstreamError) await shelf.failed(failure).catch(() => {})
+    // Without it other processes try for themselves.
+    if (failure instanceof UpstreamError) await sessions.recordFailure(failure).catch(() => {})
   }
+}
+
+const loginTimeout = (timeout: number): UpstreamError =>
+  new UpstreamError('LOGIN_TIMEOUT', `nobody signed in to the target within ${timeout / 1000} s`, {
+    statusCode: 503,
+    retryAfter: 5,
+  })
+
+/** Waits for a login, but not as long as a user may take: it continues, and the next request uses its session. */
+export async function waitForLogin(
+  login: Promise<void>,
+  timeout: number,
+  sessions: SessionStore,
+): Promise<void> {
+  const late = new Error('the login takes longer')
+  try {
+    await within(timeout, login, () => late)
+  } catch (error) {
+    throw error === late ? loginPending(timeout, await sessions.page()) : error
+  }
+}
+
+function loginPending(timeout: number, page: string | undefined): UpstreamError {
+  const waited = `nobody signed in to the target within ${timeout / 1000} s (--remote-auth-timeout)`
+  const message = page === undefined ? waited : `${waited}: open ${page} and then try again`
+  return new UpstreamError('LOGIN_TIMEOUT', message, { statusCode: 503, retryAfter: 5 })
+}
+
+const loginLoop = (): UpstreamError =>
+  new UpstreamError('LOGIN_LOOP', 'the target refuses the tokens of too many new logins', {
+    statusCode: 503,
+    retryAfter: 60,
+  })
+
+/** A failed connection may work the next time. Which host was not reached is for the log alone. */
+export function loginUnavailable(cause: unknown): unknown {
+  if (!(cause instanceof UpstreamError) || !cause.code.startsWith('EGRESS_')) return cause
+  const message = 'the authorization server of the target was not reached'
+  return new UpstreamError('LOGIN_UNAVAILABLE', message, { statusCode: 503, retryAfter: 5, cause })
 }

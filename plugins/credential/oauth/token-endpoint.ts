@@ -13,52 +13,55 @@ import {
   refreshTokenGrantRequest,
   type TokenEndpointResponse,
 } from 'oauth4webapi'
-import { basicAuthorization, type Fetch, type RegisteredClient, UpstreamError } from 'sallyport'
-import { z } from 'zod'
-import { wordsOf } from './challenge.js'
-import { type JsonDocument, textsIn } from './documents.js'
-import { keyProof } from './key-proof.js'
+import { type Fetch, type RegisteredClient, UpstreamError } from 'sallyport'
+import { basicAuthorization, type JsonObject, jsonObject } from 'sallyport/toolkit'
+import { scopesIn } from './challenge.js'
+import { textsIn } from './documents.js'
+import { privateKeyJwt } from './private-key-jwt.js'
 
-/** What a token endpoint gave. */
+/** The tokens of a token response. */
 export interface Tokens {
   readonly accessToken: string
   readonly refreshToken?: string
-  /** As it came. It signs nobody in here: whoever exchanges it judges it. */
+  /** Not verified: it authenticates nobody here, and the server that exchanges it verifies it. */
   readonly idToken?: string
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number
-  /** The scopes of the token, where they are not those that were asked for. */
+  /** The scopes of the token, where they differ from the requested ones. */
   readonly scopes?: readonly string[]
 }
 
-export interface Grantee {
+export interface GrantContext {
   readonly server: AuthorizationServer
   readonly client: RegisteredClient
-  /** Goes with every request of tokens, so that each is for the same resource (RFC 8707). */
+  /** Sent with every token request, so that each token is for this resource (RFC 8707). */
   readonly resource: string | undefined
 }
 
-/** Asks one issuer for tokens, always as the same client. */
+/**
+ * Requests tokens at one issuer, as one client. By oauth4webapi: openid-client would also judge the ID token of a response,
+ * which is not used here and whose issuer may be another.
+ */
 export class TokenEndpoint {
   private readonly client: Client
   readonly authentication: ClientAuth
 
   constructor(
-    private readonly grantee: Grantee,
+    private readonly context: GrantContext,
     private readonly fetch: Fetch,
   ) {
-    this.client = { client_id: grantee.client.clientId }
-    this.authentication = authenticationOf(grantee)
+    this.client = { client_id: context.client.clientId }
+    this.authentication = authenticationOf(context)
   }
 
-  code(
+  authorizationCode(
     parameters: URLSearchParams,
     redirectUri: string,
     verifier: string,
     signal: AbortSignal,
   ): Promise<Tokens> {
     const { client, authentication } = this
-    return this.asked((server, options) =>
+    return this.request((server, options) =>
       authorizationCodeGrantRequest(server, client, authentication, parameters, redirectUri, verifier, {
         ...options,
         signal,
@@ -68,30 +71,29 @@ export class TokenEndpoint {
 
   refresh(refreshToken: string): Promise<Tokens> {
     const { client, authentication } = this
-    return this.asked((server, options) =>
+    return this.request((server, options) =>
       refreshTokenGrantRequest(server, client, authentication, refreshToken, options),
     )
   }
 
-  alone(scopes: readonly string[], signal: AbortSignal): Promise<Tokens> {
+  clientCredentials(scopes: readonly string[], signal: AbortSignal): Promise<Tokens> {
     const { client, authentication } = this
-    const parameters = new URLSearchParams(this.extra())
+    const parameters = new URLSearchParams(this.resourceParameter())
     if (scopes.length > 0) parameters.set('scope', scopes.join(' '))
-    return this.asked((server, options) =>
+    return this.request((server, options) =>
       clientCredentialsGrantRequest(server, client, authentication, parameters, { ...options, signal }),
     )
   }
 
-  private async asked(
-    ask: (server: AuthorizationServer, options: ReturnType<TokenEndpoint['options']>) => Promise<Response>,
+  private async request(
+    send: (server: AuthorizationServer, options: ReturnType<TokenEndpoint['options']>) => Promise<Response>,
   ): Promise<Tokens> {
-    const { server } = this.grantee
-    const response = await ask(server, this.options())
-    const { answer, idToken } = await withoutIdToken(response)
+    const { server } = this.context
+    const { response, idToken } = await splitIdToken(await send(server, this.options()))
     try {
-      const told = await processGenericTokenEndpointResponse(server, this.client, answer)
-      if (told.token_type !== 'bearer') throw new Error('the token is not a bearer token')
-      return tokensFrom(told, idToken)
+      const fields = await processGenericTokenEndpointResponse(server, this.client, response)
+      if (fields.token_type !== 'bearer') throw new Error('the token is not a bearer token')
+      return tokensFrom(fields, idToken)
     } catch (error) {
       throw this.failure(error)
     }
@@ -99,62 +101,62 @@ export class TokenEndpoint {
 
   private options() {
     return {
-      // The way out judges the address itself, and is stricter than https alone.
+      // The fetcher checks the address itself, and more strictly than https alone.
       [allowInsecureRequests]: true,
       [customFetch]: (url: string, init: RequestInit) => this.fetch(url, init),
-      additionalParameters: this.extra(),
+      additionalParameters: this.resourceParameter(),
     }
   }
 
-  private extra(): Record<string, string> {
-    const { resource } = this.grantee
+  private resourceParameter(): Record<string, string> {
+    const { resource } = this.context
     return resource === undefined ? {} : { resource }
   }
 
-  /** What went wrong, as the caller may hear it. */
+  /** The error for the caller. */
   failure(error: unknown): UpstreamError {
-    const { server, resource } = this.grantee
+    const { server, resource } = this.context
     const code = error instanceof ResponseBodyError ? plain(error.error) : undefined
     const about = code === 'invalid_target' && resource !== undefined ? ` for the resource ${resource}` : ''
-    const what = code ?? 'its answer is none that gives one'
+    const what = code ?? 'the response holds none'
     return new UpstreamError(
       `OAUTH_${(code ?? 'failed').toUpperCase()}`,
-      `the issuer ${server.issuer} gives no token${about}: ${what}`,
-      // Not the error itself: it holds the answer.
+      `the issuer ${server.issuer} issued no token${about}: ${what}`,
+      // Not the error itself: it holds the response.
       { statusCode: 503, retryAfter: 5, cause: new Error(descriptionOf(error)) },
     )
   }
 }
 
-/** The tokens of an answer that was checked. */
-export function tokensFrom(told: TokenEndpointResponse, idToken: string | undefined): Tokens {
+/** The tokens of a validated response. */
+export function tokensFrom(response: TokenEndpointResponse, idToken: string | undefined): Tokens {
   return {
-    accessToken: told.access_token,
-    ...(told.refresh_token !== undefined && { refreshToken: told.refresh_token }),
+    accessToken: response.access_token,
+    ...(response.refresh_token !== undefined && { refreshToken: response.refresh_token }),
     ...(idToken !== undefined && { idToken }),
-    ...(told.expires_in !== undefined && { expiresAt: Date.now() + told.expires_in * 1000 }),
-    ...(told.scope !== undefined && { scopes: wordsOf(told.scope) }),
+    ...(response.expires_in !== undefined && { expiresAt: Date.now() + response.expires_in * 1000 }),
+    ...(response.scope !== undefined && { scopes: scopesIn(response.scope) }),
   }
 }
 
-/** How the client proves itself: as it was registered, else what the issuer takes, never in two ways at once. */
-function authenticationOf({ server, client }: Grantee): ClientAuth {
+/** The client's authentication method: as registered, else one that the issuer supports, never two at once. */
+function authenticationOf({ server, client }: GrantContext): ClientAuth {
   const { clientSecret: secret, clientKey: key, tokenEndpointAuthMethod: registered } = client
-  if (key !== undefined) return keyProof(key)
+  if (key !== undefined) return privateKeyJwt(key)
   if (secret === undefined) return None()
-  // RFC 8414, 2: what says nothing supports Basic.
-  const supported = textsIn(server as JsonDocument, 'token_endpoint_auth_methods_supported') ?? [BASIC]
+  // RFC 8414, 2: without this field, Basic is supported.
+  const supported = textsIn(server as JsonObject, 'token_endpoint_auth_methods_supported') ?? [BASIC]
   const method = registered ?? [BASIC, POST, 'none'].find((each) => supported.includes(each)) ?? BASIC
   if (method === BASIC) return basic(client.clientId, secret)
   if (method === POST) return ClientSecretPost(secret)
   if (method === 'none') return None()
   throw new UpstreamError(
     'CLIENT_AUTHENTICATION_UNSUPPORTED',
-    `the client at ${server.issuer} is to authenticate by ${plain(method)}: client_secret_basic, client_secret_post and none are supported`,
+    `the client at ${server.issuer} is registered for ${plain(method)}: expected client_secret_basic, client_secret_post or none`,
   )
 }
 
-/** By hand, as oauth4webapi writes `%2D` for a dash, and many issuers do not read that. */
+/** Not by oauth4webapi, which encodes a dash as `%2D`: many issuers do not decode that. */
 const basic =
   (clientId: string, secret: string): ClientAuth =>
   (_server, _client, _body, headers) =>
@@ -163,25 +165,14 @@ const basic =
 const BASIC = 'client_secret_basic'
 const POST = 'client_secret_post'
 
-const withIdToken = z.looseObject({ id_token: z.string() })
-
-/** Takes the ID token out, which may name an issuer that was never discovered, and a challenge that hides the error. */
-async function withoutIdToken(response: Response): Promise<{ answer: Response; idToken?: string }> {
-  const text = await response.text()
-  const { status } = response
-  const headers = { 'content-type': response.headers.get('content-type') ?? '' }
-  const { data } = withIdToken.safeParse(jsonIn(text))
-  if (data === undefined) return { answer: new Response(text, { status, headers }) }
-  const { id_token: idToken, ...rest } = data
-  return { answer: new Response(JSON.stringify(rest), { status, headers }), idToken }
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+/** Splits off the ID token, whose issuer may differ from the server's, and drops a challenge that would hide the error. */
+async function splitIdToken(original: Response): Promise<{ response: Response; idToken?: string }> {
+  const text = await original.text()
+  const { status } = original
+  const headers = { 'content-type': original.headers.get('content-type') ?? '' }
+  const { id_token: idToken, ...rest } = jsonObject(text) ?? {}
+  if (typeof idToken !== 'string') return { response: new Response(text, { status, headers }) }
+  return { response: new Response(JSON.stringify(rest), { status, headers }), idToken }
 }
 
 function descriptionOf(error: unknown): string {
@@ -189,7 +180,7 @@ function descriptionOf(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown'
 }
 
-/** An error code as the standards write them, whatever a stranger put there. */
+/** An error code with the characters that the standards allow, whatever the server sent. */
 export const plain = (code: string): string => code.replaceAll(/[^\w.-]/g, '').slice(0, 60)
 
 export const printable = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, ' ').slice(0, 300)

@@ -1,24 +1,16 @@
-import {
-  ConfigError,
-  createFetcher,
-  type Fetch,
-  type Gateway,
-  insecureHttpAllowed,
-  isInsecure,
-  type Problem,
-  secretFrom,
-} from 'sallyport'
+import { ConfigError, type Fetch, type Gateway, type Problem } from 'sallyport'
+import { createFetcher, insecureHttpAllowed, isInsecure, secretFrom } from 'sallyport/toolkit'
 import type { ExchangeOptions } from './options.js'
 import type { ExchangeSecrets } from './request.js'
 
-/** The way to the token endpoint, and what is shown there. */
-export interface Way {
+/** The connection to the token endpoint, and the secrets that are sent there. */
+export interface Endpoint {
   readonly fetch: Fetch
   readonly secrets: ExchangeSecrets
 }
 
-/** Opens every file of an exchange. All that is wrong with them, and with the URL, stops the boot at once. */
-export function openWay(gateway: Gateway, options: ExchangeOptions): Way {
+/** Opens every file of an exchange. All problems with them, and with the URL, are reported together and stop the boot. */
+export function openEndpoint(gateway: Gateway, options: ExchangeOptions): Endpoint {
   const { url, clientSecret, clientSecretFile, actorTokenFile, caCertPath, allowPrivateIP } = options
   const { log, scrubber } = gateway
   const problems: Problem[] = []
@@ -41,7 +33,7 @@ export function openWay(gateway: Gateway, options: ExchangeOptions): Way {
       caFile: path(caCertPath),
       allowPrivate: allowPrivateIP,
       allowInsecureHttp,
-      maxBytes: MOST_BYTES,
+      maxBytes: MAX_RESPONSE_BYTES,
       scrubber,
       log,
     }),
@@ -52,11 +44,11 @@ export function openWay(gateway: Gateway, options: ExchangeOptions): Way {
     await fetcher?.close()
   })
   if (!allowInsecureHttp && isInsecure(new URL(url))) {
-    problems.push({ place: 'url', message: 'expected an https URL: tokens and the secret go there' })
+    problems.push({ place: 'url', message: 'expected an https URL: tokens and the secret are sent there' })
   }
   if (fetcher === undefined || problems.length > 0) throw new ConfigError(problems)
   return { fetch: fetcher.fetch, secrets: { client, actor } }
 }
 
-// The answer is one token, and a header must hold it.
-const MOST_BYTES = 64 * 1024
+// The response is one token, which must fit in a header.
+const MAX_RESPONSE_BYTES = 64 * 1024

@@ -1,46 +1,47 @@
-import { ExpiringMap, type Fetch, type HealthState, type Held, type Log, type Measure } from 'sallyport'
-import { type NewToken, newTokenIn } from './answer.js'
-import { answerTo, ExchangeFailure, type Failure, unanswered } from './failures.js'
+import type { Fetch, HealthState, Log, Measure, OutgoingCredential } from 'sallyport'
+import { ExpiringMap } from 'sallyport/toolkit'
+import { connectionFailure, ExchangeFailure, type Failure, gatewayErrorFor } from './failures.js'
 import type { ExchangeOptions } from './options.js'
 import type { ExchangeRequest } from './request.js'
 import type { Subject } from './subject.js'
+import { type NewToken, readTokenResponse } from './token-response.js'
 
 export interface ExchangerContext {
   readonly id: string
   readonly fetch: Fetch
   readonly request: ExchangeRequest
-  /** The actor's token as it is now. */
+  /** The current token of the actor. */
   readonly actor: () => string | undefined
   readonly log: Log
   readonly outcomes: Measure
 }
 
-interface Exchanged {
-  readonly held: Held
-  /** When it took the place of one that was refused, in milliseconds since the epoch. */
+interface CachedToken {
+  readonly credential: OutgoingCredential
+  /** When it replaced a refused token, by the monotonic clock. */
   readonly renewedAt: number | undefined
 }
 
-const ROOM = 10_000
-// Each waits for an endpoint that may be slow: beyond this many, it would be flooded in our name.
-const MOST_AT_ONCE = 256
+const CACHE_SIZE = 10_000
+// The endpoint may be slow: with more exchanges at once, callers could flood it through the gateway.
+const MAX_CONCURRENT = 256
 const SKEW = 30_000
-// A token that does not say how long it lasts is asked for again after a minute.
-const UNSAID_LIFETIME = 60
-const REMEMBERED = { outcome: 'remembered' }
-// A target that refuses whatever it gets must not cost an exchange for every request.
-const RENEWAL_REST = 10_000
+// In seconds, for a token without `expires_in`.
+const DEFAULT_LIFETIME = 60
+const CACHED = { outcome: 'remembered' }
+// A target that refuses every token must not cost an exchange for every request.
+const RENEWAL_PAUSE = 10_000
 const EXCHANGED = { outcome: 'exchanged' }
 
 /**
- * Exchanges each subject once until its new token ends. What a token is for, its scopes and its types are those of
- * the entry, and each entry has an exchanger of its own: so the subject's hash alone tells two tokens apart.
+ * Exchanges each subject token once, until the new token expires. Audience, scopes and types are options, and each plugin
+ * entry has its own exchanger: so the hash of the subject token is a sufficient cache key.
  */
 export class Exchanger {
-  private readonly known = new ExpiringMap<Exchanged>(ROOM)
-  private readonly flights = new Map<string, Promise<Held>>()
+  private readonly cached = new ExpiringMap<CachedToken>(CACHE_SIZE)
+  private readonly inFlight = new Map<string, Promise<OutgoingCredential>>()
   private actor: string | undefined
-  private trouble: string | undefined
+  private failureReason: string | undefined
 
   constructor(
     private readonly options: ExchangeOptions,
@@ -49,119 +50,132 @@ export class Exchanger {
     this.actor = context.actor()
   }
 
-  /** At once, unless the endpoint has to be asked. */
-  exchange(subject: Subject): Held | Promise<Held> {
-    return this.heldFor(subject, false)
+  /** A promise only when the endpoint is called. */
+  exchange(subject: Subject): OutgoingCredential | Promise<OutgoingCredential> {
+    return this.credentialFor(subject, false)
   }
 
-  /** The target refused what this subject had. What has just taken its place is good for all who were refused. */
-  renew(subject: Subject): Held | Promise<Held> {
-    return this.heldFor(subject, true)
+  /** The target refused the cached token. One that was renewed a moment ago serves all refused requests. */
+  renew(subject: Subject): OutgoingCredential | Promise<OutgoingCredential> {
+    return this.credentialFor(subject, true)
   }
 
   health(): HealthState {
-    return this.trouble === undefined ? { status: 'ok' } : { status: 'degraded', reason: this.trouble }
+    return this.failureReason === undefined
+      ? { status: 'ok' }
+      : { status: 'degraded', reason: this.failureReason }
   }
 
-  private heldFor(subject: Subject, refused: boolean): Held | Promise<Held> {
-    this.watchActor()
+  private credentialFor(
+    subject: Subject,
+    refused: boolean,
+  ): OutgoingCredential | Promise<OutgoingCredential> {
+    this.clearOnNewActor()
     const { digest: key } = subject
-    const known = this.known.get(key)
-    if (known === undefined || (refused && !isFresh(known))) {
-      return this.flights.get(key) ?? this.start(key, subject, refused)
+    const cached = this.cached.get(key)
+    if (cached === undefined || (refused && !isFresh(cached))) {
+      return this.inFlight.get(key) ?? this.start(key, subject, refused)
     }
-    this.context.outcomes(1, REMEMBERED)
-    return known.held
+    this.context.outcomes(1, CACHED)
+    return cached.credential
   }
 
-  // The new tokens say who acts. With another actor they are others.
-  private watchActor(): void {
+  // The new tokens name the actor: with another actor they are not valid.
+  private clearOnNewActor(): void {
     const actor = this.context.actor()
     if (actor === this.actor) return
     this.actor = actor
-    this.known.clear()
-    this.flights.clear()
+    this.cached.clear()
+    this.inFlight.clear()
   }
 
-  private start(key: string, subject: Subject, refused: boolean): Promise<Held> {
-    if (this.flights.size >= MOST_AT_ONCE) return Promise.reject(this.failed(BUSY))
-    this.known.delete(key)
-    const flight = this.ask(key, subject, refused)
-    const land = (): void => {
-      if (this.flights.get(key) === flight) this.flights.delete(key)
+  private start(key: string, subject: Subject, refused: boolean): Promise<OutgoingCredential> {
+    if (this.inFlight.size >= MAX_CONCURRENT) return Promise.reject(this.fail(BUSY))
+    this.cached.delete(key)
+    const exchange = this.exchangeAndCache(key, subject, refused)
+    const remove = (): void => {
+      if (this.inFlight.get(key) === exchange) this.inFlight.delete(key)
     }
-    this.flights.set(key, flight)
-    flight.then(land, land)
-    return flight
+    this.inFlight.set(key, exchange)
+    exchange.then(remove, remove)
+    return exchange
   }
 
-  private async ask(key: string, subject: Subject, refused: boolean): Promise<Held> {
+  private async exchangeAndCache(
+    key: string,
+    subject: Subject,
+    refused: boolean,
+  ): Promise<OutgoingCredential> {
     const { actor } = this
-    // Counted from the question: the answer may have been long on its way.
-    const asked = Date.now()
-    const { token, lifetime = UNSAID_LIFETIME } = await this.newToken(subject.token)
-    const ends = Math.min(asked + lifetime * 1000, (subject.expiresAt ?? Number.POSITIVE_INFINITY) * 1000)
-    const held = this.heldFrom(token, ends)
-    // Half of a short life is better than no memory at all.
-    const until = ends - Math.min(SKEW, (ends - asked) / 2)
+    // The lifetime counts from the request: the response may have taken a while.
+    const startedAt = performance.now()
+    const { token, lifetime = DEFAULT_LIFETIME } = await this.requestToken(subject.token)
+    const sentAt = Date.now() - (performance.now() - startedAt)
+    const expiresAt = Math.min(
+      sentAt + lifetime * 1000,
+      (subject.expiresAt ?? Number.POSITIVE_INFINITY) * 1000,
+    )
+    const credential = this.credentialOf(token, expiresAt)
+    // A short lifetime is cached by half rather than not at all.
+    const until = expiresAt - Math.min(SKEW, (expiresAt - sentAt) / 2)
     if (until > Date.now() && actor === this.actor) {
-      this.known.set(key, { held, renewedAt: refused ? asked : undefined }, until)
+      this.cached.set(key, { credential, renewedAt: refused ? startedAt : undefined }, until)
     }
-    return held
+    return credential
   }
 
-  private async newToken(subject: string): Promise<NewToken> {
+  private async requestToken(subject: string): Promise<NewToken> {
     const { fetch, request } = this.context
     try {
       const response = await fetch(this.options.url, request.for(subject)).catch((error: unknown) => {
-        throw new ExchangeFailure(unanswered(error))
+        throw new ExchangeFailure(connectionFailure(error))
       })
-      const found = await newTokenIn(response, this.options)
+      const newToken = await readTokenResponse(response, this.options)
       this.context.outcomes(1, EXCHANGED)
-      this.recovered()
-      return found
+      this.recover()
+      return newToken
     } catch (error) {
-      throw error instanceof ExchangeFailure ? this.failed(error.failure) : error
+      throw error instanceof ExchangeFailure ? this.fail(error.failure) : error
     }
   }
 
-  private heldFrom(token: string, ends: number): Held {
+  private credentialOf(token: string, expiresAt: number): OutgoingCredential {
     const { headerName: header, headerForm } = this.options
-    // By a function: a `$` in the token means nothing.
+    // By a function: a `$` in the token has no meaning.
     const value = headerForm.replaceAll('{token}', () => token)
-    return { header, value, accessToken: token, expiresAt: Math.floor(ends / 1000) }
+    return { header, value, accessToken: token, expiresAt: Math.floor(expiresAt / 1000) }
   }
 
-  private failed(failure: Failure): Error {
+  private fail(failure: Failure): Error {
     const { id, log, outcomes } = this.context
     const { kind, cause, detail } = failure
     outcomes(1, { outcome: kind })
-    if (kind === 'refused') this.recovered()
+    if (kind === 'refused') this.recover()
     else {
       const { origin } = new URL(this.options.url)
-      const trouble = `token exchange at ${origin} failed: ${detail}`
+      const failureReason = `token exchange at ${origin} failed: ${detail}`
       const { audience, resource, scopes } = this.options
-      // Every request that fails has a line of its own; this one says what there is to mend.
-      if (trouble !== this.trouble) {
+      // Each failed request is logged by itself; this line says once what to correct.
+      if (failureReason !== this.failureReason) {
         const level = kind === 'misconfigured' ? 'error' : 'warn'
-        log[level]({ cause, reason: trouble, audience, resource, scopes }, 'tokens cannot be exchanged')
+        log[level]({ cause, reason: failureReason, audience, resource, scopes }, 'tokens cannot be exchanged')
       }
-      this.trouble = trouble
+      this.failureReason = failureReason
     }
-    return answerTo(failure, id)
+    return gatewayErrorFor(failure, id)
   }
 
-  private recovered(): void {
-    if (this.trouble !== undefined) this.context.log.info('tokens can be exchanged again')
-    this.trouble = undefined
+  private recover(): void {
+    if (this.failureReason !== undefined) this.context.log.info('tokens can be exchanged again')
+    this.failureReason = undefined
   }
 }
 
-const isFresh = ({ renewedAt = Number.NEGATIVE_INFINITY }: Exchanged): boolean =>
-  Date.now() - renewedAt < RENEWAL_REST
+const isFresh = ({ renewedAt = Number.NEGATIVE_INFINITY }: CachedToken): boolean =>
+  performance.now() - renewedAt < RENEWAL_PAUSE
 
 const BUSY: Failure = {
   kind: 'unavailable',
   cause: 'busy',
-  detail: `${MOST_AT_ONCE} questions are open already`,
+  detail: `${MAX_CONCURRENT} exchanges are in progress already`,
 }

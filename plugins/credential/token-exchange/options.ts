@@ -1,13 +1,13 @@
-import { headerName, secretText } from 'sallyport'
+import { headerName, isPrivateUrl, secretText, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { tokenType } from './token-type.js'
 
 const text = () => z.string().min(1)
 
-const endpoint = z
-  .string()
-  .refine((url) => /^https?:\/\//i.test(url) && URL.canParse(url), 'expected an http or https URL')
-  .refine((url) => !/#|^[^/]*\/\/[^/?]*@/.test(url), 'expected a URL without user and fragment')
+const endpoint = webUrl().refine(
+  (url) => !/#|^[^/]*\/\/[^/?]*@/.test(url),
+  'expected a URL without user and fragment',
+)
 
 const REQUEST_FIELDS = [
   'grant_type',
@@ -35,51 +35,53 @@ const fields = {
   url: endpoint.describe('the token endpoint'),
   grantType: text()
     .default('urn:ietf:params:oauth:grant-type:token-exchange')
-    .describe('the grant that is asked for'),
-  clientId: text().optional().describe('the client that exchanges'),
+    .describe('the grant type that is requested'),
+  clientId: text().optional().describe('the client ID of the gateway'),
   clientSecret: secretText().optional().describe('its secret; a file is safer'),
   clientSecretFile: text().optional().describe('the file that holds its secret; read again when it changes'),
   clientAuthentication: z
     .enum(['basic', 'post'])
     .default('basic')
-    .describe('how the secret is shown: in the `Authorization` header, or in the body'),
+    .describe('how the secret is sent: in the `Authorization` header, or in the body'),
   subjectTokenType: tokenType()
     .prefault('access_token')
-    .describe('what the subject is; of a login before this in the list, `id_token` takes its ID token'),
-  audience: text().optional().describe('who the new token is for, by name'),
+    .describe(
+      'the type of the subject token; with a login before this in the list, `id_token` exchanges its ID token',
+    ),
+  audience: text().optional().describe('what the new token is for, by name'),
   resource: z
     .url('expected an absolute URI')
     .refine((uri) => !uri.includes('#'), 'expected a URI without fragment')
     .optional()
-    .describe('who the new token is for, by URI (RFC 8707)'),
+    .describe('what the new token is for, by URI (RFC 8707)'),
   scopes: z
     .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'expected a scope without white space'))
     .default([])
-    .describe('what the new token is to allow'),
+    .describe('scopes of the new token'),
   requestedTokenType: tokenType().optional().describe('the type of the new token'),
   actorTokenFile: text()
     .optional()
     .describe("file with the actor's token, for delegation; read again when it changes"),
-  actorTokenType: tokenType().prefault('access_token').describe("what the actor's token is"),
+  actorTokenType: tokenType().prefault('access_token').describe("the type of the actor's token"),
   extraFields: z.record(text(), z.string()).default({}).describe('further fields of the request'),
-  requestFormat: z.enum(['form', 'json']).default('form').describe('the form of the request'),
+  requestFormat: z.enum(['form', 'json']).default('form').describe('the format of the request'),
   requestNames: renamed(REQUEST_FIELDS).describe(
-    'fields of the request that have another name there; `null` leaves one out',
+    'other names for fields of the request; `null` leaves one out',
   ),
   responseNames: renamed(RESPONSE_FIELDS).describe(
-    'fields of the answer that have another name there; `null` for one that it lacks',
+    'other names for fields of the response; `null` for one that it lacks',
   ),
   tokenType: text()
     .default('Bearer')
-    .describe('what `token_type` must be; `N_A` for a token that only the next exchange takes'),
+    .describe('the required `token_type`; `N_A` for a token that only the next exchange accepts'),
   headerName: headerName().prefault('authorization').describe('the header that carries the new token'),
   headerForm: z
     .string()
     .regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/, 'expected one line of printable ASCII')
     .refine((form) => form.includes('{token}'), 'expected a text with {token} in it')
     .default('Bearer {token}')
-    .describe('what the header says; `{token}` stands for the new token'),
-  caCertPath: text().optional().describe('PEM certificates to trust there, in place of the usual ones'),
+    .describe('the value of the header; `{token}` stands for the new token'),
+  caCertPath: text().optional().describe('PEM certificates to trust for it, instead of the usual ones'),
   allowPrivateIP: z
     .boolean()
     .default(false)
@@ -92,30 +94,31 @@ export type ExchangeOptions = z.output<typeof exchangeOptions>
 
 type Related = z.output<z.ZodObject<typeof fields>>
 
-/** What one option alone cannot show to be wrong. */
+/** Checks options that depend on each other. */
 function checkTogether(options: Related, context: z.core.$RefinementCtx): void {
   const { clientId, clientSecret, clientSecretFile, extraFields, requestNames } = options
-  const complain = (path: string[], message: string) =>
+  const report = (path: string[], message: string) =>
     context.issues.push({ code: 'custom', input: undefined, path, message, continue: true })
 
   if (clientSecret !== undefined && clientSecretFile !== undefined)
-    complain(['clientSecretFile'], 'stands against clientSecret: expected one of the two')
-  if (clientId === undefined && clientSecret !== undefined)
-    complain(['clientSecret'], 'needs clientId beside it')
+    report(['clientSecretFile'], 'excludes clientSecret: expected one of the two')
+  if (clientId === undefined && clientSecret !== undefined) report(['clientSecret'], 'needs clientId as well')
   if (clientId === undefined && clientSecretFile !== undefined)
-    complain(['clientSecretFile'], 'needs clientId beside it')
+    report(['clientSecretFile'], 'needs clientId as well')
+  if (!options.allowPrivateIP && isPrivateUrl(options.url))
+    report(['allowPrivateIP'], 'is needed: the token endpoint is at a private or loopback address')
   if (requestNames.subject_token === null)
-    complain(['requestNames', 'subject_token'], 'cannot be left out: it is what is exchanged')
+    report(['requestNames', 'subject_token'], 'cannot be left out: this token is exchanged')
   const names: readonly string[] = REQUEST_FIELDS.map((field) => nameOf(field, requestNames) ?? '')
   for (const name of Object.keys(extraFields)) {
-    // It could put another subject in the place of the caller, or another client in that of this gateway.
-    if (names.includes(name)) complain(['extraFields', name], 'has an option of its own')
+    // It could replace the subject token of the caller, or the client of this gateway.
+    if (names.includes(name)) report(['extraFields', name], 'has an option of its own')
   }
   if (options.responseNames.access_token === null)
-    complain(['responseNames', 'access_token'], 'cannot be left out: it is what is asked for')
+    report(['responseNames', 'access_token'], 'cannot be left out: it holds the new token')
 }
 
-/** What a field is called there; nothing when it is left out. */
+/** The name of a field at this endpoint; `undefined` when it is left out. */
 export function nameOf<Name extends string>(
   field: Name,
   names: Readonly<Partial<Record<Name, string | null>>>,

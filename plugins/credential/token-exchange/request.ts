@@ -1,7 +1,7 @@
-import { basicAuthorization, type Secret } from 'sallyport'
+import { basicAuthorization, type Secret } from 'sallyport/toolkit'
 import { type ExchangeOptions, nameOf, type RequestField } from './options.js'
 
-/** Secrets that a request carries, as they are at that moment. */
+/** The secrets of a request; their files may change. */
 export interface ExchangeSecrets {
   readonly client: Secret | undefined
   readonly actor: Secret | undefined
@@ -9,7 +9,7 @@ export interface ExchangeSecrets {
 
 type Field = [name: string, value: string]
 
-/** The request for one token (RFC 8693, 2.1). Everything but the tokens is made once. */
+/** Builds token requests (RFC 8693, 2.1). All but the tokens and secrets is built once. */
 export class ExchangeRequest {
   private readonly fixed: readonly Field[]
   private readonly headers: Readonly<Record<string, string>>

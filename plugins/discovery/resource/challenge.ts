@@ -1,15 +1,15 @@
 import type { Challenge, Refusal } from 'sallyport'
 
-interface Words {
+interface ChallengeOptions {
   readonly realm: string
   readonly scopes: readonly string[]
   readonly requiredScopes: readonly string[]
   readonly unavailableStatus: 401 | 503
 }
 
-/** A challenge that learns later where the document is. */
-export interface PointingChallenge extends Challenge {
-  pointTo(metadataUrl: string): void
+/** A challenge whose metadata URL is set later. */
+export interface MutableChallenge extends Challenge {
+  setMetadataUrl(metadataUrl: string): void
 }
 
 type Attributes = Readonly<Record<string, string>>
@@ -19,24 +19,23 @@ const ERRORS: Readonly<Record<string, string>> = {
   INSUFFICIENT_SCOPE: 'insufficient_scope',
 }
 
-/** Words every refusal as one Bearer challenge (RFC 6750, 3). What can be is made once: most refusals say the same. */
-export function challengeFrom({
+/** Makes one Bearer challenge for a refusal (RFC 6750, 3). Most refusals have the same, so it is cached. */
+export function bearerChallenge({
   realm,
   scopes,
   requiredScopes,
   unavailableStatus,
-}: Words): PointingChallenge {
+}: ChallengeOptions): MutableChallenge {
   let metadata: Attributes = {}
-  const made = new Map<string, string>()
+  const cache = new Map<string, string>()
 
   const attributesFor = ({ code, message, challenge }: Refusal): Attributes => {
     const scope = code === 'INSUFFICIENT_SCOPE' ? requiredScopes : scopes
     return {
       realm,
-      // Whoever sent no credentials did nothing wrong (RFC 6750, 3.1).
-      ...(code !== 'UNAUTHORIZED' && {
+      ...(!CODES_WITHOUT_ERROR.has(code) && {
         error: ERRORS[code] ?? 'invalid_token',
-        error_description: described(message),
+        error_description: descriptionText(message),
       }),
       ...(scope.length > 0 && { scope: scope.join(' ') }),
       ...challenge,
@@ -46,22 +45,24 @@ export function challengeFrom({
 
   return {
     unavailableStatus,
-    pointTo(url) {
+    setMetadataUrl(url) {
       metadata = { resource_metadata: url }
-      made.clear()
+      cache.clear()
     },
     header(refusal) {
-      // A refusal with words of its own is made anew: they come from a plugin and may be any.
-      if (Object.keys(refusal.challenge).length > 0 || !PLAIN.has(refusal.code))
+      // Attributes of a refusal come from a plugin and may have any value, so they are not cached.
+      if (Object.keys(refusal.challenge).length > 0 || !CACHED_CODES.has(refusal.code))
         return bearer(attributesFor(refusal))
-      const known = made.get(refusal.code) ?? bearer(attributesFor(refusal))
-      made.set(refusal.code, known)
-      return known
+      const header = cache.get(refusal.code) ?? bearer(attributesFor(refusal))
+      cache.set(refusal.code, header)
+      return header
     },
   }
 }
 
-const PLAIN = new Set(['UNAUTHORIZED', 'INVALID_TOKEN', 'INVALID_REQUEST'])
+// A request without credentials gets no error code (RFC 6750, 3.1), nor does a token that nobody could judge.
+const CODES_WITHOUT_ERROR = new Set(['UNAUTHORIZED', 'AUTHENTICATION_UNAVAILABLE'])
+const CACHED_CODES = new Set([...CODES_WITHOUT_ERROR, 'INVALID_TOKEN', 'INVALID_REQUEST'])
 
 const bearer = (attributes: Attributes): string =>
   `Bearer ${Object.entries(attributes)
@@ -72,4 +73,4 @@ const bearer = (attributes: Attributes): string =>
 const quotable = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')
 
 // RFC 6750, 3 allows neither quotes nor backslashes in a description, not even escaped ones.
-const described = (text: string): string => text.replace(/["\\]/g, "'")
+const descriptionText = (text: string): string => text.replace(/["\\]/g, "'")

@@ -7,7 +7,7 @@ export function mergedDocument(parts: readonly ResourceDocument[]): ResourceDocu
     for (const [field, value] of Object.entries(part))
       merged.set(field, joined(field, merged.get(field), value))
   }
-  // An empty list says nothing (RFC 9728, 2).
+  // An empty list has to be left out (RFC 9728, 2).
   return Object.fromEntries([...merged].filter(([, value]) => !Array.isArray(value) || value.length > 0))
 }
 

@@ -1,29 +1,45 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Gateway, Refusal, type ResourceDocument } from 'sallyport'
-import { wellKnownPath } from './place.js'
+import { z } from 'zod'
+import { wellKnownPath } from './well-known.js'
 
-const READ = ['GET', 'HEAD']
-const OTHERS = ['POST', 'PUT', 'PATCH', 'DELETE']
+const READ_METHODS = ['GET', 'HEAD']
+const OTHER_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE']
 const MAX_AGE = 300
 
-/** The places of the document on the main port. It is answered from text that was made once. */
+// For the description of the API; responses are serialized already.
+const SCHEMA: object = {
+  summary: 'Where to get a token for this resource (RFC 9728)',
+  tags: ['discovery'],
+  response: {
+    200: z.looseObject({
+      resource: z.string().describe('the URL of the resource'),
+      authorization_servers: z.array(z.string()).optional().describe('who issues tokens for it'),
+      bearer_methods_supported: z.array(z.string()).optional().describe('how a token is sent'),
+      scopes_supported: z.array(z.string()).optional().describe('scopes to ask for'),
+      resource_documentation: z.string().optional().describe('documentation for people'),
+    }),
+  },
+}
+
+/** The routes of the document on the main port. The document is serialized once. */
 export class MetadataRoutes {
   private body = ''
 
   constructor(gateway: Gateway, path: string) {
-    const inserted = wellKnownPath(path.split('?', 1)[0] ?? '')
+    const resourcePath = wellKnownPath(path.split('?', 1)[0] ?? '')
     const atRoot = wellKnownPath('')
-    // The root's own place belongs to whoever protects the root.
+    // The document of the root belongs to the plugin that protects the root.
     if (gateway.scope === '') {
       this.declare(gateway.root, atRoot)
       gateway.root.all('/.well-known/*', { config: { public: true } }, (_request, reply) =>
         reply.callNotFound(),
       )
-      if (inserted !== atRoot) this.declare(gateway.root, inserted)
+      if (resourcePath !== atRoot) this.declare(gateway.root, resourcePath)
       return
     }
-    // A scope that has a host of its own, by a proxy in front, is asked at the root of that host.
-    this.declare(inserted === atRoot ? gateway.http : gateway.root, inserted)
+    // Where a proxy in front gives a scope a host of its own, clients ask at the root of that host.
+    this.declare(resourcePath === atRoot ? gateway.http : gateway.root, resourcePath)
   }
 
   publish(document: ResourceDocument): void {
@@ -31,20 +47,23 @@ export class MetadataRoutes {
   }
 
   private declare(http: Gateway['http'], path: string): void {
-    const url = asRoute(path)
-    const config = { public: true }
+    const url = routePath(path)
+    // Clients in browsers read it before anybody could have listed their origin (RFC 9728, 3).
+    const config = { public: true, anyOrigin: true }
     http.route({
-      method: READ,
+      method: READ_METHODS,
       url,
       config,
       exposeHeadRoute: false,
-      handler: (_, reply) => this.answer(reply),
+      schema: SCHEMA,
+      serializerCompiler: () => (data) => JSON.stringify(data),
+      handler: (_, reply) => this.sendDocument(reply),
     })
     http.route({ method: 'OPTIONS', url, config, handler: preflight })
-    http.route({ method: OTHERS, url, config, handler: notAllowed })
+    http.route({ method: OTHER_METHODS, url, config, handler: notAllowed })
   }
 
-  private answer(reply: FastifyReply): FastifyReply {
+  private sendDocument(reply: FastifyReply): FastifyReply {
     if (this.body === '') {
       throw new Refusal(503, 'STARTING', 'the address of this resource is not known yet', { retryAfter: 1 })
     }
@@ -72,4 +91,4 @@ function notAllowed(_request: FastifyRequest, reply: FastifyReply): never {
 }
 
 // The router compares decoded text, and takes a colon for a parameter.
-const asRoute = (path: string): string => decodeURI(path).replaceAll(':', '::')
+const routePath = (path: string): string => decodeURI(path).replaceAll(':', '::')

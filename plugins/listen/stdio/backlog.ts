@@ -1,30 +1,30 @@
-/** What has been taken from the client and has not left for the target: so much of it, and no more is taken. */
+/** Limits the bytes of messages that were read from the client and are not sent to the target yet. */
 export class Backlog {
   private readonly waiting = new Map<Promise<void>, number>()
   private total = 0
 
-  /** `most` bytes beside the largest message, so that one that is stuck does not hold up those that are small. */
-  constructor(private readonly most: number) {}
+  /** `maxBytes` not counting the largest message, so that one that is stuck does not block small ones. */
+  constructor(private readonly maxBytes: number) {}
 
-  /** Resolves when the message has left, or others may overtake it: after `patience` milliseconds, if there is room. */
-  async leave(left: Promise<void>, bytes: number, patience: number): Promise<void> {
-    this.waiting.set(left, bytes)
+  /** Resolves when the message is sent, or others may overtake it: after `timeout` milliseconds, if there is room. */
+  async wait(sent: Promise<void>, bytes: number, timeout: number): Promise<void> {
+    this.waiting.set(sent, bytes)
     this.total += bytes
-    const gone = left.then(() => {
-      this.waiting.delete(left)
+    const done = sent.then(() => {
+      this.waiting.delete(sent)
       this.total -= bytes
     })
-    await patient(gone, patience)
-    while (this.total - Math.max(0, ...this.waiting.values()) > this.most) {
+    await withTimeout(done, timeout)
+    while (this.total - Math.max(0, ...this.waiting.values()) > this.maxBytes) {
       await Promise.race(this.waiting.keys())
     }
   }
 }
 
-function patient(gone: Promise<void>, patience: number): Promise<void> {
+function withTimeout(done: Promise<void>, timeout: number): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, patience)
-    void gone.then(() => {
+    const timer = setTimeout(resolve, timeout)
+    void done.then(() => {
       clearTimeout(timer)
       resolve()
     })

@@ -1,22 +1,22 @@
 import type { Message } from './messages.js'
 import { versionOf } from './messages.js'
 
-/** A message from the client on its way, until every request in it has its answer. */
+/** A message of the client, until every request in it has its response. */
 export class Call {
-  /** Resolves when nothing of it is open. */
+  /** Resolves when no request in it is open. */
   readonly closed: Promise<void>
   private readonly open: Set<string>
   private readonly ending = new AbortController()
   private close: () => void = () => {}
   private settled: (requests: number) => void = () => {}
-  private isGone = false
+  private sent = false
 
   constructor(
     readonly message: Message,
-    /** Sent by the bridge itself, as to bring a new session to where the old one was. The client hears nothing of it. */
-    readonly isOurs = false,
+    /** Sent by the bridge itself, such as to set up a new session. The client gets no response to it. */
+    readonly isInternal = false,
   ) {
-    this.open = new Set(message.asks)
+    this.open = new Set(message.requestIds)
     this.closed = new Promise((resolve) => {
       this.close = resolve
     })
@@ -39,26 +39,26 @@ export class Call {
     return versionOf(this.message) !== undefined
   }
 
-  /** Whether all of it is on its way to the target. */
-  get left(): boolean {
-    return this.isGone
+  /** Whether all of it was sent to the target. */
+  get isSent(): boolean {
+    return this.sent
   }
 
-  hasLeft(): void {
-    this.isGone = true
+  markSent(): void {
+    this.sent = true
   }
 
-  /** Told how many requests are no longer open, each once. */
+  /** `settled` is called with the number of requests that are no longer open; each counts once. */
   onSettled(settled: (requests: number) => void): void {
     this.settled = settled
   }
 
-  answered(id: string): void {
+  markAnswered(id: string): void {
     if (this.open.delete(id)) this.settled(1)
     if (this.open.size === 0) this.close()
   }
 
-  /** Nobody waits for it any more. */
+  /** The client no longer waits for it. */
   abandon(): void {
     this.settled(this.open.size)
     this.open.clear()

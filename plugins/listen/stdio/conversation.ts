@@ -2,31 +2,31 @@ import { setTimeout } from 'node:timers/promises'
 import type { Log } from 'sallyport'
 import { Backlog } from './backlog.js'
 import { Call } from './call.js'
-import { type Carrier, type Desk, unavailable } from './carrier.js'
-import { Memory } from './memory.js'
-import { cancelledBy, type Message } from './messages.js'
-import { Older } from './older.js'
+import type { HttpLink } from './http-link.js'
+import { LegacySse } from './legacy-sse.js'
+import { cancelledId, type Message } from './messages.js'
 import { OpenCalls } from './open-calls.js'
-import type { Outlet } from './outlet.js'
-import { Streamable } from './streamable.js'
-import type { Wire } from './wire.js'
+import { SessionState } from './session-state.js'
+import type { Stdout } from './stdout.js'
+import { StreamableHttp } from './streamable.js'
+import { type Transport, type TransportContext, unavailable } from './transport.js'
 
-// Time for the target to take a message before the next one may overtake it.
-const ORDER_PATIENCE = 2_000
-// Bytes of requests that a target is too slow to take.
-const BACKLOG = 16 * 1024 * 1024
-const GOODBYE_LIMIT = 1_000
-// Messages without an answer that a target is too slow to take. Holding them back would hold back what cancels.
-const MOST_TELLING = 1_000
+// Milliseconds for the target to accept a message before the next one may overtake it.
+const ORDER_TIMEOUT = 2_000
+// Bytes of requests that wait for a slow target.
+const MAX_BACKLOG = 16 * 1024 * 1024
+const CLOSE_LIMIT = 1_000
+// Notifications and responses that wait for a slow target. Making the client wait would delay its cancellations.
+const MAX_NOTIFICATIONS = 1_000
 
 const ENDED = unavailable('the session with the target has ended: start this server again')
 
-export interface Surroundings {
-  readonly wire: Wire
+export interface ConversationOptions {
+  readonly link: HttpLink
   readonly target: URL
-  readonly outlet: Outlet
+  readonly output: Stdout
   readonly log: Log
-  readonly most: number
+  readonly maxMessage: number
   /** The most requests that are open at a time. */
   readonly maxOpen: number
 }
@@ -35,63 +35,66 @@ export interface Surroundings {
 export class Conversation {
   private readonly calls = new Map<string, Call>()
   private readonly work = new Set<Promise<void>>()
-  private readonly memory = new Memory()
-  private readonly backlog = new Backlog(BACKLOG)
+  private readonly sessionState = new SessionState()
+  private readonly backlog = new Backlog(MAX_BACKLOG)
   private readonly open: OpenCalls
-  private telling = 0
-  private readonly swallowed = new Map<string, (answer: Message | undefined) => void>()
+  private notifications = 0
+  private readonly internalRequests = new Map<string, (response: Message | undefined) => void>()
   private readonly ending = new AbortController()
-  private readonly desk: Desk
-  private carrier: Carrier
+  private readonly context: TransportContext
+  private transport: Transport
   private renewing: Promise<boolean> | undefined
-  /** The client would have to begin again, and does not know it. */
-  private isOver = false
+  /** The session has ended and could not be replaced: only a new `initialize` of the client helps. */
+  private sessionLost = false
 
-  constructor(private readonly around: Surroundings) {
-    const { log, most, wire, target, maxOpen } = around
-    this.open = new OpenCalls({ requests: maxOpen, bytes: most })
-    this.desk = {
+  constructor(private readonly options: ConversationOptions) {
+    const { log, maxMessage, link, target, maxOpen } = options
+    this.open = new OpenCalls({ requests: maxOpen, bytes: maxMessage })
+    this.context = {
       log,
-      most,
+      maxMessage,
       ending: this.ending.signal,
       receive: (message) => this.receive(message),
       fail: (call, error) => this.fail(call, error),
-      ask: (request) => this.ask(request),
-      renew: (lost) => this.renew(lost),
-      fallBack: (call) => this.fallBack(call),
+      request: (request) => this.request(request),
+      renewSession: (lost) => this.renewSession(lost),
+      fallBackToLegacy: (call) => this.fallBackToLegacy(call),
     }
-    this.carrier = new Streamable(wire, target.pathname, this.desk)
+    this.transport = new StreamableHttp(link, target.pathname, this.context)
   }
 
-  /** Returns when the next message may be sent. */
+  /** Resolves when the next message may be sent. */
   async send(message: Message): Promise<void> {
     await this.renewing
-    const cancelled = this.calls.get(cancelledBy(message) ?? '')
-    if (this.giveUp(message)) return
+    const cancelled = this.calls.get(cancelledId(message) ?? '')
+    if (this.cancel(message)) return
     const call = new Call(message)
     if (!this.hasRoom(call)) {
-      release(cancelled)
-      await this.fail(call, unavailable('too much is open already: ask again when some of it is answered'))
+      abandonCancelled(cancelled)
+      await this.fail(
+        call,
+        unavailable('too many requests are open: try again when some of them have their response'),
+      )
       return
     }
-    this.memory.note(message)
-    if (call.method === 'initialize') this.isOver = false
-    if (this.isOver) {
+    this.sessionState.record(message)
+    if (call.method === 'initialize') this.sessionLost = false
+    if (this.sessionLost) {
       await this.fail(call, ENDED)
       return
     }
-    for (const id of message.asks) this.calls.set(id, call)
-    const delivery = this.carrier.deliver(call)
-    this.track(call, delivery.done)
-    void delivery.flushed.then(() => call.hasLeft())
-    if (call.method === 'initialize') await delivery.done
-    else if (message.asks.length > 0)
-      await this.backlog.leave(delivery.flushed, message.bytes.length, ORDER_PATIENCE)
-    else await Promise.race([delivery.taken, setTimeout(ORDER_PATIENCE, undefined, { ref: false })])
-    release(cancelled)
+    for (const id of message.requestIds) this.calls.set(id, call)
+    const progress = this.transport.send(call)
+    this.track(call, progress.done)
+    void progress.flushed.then(() => call.markSent())
+    if (call.method === 'initialize') await progress.done
+    else if (message.requestIds.length > 0)
+      await this.backlog.wait(progress.flushed, message.bytes.length, ORDER_TIMEOUT)
+    else await Promise.race([progress.accepted, setTimeout(ORDER_TIMEOUT, undefined, { ref: false })])
+    abandonCancelled(cancelled)
   }
 
-  /** Lets what is open come to its end, for `limit` milliseconds; then ends it all and says goodbye. */
+  /** Waits for open requests, for `limit` milliseconds at most; then aborts the rest and closes the transport. */
   async finish(limit: number): Promise<void> {
     await Promise.race([
       this.idle(),
@@ -99,11 +102,11 @@ export class Conversation {
     ])
     this.ending.abort(new Error('the conversation has ended'))
     await Promise.all(this.work)
-    await this.carrier.close(AbortSignal.timeout(GOODBYE_LIMIT)).catch(() => {})
+    await this.transport.close(AbortSignal.timeout(CLOSE_LIMIT)).catch(() => {})
   }
 
   private hasRoom(call: Call): boolean {
-    return call.unanswered.length > 0 ? this.open.take(call) : this.telling < MOST_TELLING
+    return call.unanswered.length > 0 ? this.open.add(call) : this.notifications < MAX_NOTIFICATIONS
   }
 
   private async idle(): Promise<void> {
@@ -111,112 +114,115 @@ export class Conversation {
   }
 
   private track(call: Call, done: Promise<void>): void {
-    const tells = call.message.asks.length === 0 ? 1 : 0
-    this.telling += tells
+    const count = call.message.requestIds.length === 0 ? 1 : 0
+    this.notifications += count
     const work = done.finally(() => {
       this.work.delete(work)
-      this.telling -= tells
-      for (const id of call.message.asks) if (this.calls.get(id) === call) this.calls.delete(id)
+      this.notifications -= count
+      for (const id of call.message.requestIds) if (this.calls.get(id) === call) this.calls.delete(id)
     })
     this.work.add(work)
   }
 
   /**
-   * The client no longer waits for a request. Since 2026-07-28 closing its stream is how HTTP says so. One that has
-   * not left as a whole was never asked, unless others of its batch are still wanted.
+   * Cancels the request that the message names; `true` when the message itself need not be sent. Since 2026-07-28 HTTP
+   * cancels by closing the stream. So does this for a call that is not completely sent, unless other requests of its
+   * batch are open.
    */
-  private giveUp(message: Message): boolean {
-    const id = cancelledBy(message)
+  private cancel(message: Message): boolean {
+    const id = cancelledId(message)
     const call = id === undefined ? undefined : this.calls.get(id)
     if (id === undefined || call === undefined) return false
     this.calls.delete(id)
-    const ends = call.isStateless || (!call.left && call.unanswered.length === 1)
+    const ends = call.isStateless || (!call.isSent && call.unanswered.length === 1)
     if (ends) call.abandon()
-    else call.answered(id)
+    else call.markAnswered(id)
     return ends
   }
 
   private async receive(message: Message): Promise<void> {
-    const { answers } = message
-    const [only] = answers
-    const swallow = only === undefined ? undefined : this.swallowed.get(only)
-    for (const id of answers) this.calls.get(id)?.answered(id)
-    if (swallow !== undefined) {
-      swallow(message)
+    const { responseIds } = message
+    const [only] = responseIds
+    const onResponse = only === undefined ? undefined : this.internalRequests.get(only)
+    for (const id of responseIds) this.calls.get(id)?.markAnswered(id)
+    if (onResponse !== undefined) {
+      onResponse(message)
       return
     }
-    if (this.memory.answersInitialize(message)) this.memory.agree(message)
-    await this.around.outlet.line(message.bytes)
+    if (this.sessionState.isInitializeResponse(message)) this.sessionState.recordNegotiated(message)
+    await this.options.output.writeMessage(message.bytes)
   }
 
   private async fail(call: Call, error: { readonly code: number; readonly message: string }): Promise<void> {
     const { unanswered } = call
-    for (const id of unanswered) call.answered(id)
-    if (call.isOurs) for (const id of call.message.asks) this.swallowed.get(id)?.(undefined)
+    for (const id of unanswered) call.markAnswered(id)
+    if (call.isInternal) for (const id of call.message.requestIds) this.internalRequests.get(id)?.(undefined)
     else if (this.ending.signal.aborted) return
     else if (unanswered.length === 0) {
-      this.around.log.warn(
+      this.options.log.warn(
         { problem: error.message },
-        'the target did not take a message that wants no answer',
+        'the target did not accept a message without requests',
       )
-    } else for (const id of unanswered) await this.around.outlet.error(id, error)
+    } else for (const id of unanswered) await this.options.output.writeError(id, error)
   }
 
-  private async fallBack(call: Call): Promise<boolean> {
-    const { wire, target, log } = this.around
-    const older = new Older(wire, target, this.desk)
-    if (!(await older.opens())) return false
+  private async fallBackToLegacy(call: Call): Promise<boolean> {
+    const { link, target, log } = this.options
+    const legacy = new LegacySse(link, target, this.context)
+    if (!(await legacy.connect())) return false
     log.info('the target speaks the transport of 2024-11-05')
-    this.carrier = older
-    await older.deliver(call).done
+    this.transport = legacy
+    await legacy.send(call).done
     return true
   }
 
-  private renew(lost: object): Promise<boolean> {
-    if (this.renewing === undefined && this.carrier.session !== lost) return Promise.resolve(!this.isOver)
-    this.renewing ??= this.replay().finally(() => {
+  private renewSession(lost: object): Promise<boolean> {
+    if (this.renewing === undefined && this.transport.session !== lost)
+      return Promise.resolve(!this.sessionLost)
+    this.renewing ??= this.replaySession().finally(() => {
       this.renewing = undefined
     })
     return this.renewing
   }
 
-  /** Tells a new session what the old one had been told. The client notices nothing, so all of it has to hold. */
-  private async replay(): Promise<boolean> {
-    const { log } = this.around
-    for (const message of this.memory.messages) {
-      const answer = await this.ask(message)
+  /** Sends what set up the old session to a new one. The client does not notice, so every message has to succeed. */
+  private async replaySession(): Promise<boolean> {
+    const { log } = this.options
+    for (const message of this.sessionState.messages) {
+      const response = await this.request(message)
       const isFirst = message.single['method'] === 'initialize'
-      const holds = answer === undefined ? message.asks.length === 0 : answer.single['error'] === undefined
-      if (holds && (!isFirst || (answer !== undefined && this.memory.isAgain(answer)))) continue
-      log.error('the session with the target has ended, and another one would not be the same')
-      this.isOver = true
+      const succeeded =
+        response === undefined ? message.requestIds.length === 0 : response.single['error'] === undefined
+      if (succeeded && (!isFirst || (response !== undefined && this.sessionState.matches(response)))) continue
+      log.error('the session with the target has ended, and a new one would not be the same')
+      this.sessionLost = true
       return false
     }
-    if (this.memory.messages.length === 0) return false
-    log.info('the session with the target had ended; a new one took its place')
+    if (this.sessionState.messages.length === 0) return false
+    log.info('the session with the target had ended, and was replaced by a new one')
     return true
   }
 
-  /** Sends a message that the client did not, or not now, and keeps the answer from it. */
-  private async ask(message: Message): Promise<Message | undefined> {
+  /** Sends a message of the bridge's own, and returns the response instead of passing it to the client. */
+  private async request(message: Message): Promise<Message | undefined> {
     const call = new Call(message, true)
-    const [id] = message.asks
-    let answer: Message | undefined
+    const [id] = message.requestIds
+    let response: Message | undefined
     if (id !== undefined) {
       this.calls.set(id, call)
-      this.swallowed.set(id, (given) => {
-        answer = given
+      this.internalRequests.set(id, (received) => {
+        response = received
       })
     }
-    const { done } = this.carrier.deliver(call)
+    const { done } = this.transport.send(call)
     this.track(call, done)
     await done
-    if (id !== undefined) this.swallowed.delete(id)
-    return answer
+    if (id !== undefined) this.internalRequests.delete(id)
+    return response
   }
 }
 
-/** A target that was told of the cancelling need not answer, and what is open to it costs memory. */
-function release(cancelled: Call | undefined): void {
+/** A target need not respond to a request that was cancelled, and an open HTTP request costs memory. */
+function abandonCancelled(cancelled: Call | undefined): void {
   if (cancelled?.unanswered.length === 0) cancelled.abandon()
 }

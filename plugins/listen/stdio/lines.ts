@@ -1,41 +1,41 @@
 const LINE_FEED = 0x0a
 
-/** A line that was longer than is taken, and is gone. */
+/** In place of a line that was longer than allowed. */
 export const TOO_LONG = Symbol('too long')
 
-/** Cuts bytes into lines as they come, and never holds more than `most` bytes of one. */
-export class Lines {
+/** Splits bytes into lines as they arrive, and never holds more than `maxLength` bytes of one. */
+export class LineSplitter {
   private parts: Buffer[] = []
   private size = 0
 
-  constructor(private readonly most: number) {}
+  constructor(private readonly maxLength: number) {}
 
-  *cut(chunk: Buffer): Generator<Buffer | typeof TOO_LONG> {
+  *split(chunk: Buffer): Generator<Buffer | typeof TOO_LONG> {
     let start = 0
     for (let end = chunk.indexOf(LINE_FEED); end >= 0; end = chunk.indexOf(LINE_FEED, start)) {
-      this.keep(chunk.subarray(start, end))
+      this.append(chunk.subarray(start, end))
       start = end + 1
-      yield this.whole()
+      yield this.takeLine()
     }
-    this.keep(chunk.subarray(start))
+    this.append(chunk.subarray(start))
   }
 
-  /** What stands behind the last line end. */
-  *rest(): Generator<Buffer | typeof TOO_LONG> {
-    if (this.size > 0) yield this.whole()
+  /** What follows the last line feed. */
+  *remainder(): Generator<Buffer | typeof TOO_LONG> {
+    if (this.size > 0) yield this.takeLine()
   }
 
-  private keep(part: Buffer): void {
+  private append(part: Buffer): void {
     this.size += part.length
-    if (this.size > this.most) this.parts = []
+    if (this.size > this.maxLength) this.parts = []
     else if (part.length > 0) this.parts.push(part)
   }
 
-  private whole(): Buffer | typeof TOO_LONG {
-    const { parts, size, most } = this
+  private takeLine(): Buffer | typeof TOO_LONG {
+    const { parts, size, maxLength } = this
     this.parts = []
     this.size = 0
-    if (size > most) return TOO_LONG
+    if (size > maxLength) return TOO_LONG
     return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
   }
 }

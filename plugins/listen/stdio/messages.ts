@@ -1,54 +1,54 @@
 import { isUtf8 } from 'node:buffer'
-import { outlineOf } from './outline.js'
+import { shortenedJson } from './shortened-json.js'
 
-/** A JSON-RPC message, or a batch of them: its bytes, and what of it decides where it goes. */
+/** A JSON-RPC message, or a batch of them: its bytes, and what routing needs. */
 export interface Message {
   readonly bytes: Buffer
-  /** Ids of the requests in it, as JSON text, so that `1` and `"1"` stay two. */
-  readonly asks: readonly string[]
-  readonly answers: readonly string[]
+  /** Ids of the requests in it, as JSON text, so that `1` and `"1"` stay different. */
+  readonly requestIds: readonly string[]
+  readonly responseIds: readonly string[]
   /** The fields of a single message; none for a batch. */
   readonly single: Fields
 }
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** What is no message, with the code that JSON-RPC has for it. */
-export interface Fault {
+/** Why bytes are not a message, with the error code of JSON-RPC. */
+export interface InvalidMessage {
   readonly code: -32700 | -32600
-  readonly sentence: string
+  readonly message: string
   readonly id: string
 }
 
-// From here on a second reading costs less than the memory.
+// Above this size, scanning the bytes twice costs less than the memory of a copy.
 const LARGE = 1024 * 1024
 
 const NO_FIELDS: Fields = {}
 
-export function readMessage(bytes: Buffer): Message | Fault {
+export function readMessage(bytes: Buffer): Message | InvalidMessage {
   let parsed: unknown
   try {
     if (!isUtf8(bytes)) throw new TypeError('not UTF-8')
-    parsed = JSON.parse(bytes.length > LARGE ? outlineOf(bytes) : bytes.toString())
+    parsed = JSON.parse(bytes.length > LARGE ? shortenedJson(bytes) : bytes.toString())
   } catch {
-    return { code: -32700, sentence: 'Parse error: this line is not JSON in UTF-8', id: 'null' }
+    return { code: -32700, message: 'Parse error: this line is not JSON in UTF-8', id: 'null' }
   }
   const items: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed]
-  const asks: string[] = []
-  const answers: string[] = []
+  const requestIds: string[] = []
+  const responseIds: string[] = []
   for (const item of items) {
     const kind = kindOf(item)
     if (kind === undefined) return invalid(idOf(item))
-    if (kind === 'ask') asks.push(idOf(item) ?? 'null')
-    if (kind === 'answer') answers.push(idOf(item) ?? 'null')
+    if (kind === 'request') requestIds.push(idOf(item) ?? 'null')
+    if (kind === 'response') responseIds.push(idOf(item) ?? 'null')
   }
   if (items.length === 0) return invalid(undefined)
-  return { bytes, asks, answers, single: Array.isArray(parsed) ? NO_FIELDS : fieldsOf(parsed) }
+  return { bytes, requestIds, responseIds, single: Array.isArray(parsed) ? NO_FIELDS : fieldsOf(parsed) }
 }
 
-const invalid = (id: string | undefined): Fault => ({
+const invalid = (id: string | undefined): InvalidMessage => ({
   code: -32600,
-  sentence: 'Invalid Request: this is JSON, but no JSON-RPC message',
+  message: 'Invalid Request: this is JSON, but no JSON-RPC message',
   id: id ?? 'null',
 })
 
@@ -56,12 +56,12 @@ const invalid = (id: string | undefined): Fault => ({
 export const fieldsOf = (value: unknown): Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : NO_FIELDS
 
-function kindOf(item: unknown): 'ask' | 'tell' | 'answer' | undefined {
+function kindOf(item: unknown): 'request' | 'notification' | 'response' | undefined {
   const { id, method, result, error } = fieldsOf(item)
   const known = typeof id === 'string' || typeof id === 'number'
-  if (typeof method === 'string') return id === undefined ? 'tell' : known ? 'ask' : undefined
+  if (typeof method === 'string') return id === undefined ? 'notification' : known ? 'request' : undefined
   if (result === undefined && error === undefined) return undefined
-  return known || id === null || (id === undefined && error !== undefined) ? 'answer' : undefined
+  return known || id === null || (id === undefined && error !== undefined) ? 'response' : undefined
 }
 
 function idOf(item: unknown): string | undefined {
@@ -69,8 +69,8 @@ function idOf(item: unknown): string | undefined {
   return typeof id === 'string' || typeof id === 'number' ? JSON.stringify(id) : undefined
 }
 
-/** What the client gives up on with this message, as JSON text of its id. */
-export function cancelledBy({ single: { method, params } }: Message): string | undefined {
+/** The id of the request that this message cancels, as JSON text. */
+export function cancelledId({ single: { method, params } }: Message): string | undefined {
   if (method !== 'notifications/cancelled') return undefined
   const { requestId } = fieldsOf(params)
   return typeof requestId === 'string' || typeof requestId === 'number'
@@ -78,16 +78,16 @@ export function cancelledBy({ single: { method, params } }: Message): string | u
     : undefined
 }
 
-/** The version that a message brings along by itself, as all do since 2026-07-28. Such a message needs no session. */
+/** The protocol version in a message, as all messages have it since 2026-07-28. Such a message needs no session. */
 export function versionOf({ single: { params } }: Message): string | undefined {
   const version = fieldsOf(fieldsOf(params)['_meta'])['io.modelcontextprotocol/protocolVersion']
-  return typeof version === 'string' && isPlain(version) ? version : undefined
+  return typeof version === 'string' && isHeaderSafe(version) ? version : undefined
 }
 
-/** What the headers of 2026-07-28 repeat of a message, so that what stands between can route by it. */
+/** The headers of 2026-07-28 that repeat parts of a message, so that intermediaries can route by them. */
 export function routingHeaders({ single: { method, params } }: Message): Record<string, string> {
   if (typeof method !== 'string') return {}
-  const field = NAMED.get(method)
+  const field = NAME_FIELDS.get(method)
   const named = field === undefined ? undefined : fieldsOf(params)[field]
   return {
     'mcp-method': headerText(method),
@@ -95,7 +95,7 @@ export function routingHeaders({ single: { method, params } }: Message): Record<
   }
 }
 
-const NAMED: ReadonlyMap<string, string> = new Map([
+const NAME_FIELDS: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
@@ -104,9 +104,11 @@ const NAMED: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ])
 
-/** Whether a header can hold it as it is. */
-export const isPlain = (text: string): boolean => /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text)
+/** Whether a header can carry the text as it is. */
+export const isHeaderSafe = (text: string): boolean => /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text)
 
-/** What a header cannot hold, or would seem to be encoded already, goes in base64. */
+/** Text that a header cannot carry, or that looks encoded already, is sent in base64. */
 export const headerText = (text: string): string =>
-  isPlain(text) && !text.startsWith('=?base64?') ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
+  isHeaderSafe(text) && !text.startsWith('=?base64?')
+    ? text
+    : `=?base64?${Buffer.from(text).toString('base64')}?=`

@@ -1,6 +1,6 @@
 import type { Call } from './call.js'
 
-interface Room {
+interface Limits {
   readonly requests: number
   readonly bytes: number
 }
@@ -10,14 +10,14 @@ export class OpenCalls {
   private requests = 0
   private bytes = 0
 
-  constructor(private readonly most: Room) {}
+  constructor(private readonly limits: Limits) {}
 
-  /** Counts a call until nothing of it is open; `false` when there is no room for it. */
-  take(call: Call): boolean {
+  /** Counts a call until no request in it is open; `false` when there is no room for it. */
+  add(call: Call): boolean {
     const { bytes } = call.message
     const count = call.unanswered.length
-    // One that is large may always come, beside what leaves room.
-    if (this.requests + count > this.most.requests || this.bytes > this.most.bytes) return false
+    // The bytes of this call do not count, so that one large call always fits.
+    if (this.requests + count > this.limits.requests || this.bytes > this.limits.bytes) return false
     this.requests += count
     this.bytes += bytes.length
     call.onSettled((settled) => {

@@ -1,36 +1,36 @@
 import { randomUUID } from 'node:crypto'
 import { type Fields, fieldsOf, headerText, type Message, readMessage } from './messages.js'
 
-/** An argument that stands in a header too: where it is among the arguments, and the name that the tool gave it. */
-interface Mirrored {
+/** An argument that is repeated in a header: its path among the arguments, and the header's name. */
+interface MirroredParameter {
   readonly path: readonly string[]
   readonly header: string
 }
 
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/
-const DEEPEST = 64
-const MOST_PAGES = 100
-const MOST_TOOLS = 10_000
+const MAX_DEPTH = 64
+const MAX_PAGES = 100
+const MAX_TOOLS = 10_000
 
 /**
  * Which arguments of which tool a call repeats in headers. Since 2026-07-28 a tool's schema says so, and a target
- * refuses a call without them. A client on stdio knows of no headers.
+ * refuses a call without them. A client on stdio sends no headers.
  */
-export class Parameters {
-  private readonly tools = new Map<string, readonly Mirrored[]>()
+export class ParameterHeaders {
+  private readonly tools = new Map<string, readonly MirroredParameter[]>()
 
-  /** `list` brings a request to the target by itself, and its answer back. */
-  constructor(private readonly list: (request: Message) => Promise<Message | undefined>) {}
+  /** `request` sends a request of the bridge's own, and returns the response. */
+  constructor(private readonly request: (request: Message) => Promise<Message | undefined>) {}
 
-  /** Reads the answer to `tools/list`. */
-  learn(answer: Message): void {
-    const { tools } = fieldsOf(answer.single['result'])
+  /** Reads the response to `tools/list`. */
+  learn(response: Message): void {
+    const { tools } = fieldsOf(response.single['result'])
     for (const tool of Array.isArray(tools) ? tools : []) {
       const { name, inputSchema } = fieldsOf(tool)
       const mirrored = mirroredIn(inputSchema)
       if (typeof name !== 'string') continue
       this.tools.delete(name)
-      if (this.tools.size === MOST_TOOLS) this.tools.clear()
+      if (this.tools.size === MAX_TOOLS) this.tools.clear()
       if (mirrored.length > 0) this.tools.set(name, mirrored)
     }
   }
@@ -39,20 +39,20 @@ export class Parameters {
     const { name, arguments: given } = fieldsOf(params)
     const mirrored = method === 'tools/call' && typeof name === 'string' ? this.tools.get(name) : undefined
     const headers = (mirrored ?? []).flatMap(({ path, header }) => {
-      const text = textOf(path.reduce((value, key) => fieldsOf(value)[key], given))
+      const text = headerValue(path.reduce((value, key) => fieldsOf(value)[key], given))
       return text === undefined ? [] : [[`mcp-param-${header}`, headerText(text)]]
     })
     return Object.fromEntries(headers)
   }
 
-  /** Asks the target for its tools, for a call that it refused since headers are missing. `false` when it does not say. */
+  /** Lists the target's tools, for a call that it refused as headers are missing. `false` when that fails. */
   async refresh(call: Message): Promise<boolean> {
     let cursor: string | undefined
-    for (let pages = 0; pages < MOST_PAGES; pages++) {
-      const request = listing(call, cursor)
-      const answer = request === undefined ? undefined : await this.list(request)
-      if (answer?.single['result'] === undefined) return false
-      cursor = cursorIn(fieldsOf(answer.single['result'])['nextCursor'])
+    for (let pages = 0; pages < MAX_PAGES; pages++) {
+      const request = listRequest(call, cursor)
+      const response = request === undefined ? undefined : await this.request(request)
+      if (response?.single['result'] === undefined) return false
+      cursor = cursorIn(fieldsOf(response.single['result'])['nextCursor'])
       if (cursor === undefined) return true
     }
     return false
@@ -61,8 +61,8 @@ export class Parameters {
 
 const cursorIn = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-/** In the name of whoever makes the call, and for nobody's progress. */
-function listing(call: Message, cursor: string | undefined): Message | undefined {
+/** With the `_meta` of the call, except for its progress token. */
+function listRequest(call: Message, cursor: string | undefined): Message | undefined {
   const { progressToken: _, ...meta } = fieldsOf(fieldsOf(call.single['params'])['_meta'])
   const params = { _meta: meta, ...(cursor !== undefined && { cursor }) }
   const text = JSON.stringify({ jsonrpc: '2.0', id: randomUUID(), method: 'tools/list', params })
@@ -70,26 +70,26 @@ function listing(call: Message, cursor: string | undefined): Message | undefined
   return 'code' in message ? undefined : message
 }
 
-/** Properties count wherever a chain of properties leads to them. */
-function mirroredIn(schema: unknown): readonly Mirrored[] {
-  const found = new Map<string, Mirrored>()
-  const open: { readonly node: Fields; readonly path: readonly string[] }[] = [
+/** Nested properties count too. */
+function mirroredIn(schema: unknown): readonly MirroredParameter[] {
+  const found = new Map<string, MirroredParameter>()
+  const queue: { readonly node: Fields; readonly path: readonly string[] }[] = [
     { node: fieldsOf(schema), path: [] },
   ]
-  for (const { node, path } of open) {
+  for (const { node, path } of queue) {
     for (const [key, value] of Object.entries(fieldsOf(node['properties']))) {
       const property = { node: fieldsOf(value), path: [...path, key] }
       const header = property.node['x-mcp-header']
       if (typeof header === 'string' && TOKEN.test(header) && !found.has(header.toLowerCase()))
         found.set(header.toLowerCase(), { path: property.path, header: header.toLowerCase() })
-      if (property.path.length < DEEPEST) open.push(property)
+      if (property.path.length < MAX_DEPTH) queue.push(property)
     }
   }
   return [...found.values()]
 }
 
-/** A number that cannot be told exactly is not told. */
-function textOf(value: unknown): string | undefined {
+/** A number without an exact text is not sent. */
+function headerValue(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value === 'boolean') return String(value)
   const exact = typeof value === 'number' && (Number.isSafeInteger(value) || !Number.isInteger(value))

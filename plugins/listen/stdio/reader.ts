@@ -1,21 +1,21 @@
 import type { IncomingMessage } from 'node:http'
 import type { Log } from 'sallyport'
-import type { Events } from './events.js'
+import type { EventStreamParser } from './events.js'
 import { TOO_LONG } from './lines.js'
 import { type Message, readMessage } from './messages.js'
 
-/** Reads an event stream to its end and hands its messages on, one after the other. A stream that breaks has ended. */
+/** Reads an event stream to its end and passes its messages on, one by one. A stream that breaks off counts as ended. */
 export async function readEvents(
   stream: IncomingMessage,
-  events: Events,
-  take: (message: Message) => Promise<void>,
+  events: EventStreamParser,
+  onMessage: (message: Message) => Promise<void>,
   log: Log,
 ): Promise<void> {
   try {
     for await (const chunk of stream) {
-      for (const event of events.cut(chunk)) {
-        if (event === TOO_LONG) log.error('a message of the target was longer than is taken, and was dropped')
-        else if (event.name === 'message') await takeMessage(event.data, take, log)
+      for (const event of events.parse(chunk)) {
+        if (event === TOO_LONG) log.error('a message of the target was longer than allowed, and was dropped')
+        else if (event.name === 'message') await passMessage(event.data, onMessage, log)
       }
     }
   } catch (error) {
@@ -23,15 +23,15 @@ export async function readEvents(
   }
 }
 
-/** What is no message must not reach the client, whose next line would be misread. */
-export async function takeMessage(
+/** Anything that is not a message must not reach the client, which could misread the lines after it. */
+export async function passMessage(
   bytes: Buffer,
-  take: (message: Message) => Promise<void>,
+  onMessage: (message: Message) => Promise<void>,
   log: Log,
 ): Promise<boolean> {
   const message = readMessage(bytes)
   if ('code' in message)
-    log.error({ problem: message.sentence }, 'the target sent what is no message; it was dropped')
-  else await take(message)
+    log.error({ problem: message.message }, 'the target sent something that is not a message; it was dropped')
+  else await onMessage(message)
   return !('code' in message)
 }

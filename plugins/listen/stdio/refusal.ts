@@ -1,12 +1,22 @@
 import { type Fields, fieldsOf } from './messages.js'
+import { unavailable } from './transport.js'
 
-/** The error of a JSON-RPC answer, whatever its status was. Ours are in this form, and those of most targets. */
-export function errorIn(
-  body: Buffer | undefined,
-): { readonly code: number; readonly message: string } | undefined {
+interface JsonRpcError {
+  readonly code: number
+  readonly message: string
+}
+
+/** The error of a JSON-RPC response, whatever its HTTP status. The gateway and most targets send them so. */
+export function errorIn(body: Buffer | undefined): JsonRpcError | undefined {
   const error = fieldsOf(parsed(body)['error'])
   const { code, message } = error
   return typeof code === 'number' && typeof message === 'string' ? { ...error, code, message } : undefined
+}
+
+/** The error for the client. What a target says of a 401 cannot name the flags that help. */
+export function refusalError(status: number, error: JsonRpcError | undefined): JsonRpcError {
+  if (error === undefined) return unavailable(statusMessage(status))
+  return status === 401 ? { ...error, message: `${error.message}; ${statusMessage(status)}` } : error
 }
 
 function parsed(body: Buffer | undefined): Fields {
@@ -17,7 +27,7 @@ function parsed(body: Buffer | undefined): Fields {
   }
 }
 
-export const refusedSentence = (status: number): string =>
+export const statusMessage = (status: number): string =>
   status === 401 || status === 403
     ? `the target wants another credential (${status}): see --remote-auth and --remote-auth-bearer-token-file`
-    : `the target answered ${status}`
+    : `the target responded with ${status}`

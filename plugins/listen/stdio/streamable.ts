@@ -1,21 +1,21 @@
 import type { IncomingMessage } from 'node:http'
 import type { Call } from './call.js'
-import { type Carrier, type Delivery, type Desk, unavailable } from './carrier.js'
-import { Events } from './events.js'
-import { fieldsOf, isPlain, type Message, routingHeaders, versionOf } from './messages.js'
-import { Parameters } from './parameters.js'
+import { EventStreamParser } from './events.js'
+import { bodyOf, type HttpLink, isEvents, isJson } from './http-link.js'
+import { fieldsOf, isHeaderSafe, type Message, routingHeaders, versionOf } from './messages.js'
+import { ParameterHeaders } from './parameters.js'
 import { pause } from './pause.js'
-import { readEvents, takeMessage } from './reader.js'
-import { errorIn, refusedSentence } from './refusal.js'
-import { bodyOf, isEvents, isJson, type Wire } from './wire.js'
+import { passMessage, readEvents } from './reader.js'
+import { errorIn, refusalError } from './refusal.js'
+import { type SendProgress, type Transport, type TransportContext, unavailable } from './transport.js'
 
 const ACCEPT = 'application/json, text/event-stream'
-// Tries to take up an answer that broke off, without anything new in between.
-const MOST_TRIES = 5
-const WANTS_OLDER: ReadonlySet<number> = new Set([400, 404, 405])
+// Tries to resume a response that broke off, without a new event in between.
+const MAX_TRIES = 5
+const LEGACY_STATUSES: ReadonlySet<number> = new Set([400, 404, 405])
 const HEADER_MISMATCH = -32_020
 
-/** What the target and the client have agreed on. Until 2026-07-28 it had an id. */
+/** A session with the target. Versions before 2026-07-28 may give it an id. */
 interface Session {
   id?: string
   version?: string
@@ -23,24 +23,28 @@ interface Session {
 }
 
 /** The Streamable HTTP transport, with sessions and without. */
-export class Streamable implements Carrier {
+export class StreamableHttp implements Transport {
   session: Session = {}
-  private readonly parameters: Parameters
+  private readonly parameters: ParameterHeaders
 
   constructor(
-    private readonly wire: Wire,
+    private readonly link: HttpLink,
     private readonly path: string,
-    private readonly desk: Desk,
+    private readonly context: TransportContext,
   ) {
-    this.parameters = new Parameters((request) => desk.ask(request))
+    this.parameters = new ParameterHeaders((request) => context.request(request))
   }
 
-  deliver(call: Call): Delivery {
+  send(call: Call): SendProgress {
     if (call.method === 'initialize') this.session = {}
     const { session } = this
-    const { flushed, answer } = this.post(call, session)
+    const { flushed, response } = this.post(call, session)
     const settled = (): void => {}
-    return { flushed, taken: answer.then(settled, settled), done: this.conclude(call, answer, session) }
+    return {
+      flushed,
+      accepted: response.then(settled, settled),
+      done: this.handleResponse(call, response, session),
+    }
   }
 
   async close(signal: AbortSignal): Promise<void> {
@@ -48,21 +52,21 @@ export class Streamable implements Carrier {
     this.session = {}
     if (session.id === undefined) return
     const headers = this.headers(session)
-    const answer = await this.wire.send({ method: 'DELETE', path: this.path, headers, signal }).answer
-    answer.resume()
+    const response = await this.link.send({ method: 'DELETE', path: this.path, headers, signal }).response
+    response.resume()
   }
 
   private post(call: Call, session: Session) {
     const { message } = call
-    const own = versionOf(message)
+    const version = versionOf(message)
     const headers = {
       ...this.headers(session),
       accept: ACCEPT,
       'content-type': 'application/json',
-      ...(own !== undefined && { 'mcp-protocol-version': own, ...this.routing(message) }),
+      ...(version !== undefined && { 'mcp-protocol-version': version, ...this.routing(message) }),
     }
-    const signal = AbortSignal.any([this.desk.ending, call.signal])
-    return this.wire.send({ method: 'POST', path: this.path, headers, body: message.bytes, signal })
+    const signal = AbortSignal.any([this.context.ending, call.signal])
+    return this.link.send({ method: 'POST', path: this.path, headers, body: message.bytes, signal })
   }
 
   private routing(message: Message): Record<string, string> {
@@ -76,124 +80,131 @@ export class Streamable implements Carrier {
     }
   }
 
-  private async conclude(call: Call, answer: Promise<IncomingMessage>, session: Session): Promise<void> {
+  private async handleResponse(
+    call: Call,
+    response: Promise<IncomingMessage>,
+    session: Session,
+  ): Promise<void> {
     try {
-      const head = await answer
+      const head = await response
       const { statusCode: status = 0 } = head
-      if (status >= 200 && status < 300) await this.read(call, head, session)
-      else if (status === 404 && session.id !== undefined && !call.isOurs)
-        await this.sendAgain(call, head, session)
-      else await this.refused(call, head, session)
+      if (status >= 200 && status < 300) await this.readResponse(call, head, session)
+      else if (status === 404 && session.id !== undefined && !call.isInternal)
+        await this.resendInNewSession(call, head, session)
+      else await this.onRefused(call, head, session)
     } catch (error) {
-      if (!call.signal.aborted) await this.broken(call, error)
+      if (!call.signal.aborted) await this.onBroken(call, error)
     }
   }
 
-  private async sendAgain(call: Call, head: IncomingMessage, session: Session): Promise<void> {
+  private async resendInNewSession(call: Call, head: IncomingMessage, session: Session): Promise<void> {
     head.resume()
-    if (!(await this.desk.renew(session))) {
-      await this.desk.fail(
+    if (!(await this.context.renewSession(session))) {
+      await this.context.fail(
         call,
         unavailable('the session with the target has ended: start this server again'),
       )
       return
     }
-    await this.tryAgain(call, this.session)
+    await this.retry(call, this.session)
   }
 
-  private async tryAgain(call: Call, session: Session): Promise<void> {
-    const head = await this.post(call, session).answer
+  private async retry(call: Call, session: Session): Promise<void> {
+    const head = await this.post(call, session).response
     const { statusCode: status = 0 } = head
-    if (status >= 200 && status < 300) await this.read(call, head, session)
-    else await this.fail(call, status, errorIn(await bodyOf(head, this.desk.most)))
+    if (status >= 200 && status < 300) await this.readResponse(call, head, session)
+    else await this.fail(call, status, errorIn(await bodyOf(head, this.context.maxMessage)))
   }
 
-  private async refused(call: Call, head: IncomingMessage, session: Session): Promise<void> {
+  private async onRefused(call: Call, head: IncomingMessage, session: Session): Promise<void> {
     const { statusCode: status = 0 } = head
-    const body = await bodyOf(head, this.desk.most)
-    const mayBeOlder = call.method === 'initialize' && !call.isOurs && WANTS_OLDER.has(status)
-    if (mayBeOlder && (await this.desk.fallBack(call))) return
+    const body = await bodyOf(head, this.context.maxMessage)
+    const mayBeLegacy = call.method === 'initialize' && !call.isInternal && LEGACY_STATUSES.has(status)
+    if (mayBeLegacy && (await this.context.fallBackToLegacy(call))) return
     const error = errorIn(body)
-    const mayLack = error?.code === HEADER_MISMATCH && call.isStateless && call.method === 'tools/call'
-    if (mayLack && (await this.parameters.refresh(call.message))) await this.tryAgain(call, session)
+    const mayLackHeaders = error?.code === HEADER_MISMATCH && call.isStateless && call.method === 'tools/call'
+    if (mayLackHeaders && (await this.parameters.refresh(call.message))) await this.retry(call, session)
     else await this.fail(call, status, error)
   }
 
   private fail(call: Call, status: number, error: ReturnType<typeof errorIn>): Promise<void> {
-    return this.desk.fail(call, error ?? unavailable(refusedSentence(status)))
+    return this.context.fail(call, refusalError(status, error))
   }
 
-  private async read(call: Call, head: IncomingMessage, session: Session): Promise<void> {
+  private async readResponse(call: Call, head: IncomingMessage, session: Session): Promise<void> {
     if (call.method === 'initialize') {
       const id = head.headers['mcp-session-id']
       if (typeof id === 'string') session.id = id
     }
-    const { log, most } = this.desk
-    if (isEvents(head)) await this.follow(call, head, session)
+    const { log, maxMessage } = this.context
+    if (isEvents(head)) await this.followStream(call, head, session)
     else if (isJson(head)) {
-      const body = await bodyOf(head, most)
+      const body = await bodyOf(head, maxMessage)
       if (body !== undefined && body.length > 0)
-        await takeMessage(body, (message) => this.take(call, message, session), log)
+        await passMessage(body, (message) => this.receive(call, message, session), log)
     } else head.resume()
-    if (call.unanswered.length > 0 && !this.desk.ending.aborted) {
-      await this.desk.fail(call, unavailable('the target ended its answer before the response was there'))
+    if (call.unanswered.length > 0 && !this.context.ending.aborted) {
+      await this.context.fail(
+        call,
+        unavailable('the target ended its HTTP response before the JSON-RPC response was there'),
+      )
     }
-    if (call.method === 'notifications/initialized') void this.listen(session)
+    if (call.method === 'notifications/initialized') void this.listenForMessages(session)
   }
 
-  private take(call: Call, message: Message, session: Session): Promise<void> {
-    const mine = message.answers.some((id) => call.unanswered.includes(id))
-    if (mine && call.method === 'initialize') {
+  private receive(call: Call, message: Message, session: Session): Promise<void> {
+    const isResponse = message.responseIds.some((id) => call.unanswered.includes(id))
+    if (isResponse && call.method === 'initialize') {
       const version = agreedVersion(message)
       if (version !== undefined) session.version = version
     }
-    if (mine && call.isStateless && call.method === 'tools/list') this.parameters.learn(message)
-    return this.desk.receive(message)
+    if (isResponse && call.isStateless && call.method === 'tools/list') this.parameters.learn(message)
+    return this.context.receive(message)
   }
 
-  /** Reads an answer that is a stream, and takes it up again where it broke off. */
-  private async follow(call: Call, head: IncomingMessage, session: Session): Promise<void> {
-    const { log, most, ending } = this.desk
+  /** Reads a response that is an event stream, and resumes it where it broke off. */
+  private async followStream(call: Call, head: IncomingMessage, session: Session): Promise<void> {
+    const { log, maxMessage, ending } = this.context
     const signal = AbortSignal.any([ending, call.signal])
-    const events = new Events(most)
+    const events = new EventStreamParser(maxMessage)
     let stream: IncomingMessage | undefined = head
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
       const before = events.id
       if (stream !== undefined) {
-        await readEvents(stream, events, (message) => this.take(call, message, session), log)
+        await readEvents(stream, events, (message) => this.receive(call, message, session), log)
       }
       if (call.unanswered.length === 0 || events.id === undefined || signal.aborted) return
       if (events.id !== before) tries = 0
       if (!(await pause(tries, events.retry, signal))) return
-      const again = await this.get(session, events, signal)
-      if (again === 'refused') return
-      stream = again
+      const next = await this.openStream(session, events, signal)
+      if (next === 'refused') return
+      stream = next
     }
   }
 
-  /** The stream for what the target says unasked. A target need not have one. */
-  private async listen(session: Session): Promise<void> {
+  /** Reads the stream for the target's own requests and notifications. A target need not have one. */
+  private async listenForMessages(session: Session): Promise<void> {
     if (session.listening === true) return
     session.listening = true
-    const { log, most, ending } = this.desk
-    const events = new Events(most)
+    const { log, maxMessage, ending } = this.context
+    const events = new EventStreamParser(maxMessage)
     for (let tries = 0; session === this.session && !ending.aborted; tries++) {
-      const stream = await this.get(session, events, ending)
+      const stream = await this.openStream(session, events, ending)
       if (stream === 'refused') return
       if (stream !== undefined) {
         const before = events.id
         const opened = Date.now()
-        await readEvents(stream, events, (message) => this.desk.receive(message), log)
-        if (events.id !== before || Date.now() - opened > LASTED) tries = 0
+        await readEvents(stream, events, (message) => this.context.receive(message), log)
+        if (events.id !== before || Date.now() - opened > STABLE_AFTER) tries = 0
       }
       if (!(await pause(tries, events.retry, ending))) return
     }
   }
 
-  /** A stream, or nothing when another try may help. */
-  private async get(
+  /** The stream; undefined when another try may help. */
+  private async openStream(
     session: Session,
-    events: Events,
+    events: EventStreamParser,
     signal: AbortSignal,
   ): Promise<IncomingMessage | 'refused' | undefined> {
     const headers = {
@@ -202,27 +213,27 @@ export class Streamable implements Carrier {
       ...(events.id !== undefined && { 'last-event-id': Buffer.from(events.id).toString('latin1') }),
     }
     try {
-      const head = await this.wire.send({ method: 'GET', path: this.path, headers, signal }).answer
+      const head = await this.link.send({ method: 'GET', path: this.path, headers, signal }).response
       const { statusCode: status = 0 } = head
       if (status === 200 && isEvents(head)) return head
       head.resume()
-      const passing = status >= 500 || status === 429
-      return passing ? undefined : 'refused'
+      const isTransient = status >= 500 || status === 429
+      return isTransient ? undefined : 'refused'
     } catch {
       return undefined
     }
   }
 
-  private async broken(call: Call, error: unknown): Promise<void> {
-    this.desk.log.debug({ err: error }, 'a request into the list failed')
-    await this.desk.fail(call, unavailable('the connection to the target broke off'))
+  private async onBroken(call: Call, error: unknown): Promise<void> {
+    this.context.log.debug({ err: error }, 'a request to the gateway failed')
+    await this.context.fail(call, unavailable('the connection to the target broke off'))
   }
 }
 
 const agreedVersion = ({ single }: Message): string | undefined => {
   const { protocolVersion } = fieldsOf(single['result'])
-  return typeof protocolVersion === 'string' && isPlain(protocolVersion) ? protocolVersion : undefined
+  return typeof protocolVersion === 'string' && isHeaderSafe(protocolVersion) ? protocolVersion : undefined
 }
 
-// A stream that held this long did not fail.
-const LASTED = 10_000
+// Milliseconds after which the end of a stream does not count as a failed try.
+const STABLE_AFTER = 10_000

@@ -2,9 +2,9 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { ConfigError } from 'sallyport'
 
-/** Where a program is, so that one that is not there stops the start and is no failure of every attempt. */
-export function executable(name: string, place: string): string {
-  // The leash is a shell, process groups, and a signal to one of them.
+/** The path of a program. One that is missing stops the start, instead of failing every attempt. */
+export function findExecutable(name: string, place: string): string {
+  // The supervisor needs a POSIX shell, process groups, and signals to them.
   if (process.platform === 'win32') {
     throw new ConfigError([{ place, message: 'tunnels do not run on Windows: use its subsystem for Linux' }])
   }

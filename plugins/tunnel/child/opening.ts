@@ -1,30 +1,30 @@
 import type { OpenTunnel } from 'sallyport'
-import { leashed } from './leash.js'
+import { startProcessGroup } from './process-group.js'
 
-export interface Opening {
+export interface OpenOptions {
   readonly argv: readonly string[]
   readonly env: NodeJS.ProcessEnv
   readonly signal: AbortSignal
-  /** Takes every line that the program prints, and answers the public URL when one says that the way is open. */
+  /** Gets every line that the program prints, and returns the public URL when one says that the tunnel is open. */
   readonly read: (line: string) => string | undefined
   /** What to throw when the program ends before that. */
   readonly failed: (how: string) => Error
 }
 
-/** Starts a program, and waits until it says that the way is open. */
-export async function opened({ argv, env, signal, read, failed }: Opening): Promise<OpenTunnel> {
+/** Starts a program, and waits until it says that the tunnel is open. */
+export async function openTunnel({ argv, env, signal, read, failed }: OpenOptions): Promise<OpenTunnel> {
   signal.throwIfAborted()
-  let take: (line: string) => void = () => {}
-  const child = leashed(argv, env, (line) => take(line))
+  let onLine: (line: string) => void = () => {}
+  const child = startProcessGroup(argv, env, (line) => onLine(line))
   try {
     const url = await new Promise<string>((resolve, reject) => {
-      take = (line) => {
+      onLine = (line) => {
         try {
           const found = read(line)
           if (found !== undefined) resolve(found)
         } catch (error) {
-          // What is printed until the program has ended is nobody's any more.
-          take = () => {}
+          // Further output does not matter.
+          onLine = () => {}
           reject(error)
         }
       }

@@ -7,11 +7,11 @@ import {
   type OpenTunnel,
   type PublicAddress,
   type Tunnel,
-  within,
 } from 'sallyport'
+import { within } from 'sallyport/toolkit'
 import { publicOrigin } from '../public-url.js'
 
-export interface WayOptions {
+export interface ReconnectingTunnelOptions {
   readonly tunnel: Tunnel
   readonly local: URL
   /** Milliseconds until the public URL has to be known. */
@@ -21,25 +21,25 @@ export interface WayOptions {
 
 const FIRST_PAUSE = 1_000
 const LONGEST_PAUSE = 60_000
-// Time for an attempt that was given up to leave nothing behind.
+// Milliseconds for an aborted attempt to clean up.
 const GRACE = 5_000
 
-/** One tunnel that is kept open: opened, watched, and opened again when it is lost, until it is closed. */
-export class Way implements PublicAddress {
-  /** Settles when the way stood for the first time; fails when the first attempt did. */
-  readonly begun: Promise<void>
+/** One tunnel that is kept open: it is opened again when it is lost, until it is closed. */
+export class ReconnectingTunnel implements PublicAddress {
+  /** Resolves when the tunnel is open for the first time; rejects when the first attempt fails. */
+  readonly firstOpened: Promise<void>
   origin: string | undefined
   private state: HealthState = { status: 'down', reason: 'the tunnel is being opened' }
   private readonly watchers = new Set<(origin: string) => void>()
   private readonly closing = new AbortController()
-  private readonly over: Promise<void>
+  private readonly ended: Promise<void>
 
-  constructor(private readonly options: WayOptions) {
+  constructor(private readonly options: ReconnectingTunnelOptions) {
     const first = this.open()
-    this.begun = first.then(() => {})
-    // Whoever waits for the first attempt hears of its failure; then there is nothing to keep.
-    this.over = first.then(
-      (open) => this.keep(open),
+    this.firstOpened = first.then(() => {})
+    // `firstOpened` reports the failure of the first attempt.
+    this.ended = first.then(
+      (open) => this.keepOpen(open),
       () => {},
     )
   }
@@ -48,57 +48,57 @@ export class Way implements PublicAddress {
     return this.state
   }
 
-  watch(tell: (origin: string) => void): () => void {
-    this.watchers.add(tell)
-    if (this.origin !== undefined) tell(this.origin)
-    return () => this.watchers.delete(tell)
+  watch(listener: (origin: string) => void): () => void {
+    this.watchers.add(listener)
+    if (this.origin !== undefined) listener(this.origin)
+    return () => this.watchers.delete(listener)
   }
 
   async close(): Promise<void> {
     this.closing.abort(new Error('the tunnel was closed'))
-    await this.over
+    await this.ended
   }
 
-  /** One attempt. What it left behind is taken down before its failure is told. */
+  /** One attempt. When it fails, what it opened is closed first. */
   private async open(): Promise<OpenTunnel> {
     const { tunnel, local, timeout } = this.options
-    const giveUp = new AbortController()
-    const signal = AbortSignal.any([this.closing.signal, giveUp.signal])
+    const attempt = new AbortController()
+    const signal = AbortSignal.any([this.closing.signal, attempt.signal])
     const opening = tunnel.open(local, signal)
     try {
-      const open = await within(timeout, opening, () => late(timeout), signal)
-      this.judge(open)
+      const open = await within(timeout, opening, () => timeoutError(timeout), signal)
+      this.acceptUrl(open)
       return open
     } catch (error) {
-      giveUp.abort(error)
-      const gone = opening.then((open) => this.takeDown(open)).catch(() => {})
-      await Promise.race([gone, setTimeout(GRACE)])
+      attempt.abort(error)
+      const closed = opening.then((open) => this.closeTunnel(open)).catch(() => {})
+      await Promise.race([closed, setTimeout(GRACE)])
       throw error
     }
   }
 
-  private judge({ url }: OpenTunnel): void {
-    const judged = publicOrigin(url)
-    if ('fault' in judged) {
+  private acceptUrl({ url }: OpenTunnel): void {
+    const checked = publicOrigin(url)
+    if ('fault' in checked) {
       throw new GatewayError(
         'TUNNEL_URL',
-        `the tunnel told a public URL that cannot be used: ${judged.fault}`,
+        `the tunnel has a public URL that cannot be used: ${checked.fault}`,
       )
     }
     const before = this.origin
-    this.origin = judged.origin
-    if (before === undefined) this.stands('the tunnel is open')
-    else if (before === judged.origin) this.stands('the tunnel is open again')
-    else this.moved(before, judged.origin)
-    if (before !== judged.origin) for (const tell of this.watchers) tell(judged.origin)
+    this.origin = checked.origin
+    if (before === undefined) this.markOpen('the tunnel is open')
+    else if (before === checked.origin) this.markOpen('the tunnel is open again')
+    else this.markMoved(before, checked.origin)
+    if (before !== checked.origin) for (const listener of this.watchers) listener(checked.origin)
   }
 
-  private stands(message: string): void {
+  private markOpen(message: string): void {
     this.state = { status: 'ok' }
     this.options.log.info({ url: this.origin }, message)
   }
 
-  private moved(before: string, origin: string): void {
+  private markMoved(before: string, origin: string): void {
     const reason = `the public URL is no longer ${before}: clients need ${origin}`
     this.state = { status: 'degraded', reason }
     this.options.log.warn(
@@ -107,55 +107,55 @@ export class Way implements PublicAddress {
     )
   }
 
-  private async keep(first: OpenTunnel): Promise<void> {
+  private async keepOpen(first: OpenTunnel): Promise<void> {
     let open = first
     for (let tries = 0; !this.closing.signal.aborted; tries++) {
-      const since = Date.now()
-      const reason = await this.watchOver(open)
+      const openedAt = Date.now()
+      const reason = await this.waitUntilLost(open)
       if (reason === undefined) return
       this.state = { status: 'down', reason: `the tunnel is lost (${reason}) and is being opened again` }
       this.options.log.warn({ reason }, 'the tunnel is lost; it is opened again')
-      // One that falls again and again is given longer pauses, as one that does not open at all.
-      if (Date.now() - since > LONGEST_PAUSE) tries = 0
+      // A tunnel that is lost again and again gets longer pauses, like one that does not open at all.
+      if (Date.now() - openedAt > LONGEST_PAUSE) tries = 0
       const next = await this.reopen(tries)
       if (next === undefined) return
       open = next
     }
   }
 
-  /** Answers why it was lost, or nothing when it was closed. */
-  private async watchOver(open: OpenTunnel): Promise<string | undefined> {
+  /** Resolves with why it was lost, or undefined when it was closed. */
+  private async waitUntilLost(open: OpenTunnel): Promise<string | undefined> {
     const { signal } = this.closing
     const closed = new Promise<undefined>((resolve) => {
       if (signal.aborted) resolve(undefined)
       else signal.addEventListener('abort', () => resolve(undefined), { once: true })
     })
     const reason = await Promise.race([open.lost, closed])
-    await this.takeDown(open)
+    await this.closeTunnel(open)
     return reason
   }
 
-  private async takeDown(open: OpenTunnel): Promise<void> {
+  private async closeTunnel(open: OpenTunnel): Promise<void> {
     try {
       await open.close()
     } catch (error) {
-      this.options.log.error({ err: error }, 'something of the tunnel may be left')
+      this.options.log.error({ err: error }, 'the tunnel could not be closed completely')
     }
   }
 
-  private async reopen(begin: number): Promise<OpenTunnel | undefined> {
-    let told = ''
-    for (let tries = begin; await this.pause(tries); tries++) {
+  private async reopen(firstTry: number): Promise<OpenTunnel | undefined> {
+    let lastMessage = ''
+    for (let tries = firstTry; await this.pause(tries); tries++) {
       try {
         return await this.open()
       } catch (error) {
         if (this.closing.signal.aborted) return undefined
         const message = messageOf(error)
-        this.options.log[message === told ? 'debug' : 'warn'](
+        this.options.log[message === lastMessage ? 'debug' : 'warn'](
           { err: error },
           'the tunnel cannot be opened again yet',
         )
-        told = message
+        lastMessage = message
         this.state = { status: 'down', reason: `the tunnel is lost: ${message}` }
       }
     }
@@ -164,7 +164,7 @@ export class Way implements PublicAddress {
 
   private async pause(tries: number): Promise<boolean> {
     const backOff = Math.min(FIRST_PAUSE * 2 ** tries, LONGEST_PAUSE)
-    // All that lost the same server would come back to it at once.
+    // Otherwise all clients of one server would reconnect at once.
     const jittered = backOff * (0.5 + Math.random() / 2)
     try {
       await setTimeout(jittered, undefined, { signal: this.closing.signal })
@@ -175,10 +175,10 @@ export class Way implements PublicAddress {
   }
 }
 
-const late = (timeout: number): GatewayError =>
+const timeoutError = (timeout: number): GatewayError =>
   new GatewayError(
     'TUNNEL_TIMEOUT',
-    `no tunnel within ${timeout / 1000} s: --debug shows what was said meanwhile, and --tunnel-timeout gives it longer`,
+    `no tunnel within ${timeout / 1000} s: --debug shows its output, and --tunnel-timeout allows more time`,
   )
 
 const messageOf = (error: unknown): string => {

@@ -1,40 +1,40 @@
 import { parseDestination } from './destination.js'
 import type { SshOptions } from './options.js'
 
-const FIXED = [
-  // One configuration serves many versions of ssh: what this one does not know is passed over, ours below too.
+const FIXED_SETTINGS = [
+  // Options that this version of ssh does not know are ignored: in the user's configuration, and below.
   'IgnoreUnknown=*',
-  // Nobody is there to be asked.
+  // Never prompt.
   'BatchMode=yes',
   'StrictHostKeyChecking=yes',
   'VerifyHostKeyDNS=no',
   'UpdateHostKeys=no',
   'ExitOnForwardFailure=yes',
-  // A server that says nothing for 45 seconds is gone.
+  // A server that is silent for 45 seconds is lost.
   'ServerAliveInterval=15',
   'ServerAliveCountMax=3',
   'ConnectTimeout=15',
-  // A shared connection would go on behind our back when this one ends, and so would one in the background.
+  // A shared connection would outlive this process, and so would one in the background.
   'ControlMaster=no',
   'ControlPath=none',
   'ForkAfterAuthentication=no',
-  // What the configuration may turn on for people at a terminal.
+  // For interactive use; the user's configuration may turn these on.
   'PermitLocalCommand=no',
   'RemoteCommand=none',
   'ForwardAgent=no',
   'ForwardX11=no',
   'Tunnel=no',
   'EscapeChar=none',
-  // The lines that say what became of the forward.
+  // At this level ssh prints whether the forward succeeded.
   'LogLevel=DEBUG1',
 ]
 
-/** The arguments of ssh for a reverse forward to `local`; none of them can be taken for another. */
+/** The arguments of ssh for a reverse forward to `local`; no value can be taken for an option. */
 export function sshArguments(options: SshOptions, local: URL, remotePort: number): string[] {
   const { port, identityFile, knownHostsFile, remoteHost } = options
   const { user, host } = parseDestination(options.destination) ?? { host: '' }
   const settings = [
-    ...FIXED,
+    ...FIXED_SETTINGS,
     ...(knownHostsFile === undefined
       ? []
       : [
@@ -49,12 +49,12 @@ export function sshArguments(options: SshOptions, local: URL, remotePort: number
     ...settings.flatMap((setting) => ['-o', setting]),
     ...(port === undefined ? [] : ['-p', String(port)]),
     ...(user === undefined ? [] : ['-l', user]),
-    ...['-R', `${bracketed(remoteHost)}:${remotePort}:${connectTo(local)}`],
+    ...['-R', `${bracketed(remoteHost)}:${remotePort}:${forwardTarget(local)}`],
     ...['--', host],
   ]
 }
 
 /** The main port as ssh names it in what it prints. */
-export const connectTo = ({ hostname, port }: URL): string => `${hostname}:${port}`
+export const forwardTarget = ({ hostname, port }: URL): string => `${hostname}:${port}`
 
 export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { isLoopbackHost } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { publicOrigin } from '../public-url.js'
 import { parseDestination } from './destination.js'
@@ -20,50 +21,43 @@ const remoteHost = z
 export const options = z
   .strictObject({
     destination: z
-      .string()
+      .string('expected [user@]host')
       .refine(
         (text) => parseDestination(text) !== undefined,
         'expected [user@]host, with a name, an address, or an alias of the ssh configuration',
       )
-      .describe('`[user@]host`; what the ssh configuration of this user says of the host counts'),
-    port: port.optional().describe('port of the ssh server; what the ssh configuration says, unless given'),
-    identityFile: file.optional().describe('private key to sign in with, and no other'),
+      .describe('`[user@]host`; the ssh configuration of this user applies'),
+    port: port.optional().describe('port of the ssh server; by default that of the ssh configuration'),
+    identityFile: file.optional().describe('the only private key to sign in with'),
     knownHostsFile: file
       .optional()
-      .describe(
-        'file of host keys to trust, and no other; those of this user and this machine, unless given',
-      ),
+      .describe('file with the only host keys to trust; by default those of this user and this machine'),
     remoteHost: remoteHost
       .default('127.0.0.1')
-      .describe('where the server is to listen; others than loopback need its `GatewayPorts`'),
+      .describe('address on which the server listens; others than loopback need its `GatewayPorts`'),
     remotePort: z
       .int()
       .min(0)
       .max(65_535)
       .default(0)
-      .describe('port on which the server is to listen; 0 lets it choose'),
+      .describe('port on which the server listens; 0 lets it choose'),
     publicUrl: z
       .string()
       .optional()
-      .describe(
-        'the https URL of what leads callers to that port; on loopback the port itself, unless given',
-      ),
+      .describe('the https URL that leads to that port; by default the port itself, on loopback'),
   })
   .superRefine(({ remoteHost: host, remotePort, publicUrl }, context) => {
-    const complain = (path: string, message: string): void =>
+    const addIssue = (path: string, message: string): void =>
       void context.issues.push({ code: 'custom', input: undefined, path: [path], message, continue: true })
     if (publicUrl === undefined) {
-      if (!isLoopback(host))
-        complain('publicUrl', 'is needed where the server does not listen on its loopback')
+      if (!isLoopbackHost(host))
+        addIssue('publicUrl', 'is needed where the server does not listen on its loopback')
       return
     }
-    const judged = publicOrigin(publicUrl)
-    if ('fault' in judged) complain('publicUrl', judged.fault)
+    const checked = publicOrigin(publicUrl)
+    if ('fault' in checked) addIssue('publicUrl', checked.fault)
     if (remotePort === 0)
-      complain('remotePort', 'is needed with a public URL: what is there has to know the port')
+      addIssue('remotePort', 'is needed with a public URL: the server behind it has to know the port')
   })
 
 export type SshOptions = z.output<typeof options>
-
-/** The addresses that are written so in a URL. */
-const isLoopback = (host: string): boolean => /^127(?:\.\d{1,3}){3}$|^::1$|^localhost$/.test(host)

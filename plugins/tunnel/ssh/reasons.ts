@@ -1,6 +1,6 @@
 import { GatewayError } from 'sallyport'
 
-/** What ssh says when it fails, in the order in which it is asked. The line itself goes into the message. */
+/** The error for a line in which ssh says why it fails; undefined for other lines. */
 export function reasonIn(printed: string): GatewayError | undefined {
   const line = printed.replace(/\.$/, '')
   if (/^No \S+ host key is known for |^No host key is known/i.test(line)) {
@@ -16,7 +16,7 @@ export function reasonIn(printed: string): GatewayError | undefined {
   ) {
     return new GatewayError(
       'TUNNEL_HOST_KEY',
-      'the server shows another host key than the one that is known: find out why before you replace it, somebody may stand between',
+      'the server shows another host key than the one that is known: find out why before you replace it, as somebody may intercept the connection',
     )
   }
   if (

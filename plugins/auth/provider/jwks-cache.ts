@@ -1,0 +1,157 @@
+import type { LocalJWKSet } from 'jose'
+import { GatewayError, type HealthState, type Log, type Measure, UpstreamError } from 'sallyport'
+import type { FetchedKeys, JwksSource } from './jwks-source.js'
+
+interface CacheOptions {
+  readonly provider: string
+  readonly source: JwksSource
+  /** Milliseconds that stale keys are used when they cannot be fetched again. */
+  readonly maxStale: number
+  readonly log: Log
+  readonly fetches: Measure
+}
+
+const FIRST_RETRY = 1000
+const MAX_RETRY = 60_000
+// Long enough that made-up key IDs do not flood the provider, short enough for a key rotation.
+const REFETCH_COOLDOWN = 10_000
+
+const NOT_FETCHED_YET = { cause: 'unreachable', reason: 'its keys were not fetched yet' }
+
+/**
+ * The keys (JWKS) of a provider, fetched in the background from the start. A request waits for a fetch in two cases only:
+ * the first one is still in progress, or its key ID is unknown.
+ */
+export class JwksCache {
+  /** Incremented with every change of the keys. */
+  version = 0
+  /** The first fetch, while it is in progress. */
+  firstFetch: Promise<void> | undefined
+  /** Why the keys cannot be fetched at the moment, as a cause class and for the log. */
+  failure: { readonly cause: string; readonly reason: string } | undefined
+  private current: FetchedKeys | undefined
+  // All times are of the monotonic clock.
+  private fetchedAt = 0
+  private loading: Promise<void> | undefined
+  private timer: NodeJS.Timeout | undefined
+  private failures = 0
+  private cooldownUntil = Number.NEGATIVE_INFINITY
+  private stopped = false
+  private notifyChange = (): void => {}
+
+  constructor(private readonly options: CacheOptions) {}
+
+  /** Calls `listener` when the keys have changed. */
+  onChange(listener: () => void): void {
+    this.notifyChange = listener
+  }
+
+  /** Begins the first fetch, without waiting for it. */
+  start(): void {
+    this.firstFetch = this.load().finally(() => {
+      this.firstFetch = undefined
+    })
+  }
+
+  stop(): void {
+    this.stopped = true
+    clearTimeout(this.timer)
+  }
+
+  get keys(): LocalJWKSet | undefined {
+    const { current } = this
+    if (current === undefined) return undefined
+    const usableFor = current.freshFor + this.options.maxStale
+    return performance.now() - this.fetchedAt < usableFor ? current.keys : undefined
+  }
+
+  get ids(): readonly string[] {
+    return this.current?.ids ?? []
+  }
+
+  health(): HealthState {
+    const problem = this.failure ?? (this.current === undefined ? NOT_FETCHED_YET : undefined)
+    if (problem === undefined) return { status: 'ok' }
+    return { status: 'degraded', reason: `${this.options.provider}: ${problem.reason}` }
+  }
+
+  /** Why a key that is not in the cache may be a key of the provider all the same. */
+  get uncertainty(): { readonly cause: string; readonly reason: string } | undefined {
+    const isPending = this.current === undefined || this.loading !== undefined
+    return this.failure ?? (isPending ? NOT_FETCHED_YET : undefined)
+  }
+
+  /**
+   * Fetches for an unknown key ID, at most once in a cooldown. That counts from the last such fetch and not from the
+   * start, so that a rotation right after the start does not wait.
+   */
+  refetch(): Promise<void> | undefined {
+    if (this.loading !== undefined) return this.loading
+    if (performance.now() < this.cooldownUntil) return undefined
+    this.cooldownUntil = performance.now() + REFETCH_COOLDOWN
+    return this.load()
+  }
+
+  /** One fetch at a time; it never rejects. */
+  load(): Promise<void> {
+    this.loading ??= this.fetchKeys().finally(() => {
+      this.loading = undefined
+    })
+    return this.loading
+  }
+
+  private async fetchKeys(): Promise<void> {
+    clearTimeout(this.timer)
+    try {
+      this.accept(await this.options.source.read())
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  private accept(fetched: FetchedKeys): void {
+    const { provider, log, fetches } = this.options
+    if (this.failure !== undefined) log.info({ provider }, 'the keys of the provider can be fetched again')
+    const { current } = this
+    const isChanged = current !== undefined && fetched.text !== current.text
+    // Unchanged keys stay the same object, which jose has imported already.
+    this.current = isChanged || current === undefined ? fetched : { ...current, freshFor: fetched.freshFor }
+    this.fetchedAt = performance.now()
+    this.failure = undefined
+    this.failures = 0
+    fetches(1, { provider, outcome: 'ok' })
+    if (isChanged) {
+      this.version++
+      this.notifyChange()
+      log.info({ provider, keys: fetched.ids.length }, 'the keys of the provider have changed')
+    }
+    this.schedule(fetched.freshFor * (0.9 + Math.random() / 10))
+  }
+
+  private fail(error: unknown): void {
+    // The stop itself has closed the connections.
+    if (this.stopped) return
+    const { provider, log, fetches } = this.options
+    const reason = error instanceof Error ? error.message : String(error)
+    const cause = unavailableCause(error)
+    if (reason !== this.failure?.reason) {
+      log.warn({ provider, cause, reason }, 'the keys of the provider cannot be fetched')
+    }
+    this.failure = { cause, reason }
+    fetches(1, { provider, outcome: cause })
+    const wait = Math.min(FIRST_RETRY * 2 ** this.failures++, MAX_RETRY)
+    this.schedule(wait * (0.5 + Math.random() / 2))
+  }
+
+  private schedule(wait: number): void {
+    if (this.stopped) return
+    this.timer = setTimeout(() => void this.load(), wait)
+    this.timer.unref()
+  }
+}
+
+/** The cause class of a failed fetch: not reached, metadata of another issuer, or an invalid response. */
+function unavailableCause(error: unknown): 'unreachable' | 'issuer' | 'answer' {
+  if (error instanceof UpstreamError) return 'unreachable'
+  return error instanceof GatewayError && error.code === 'ISSUER_MISMATCH' ? 'issuer' : 'answer'
+}

@@ -1,0 +1,240 @@
+import { type HealthState, type Log, type OutgoingCredential, type Scrubber, UpstreamError } from 'sallyport'
+import type { Challenge } from './challenge.js'
+import { CurrentToken } from './current-token.js'
+import type { Login } from './login.js'
+import { loginLimit, type OAuthOptions } from './options.js'
+import type { Session, SessionStore } from './session.js'
+import { SessionSaver } from './session-saver.js'
+import { loginUnavailable, PAUSE_AFTER_FAILURE, SignIn, waitForLogin } from './sign-in.js'
+import type { TokenEndpoint } from './token-endpoint.js'
+import { OtherRefresh, TokenRefresh } from './token-refresh.js'
+
+interface Dependencies {
+  readonly options: OAuthOptions
+  readonly sessions: SessionStore
+  readonly login: Login
+  readonly endpointOf: (session: Session) => TokenEndpoint
+  readonly log: Log
+  readonly scrubber: Scrubber
+}
+
+/** The session of this process: gives out its access token, refreshes it before it expires, and logs in again when needed. */
+export class TokenManager {
+  private readonly currentToken: CurrentToken
+  private readonly tokenRefresh: TokenRefresh
+  private readonly signIn: SignIn
+  private readonly saver: SessionSaver
+  private pendingRefresh: Promise<unknown> | undefined
+  private inProgress: Promise<void> | undefined
+  private timer: NodeJS.Timeout | undefined
+  private failures = 0
+  private lastFailure: { readonly error: unknown; readonly until: number } | undefined
+  private waitingSince = 0
+  private readonly stopping = new AbortController()
+
+  constructor(private readonly dependencies: Dependencies) {
+    this.currentToken = new CurrentToken(dependencies.scrubber)
+    const { options, sessions, login, log } = dependencies
+    const stopping = this.stopping.signal
+    this.tokenRefresh = new TokenRefresh({ ...dependencies, stopping })
+    this.signIn = new SignIn({ limit: loginLimit(options), sessions, login, log }, stopping)
+    this.saver = new SessionSaver({ sessions, log, stopping, adopt: (session) => this.adopt(session) })
+  }
+
+  /** The credential, unless there is none or it is about to expire. */
+  get current(): OutgoingCredential | undefined {
+    return this.currentToken.fresh
+  }
+
+  get hasSession(): boolean {
+    return this.currentToken.session !== undefined
+  }
+
+  /** How many logins there were, so that a caller can tell whether there was another. */
+  get logins(): number {
+    return this.signIn.count
+  }
+
+  get mayRefresh(): boolean {
+    return this.currentToken.session?.tokens.refreshToken !== undefined
+  }
+
+  health(): HealthState {
+    const reason = this.lastFailure?.error
+    return reason instanceof Error ? { status: 'degraded', reason: reason.message } : { status: 'ok' }
+  }
+
+  /** Uses the stored session, if there is one. */
+  async resume(): Promise<boolean> {
+    const stored = await this.dependencies.sessions.read()
+    if (stored !== undefined && this.isNewer(stored)) this.adopt(stored)
+    return stored !== undefined
+  }
+
+  /** The credential, after a refresh or a login where it needs one. */
+  async obtain(): Promise<OutgoingCredential> {
+    // Twice: an attempt that was in progress already may have ended without a usable token.
+    for (const _ of [1, 2]) {
+      if (this.current === undefined) {
+        await this.singleFlight(() => this.refreshOrLogIn(undefined, undefined)).catch((error: unknown) => {
+          // A store that is away, for one. The token is used while it lasts.
+          if (this.currentToken.unexpired === undefined) throw error
+        })
+      }
+      const { unexpired } = this.currentToken
+      if (unexpired !== undefined) return unexpired
+    }
+    throw new UpstreamError('LOGIN_NEEDED', 'there is no login to the target', {
+      statusCode: 503,
+      retryAfter: 5,
+    })
+  }
+
+  /** Replaces a token that the target refused: by a refresh, or by a new login. */
+  async replace(refused: string, challenge: Challenge): Promise<void> {
+    await this.untilReplaced(refused, () => this.refreshOrLogIn(refused, challenge))
+  }
+
+  /** Logs in again, for a target that wants a token of another issuer or with more scopes. */
+  async logInAgain(refused: string | undefined, challenge: Challenge): Promise<void> {
+    await this.untilReplaced(refused, () =>
+      this.tokenRefresh.locked(async () => {
+        if (await this.adoptedFromStore(refused)) return
+        const { session } = this.currentToken
+        // Another process has logged in since, and its token has expired already.
+        const isOther = session !== undefined && session.tokens.accessToken !== refused
+        if (isOther && session.tokens.refreshToken !== undefined && (await this.refresh(session, refused)))
+          return
+        await this.logIn(challenge)
+      }),
+    )
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.timer)
+    this.stopping.abort(new UpstreamError('LOGIN_STOPPED', 'the gateway stops', { statusCode: 503 }))
+    // A refresh that was sent is awaited: its response holds the only valid refresh token.
+    await this.pendingRefresh?.catch(() => {})
+    await this.saver.stop()
+  }
+
+  /** An attempt that was in progress already may be the one that gave the refused token: then there is another. */
+  private async untilReplaced(refused: string | undefined, work: () => Promise<void>): Promise<void> {
+    for (const _ of [1, 2]) {
+      await this.singleFlight(work)
+      if (refused === undefined || this.currentToken.session?.tokens.accessToken !== refused) return
+    }
+  }
+
+  /** One attempt at a time, shared by all callers. After a failure there is a pause, in which they get its error. */
+  private async singleFlight(work: () => Promise<void>): Promise<void> {
+    const { lastFailure } = this
+    if (lastFailure !== undefined && performance.now() < lastFailure.until) throw lastFailure.error
+    if (this.inProgress === undefined) this.waitingSince = performance.now()
+    this.inProgress ??= work()
+      .then(
+        () => {
+          this.lastFailure = undefined
+        },
+        (error: unknown) => {
+          this.lastFailure = { error, until: performance.now() + PAUSE_AFTER_FAILURE }
+          throw error
+        },
+      )
+      .finally(() => {
+        this.inProgress = undefined
+      })
+    const { options, sessions } = this.dependencies
+    await waitForLogin(this.inProgress, options.timeout, sessions)
+  }
+
+  /** Under the session's lock: one process refreshes or asks the user to sign in, and the others adopt its session. */
+  private refreshOrLogIn(refused: string | undefined, challenge: Challenge | undefined): Promise<void> {
+    return this.tokenRefresh.locked(async () => {
+      if (await this.adoptedFromStore(refused)) return
+      const { session } = this.currentToken
+      if (session?.tokens.refreshToken !== undefined && (await this.refresh(session, refused))) return
+      await this.logIn(challenge)
+    })
+  }
+
+  /** Whether another process has stored a better token, which is then adopted. */
+  private async adoptedFromStore(refused: string | undefined): Promise<boolean> {
+    const stored = await this.dependencies.sessions.read()
+    if (stored === undefined) return false
+    const isNew = this.isNewer(stored)
+    if (isNew) this.adopt(stored)
+    return (
+      stored.tokens.accessToken !== refused && this.current !== undefined && (isNew || refused !== undefined)
+    )
+  }
+
+  private isNewer(stored: Session): boolean {
+    return this.saver.isNewer(stored, this.currentToken.session)
+  }
+
+  /** `false` when a new login is needed. After any other failure the old token is used while it lasts. */
+  private async refresh(session: Session, refused: string | undefined): Promise<boolean> {
+    try {
+      const refreshed = this.refreshAndSave(session)
+      this.pendingRefresh = refreshed
+      return await refreshed
+    } catch (error) {
+      if (error instanceof OtherRefresh) throw error
+      const { log } = this.dependencies
+      log.warn({ err: error }, 'the token could not be refreshed; the old one is used until it expires')
+      if (refused !== undefined || this.currentToken.unexpired === undefined) throw loginUnavailable(error)
+      this.currentToken.extend(PAUSE_AFTER_FAILURE)
+      return true
+    }
+  }
+
+  private async refreshAndSave(previous: Session): Promise<boolean> {
+    const { session, refreshed } = await this.tokenRefresh.run(previous)
+    await this.save(session)
+    return refreshed
+  }
+
+  private async logIn(challenge: Challenge | undefined): Promise<void> {
+    const request = { challenge, previous: this.currentToken.session }
+    await this.save(await this.signIn.run(request, this.waitingSince))
+  }
+
+  /** Stored before it is used: a refresh token that is not stored is lost with the process. */
+  private async save(session: Session): Promise<void> {
+    await this.saver.save(session, this.currentToken.session)
+    this.adopt(session)
+  }
+
+  private adopt(session: Session): void {
+    this.currentToken.set(session)
+    this.failures = 0
+    this.scheduleRefresh()
+  }
+
+  /** Refreshes in the background, where no user is needed for that. */
+  private scheduleRefresh(): void {
+    clearTimeout(this.timer)
+    const { session } = this.currentToken
+    const wasInterrupted = session?.renewing !== undefined && this.failures === 0
+    const delay = wasInterrupted ? 0 : this.currentToken.refreshDelay(this.failures)
+    if (session?.tokens.refreshToken === undefined || delay === undefined) return
+    this.timer = setTimeout(() => void this.refreshAhead(session), delay).unref()
+  }
+
+  private async refreshAhead(session: Session): Promise<void> {
+    if (this.inProgress !== undefined || this.currentToken.session !== session) return
+    const { sessions } = this.dependencies
+    await this.singleFlight(() =>
+      this.tokenRefresh.locked(async () => {
+        const stored = await sessions.read()
+        if (stored !== undefined && this.isNewer(stored)) this.adopt(stored)
+        else await this.refresh(session, undefined)
+      }),
+    ).catch(() => {})
+    if (this.currentToken.session === session) {
+      this.failures++
+      this.scheduleRefresh()
+    }
+  }
+}

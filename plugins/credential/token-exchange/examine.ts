@@ -1,0 +1,56 @@
+import type { Examination } from 'sallyport'
+import { basicAuthorization, createFetcher, insecureHttpAllowed, secretFrom } from 'sallyport/toolkit'
+import type { ExchangeOptions } from './options.js'
+
+/** Requests an exchange of a made-up token: the token must be refused, and not the client. */
+export async function examineExchange(examination: Examination, options: ExchangeOptions): Promise<void> {
+  const { path, probes } = examination
+  const { url, caCertPath, allowPrivateIP: allowPrivate } = options
+  const caFile = caCertPath === undefined ? undefined : path(caCertPath)
+  const privateOption = allowPrivate ? undefined : 'allowPrivateIP: true'
+  if (!(await probes.reach(url, { caFile, privateOption }))) return
+  const fetcher = createFetcher({ caFile, allowPrivate, allowInsecureHttp: insecureHttpAllowed() })
+  try {
+    const init = { method: 'POST', ...credentialsOf(options, path) }
+    reportResult(examination, await probes.ask(fetcher.fetch, url, init))
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    examination.wrong('files', 'FILE_UNREADABLE', message, 'correct the path, or what is in the file')
+  } finally {
+    await fetcher.close()
+  }
+}
+
+function credentialsOf(
+  { clientId, clientSecret, clientSecretFile, clientAuthentication, grantType }: ExchangeOptions,
+  path: Examination['path'],
+): Pick<RequestInit, 'headers' | 'body'> {
+  const file = clientSecretFile === undefined ? undefined : path(clientSecretFile)
+  const secret = secretFrom({ value: clientSecret, file })
+  const text = secret?.reveal()
+  secret?.close()
+  const body = new URLSearchParams({ grant_type: grantType, subject_token: 'sallyport-doctor' })
+  body.set('subject_token_type', 'urn:ietf:params:oauth:token-type:access_token')
+  if (clientId !== undefined && text !== undefined && clientAuthentication === 'basic')
+    return { headers: { authorization: basicAuthorization(clientId, text) }, body }
+  if (clientId !== undefined) body.set('client_id', clientId)
+  if (text !== undefined) body.set('client_secret', text)
+  return { body }
+}
+
+function reportResult(
+  { ok, wrong }: Examination,
+  { status, document, failure }: Awaited<ReturnType<Examination['probes']['ask']>>,
+): void {
+  const error = typeof document?.['error'] === 'string' ? document['error'] : undefined
+  if (status === 401 || error === 'invalid_client' || error === 'unauthorized_client') {
+    const advice = 'check the client and its secret, and that this client may exchange tokens'
+    wrong('exchange', 'EXCHANGE_REFUSED', `the client is refused: ${error ?? failure}`, advice)
+  } else if (error === 'unsupported_grant_type') {
+    const advice = 'enable token exchange at the provider, or set the grant that it supports'
+    wrong('exchange', 'EXCHANGE_UNKNOWN', 'token exchange is not supported', advice)
+  } else if (error === undefined) {
+    const advice = 'check the URL: it must be the token endpoint'
+    wrong('exchange', 'EXCHANGE_FAILED', `not a response of a token endpoint: ${failure}`, advice)
+  } else ok('exchange', 'the client is known, and a made-up token is refused')
+}

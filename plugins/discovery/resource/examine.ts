@@ -1,0 +1,14 @@
+import type { Examination } from 'sallyport'
+
+/** The resource as clients know it: 401, metadata, authorization server. */
+export async function examineResource({ probes, wrong }: Examination, resource: string): Promise<void> {
+  const closedAdvice = 'start the gateway and ask again, or correct the URL of the resource'
+  if (!(await probes.reach(resource, { direct: true, closedAdvice }))) return
+  try {
+    const { challenge } = await probes.greet(resource, { direct: true })
+    await probes.resource(resource, challenge)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    wrong('resource', 'RESOURCE_FAILED', `no answer: ${message}`, 'look into the log of the server there')
+  }
+}

@@ -1,0 +1,69 @@
+import { ConfigError, definePlugin } from 'sallyport'
+import { proxyChoice, targetUrl } from 'sallyport/toolkit'
+import { z } from 'zod'
+import { connectionsFor } from './balanced-connections.js'
+import { BalancedTransport } from './balanced-transport.js'
+import { Forwarder } from './forwarder.js'
+import { forwarderOptions } from './options.js'
+import { plainHttpGuard } from './plain-http-guard.js'
+import { Replicas } from './replicas.js'
+import { Target } from './target.js'
+import { openTargetTls } from './target-tls.js'
+
+export default definePlugin({
+  name: 'forward/balanced',
+  api: 1,
+  summary: 'Forwards every request that no other route takes to one of several replicas of a server.',
+  options: z.strictObject({
+    targets: z
+      .array(targetUrl())
+      .min(1)
+      .refine(
+        (urls) => new Set(urls.map(pathAndScheme)).size === 1,
+        'expected the same scheme and path in each',
+      )
+      .describe('the URLs of the replicas, with the same path; it stands for `/`'),
+    http2: z
+      .boolean()
+      .default(false)
+      .describe('speak HTTP/2 to replicas that offer it; needs https, without an outgoing proxy'),
+    leaveOutFor: z
+      .int()
+      .nonnegative()
+      .default(10_000)
+      .describe('milliseconds for which a replica that did not answer gets no requests, if there is another'),
+    ...forwarderOptions,
+  }),
+  async setup(gateway, options) {
+    const { targets, http2, allowPlainHttp } = options
+    const [first = ''] = targets
+    const origins = targets.map((url) => new URL(url).origin)
+    const target = new Target(first, gateway.scope, origins)
+    const plainHttp = plainHttpGuard(targets, allowPlainHttp)
+    const proxy = commonProxy(targets)
+    if (http2 && (!target.secure || proxy !== undefined)) {
+      throw new ConfigError([{ place: 'http2', message: 'expected https targets and no outgoing proxy' }])
+    }
+    const tls = openTargetTls(gateway, options, target.secure)
+    const connections = await connectionsFor(options, { plainHttp, tls, proxy })
+    const transport = new BalancedTransport(new Replicas(origins, options.leaveOutFor), connections)
+    await new Forwarder(gateway, options, target, transport, plainHttp).install()
+  },
+  async examine(examination, { targets, ...settings }) {
+    const { examineTarget } = await import('./examine.js')
+    for (const target of targets) await examineTarget(examination, { ...settings, target })
+  },
+})
+
+function pathAndScheme(url: string): string {
+  const { protocol, pathname } = new URL(url)
+  return protocol + pathname
+}
+
+function commonProxy(targets: readonly string[]): string | undefined {
+  const choose = proxyChoice(process.env)
+  const [proxy, ...others] = new Set(targets.map((target) => choose(new URL(target))))
+  if (others.length === 0) return proxy
+  const message = 'expected targets that are all reached directly, or all through the same outgoing proxy'
+  throw new ConfigError([{ place: 'targets', message }])
+}

@@ -1,0 +1,96 @@
+import type { Examination, ExaminedTls, InitializeResponse } from 'sallyport'
+import { examineTlsFiles } from 'sallyport/toolkit'
+import type { TlsSettings } from './options.js'
+import { targetTlsFiles } from './target-tls.js'
+
+interface Settings extends TlsSettings {
+  readonly target: string
+}
+
+/** Sends the target an `initialize` request without a token, and follows the metadata of its challenge. */
+export async function examineTarget(examination: Examination, settings: Settings): Promise<void> {
+  const { probes, ok, wrong } = examination
+  const { target } = settings
+  const tls = examineFiles(examination, settings)
+  if (tls === undefined || !(await probes.reach(target, { ...tls, caOption: 'targetCaCert' }))) return
+  try {
+    const greeting = await probes.greet(target, tls)
+    const { status } = greeting
+    if (status === 401) {
+      ok('target', 'it asks for a token')
+      await examineCredential(examination, target, greeting, tls)
+    } else if (status >= 200 && status < 300) ok('target', `it answers without a token (${status})`)
+    else await examineRefusal(examination, target, status, tls)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    const wantsCertificate = /certificate required|bad certificate|handshake failure/i.test(message)
+    const advice = wantsCertificate
+      ? 'give the target a client certificate that it accepts: targetClientCert and targetClientKey'
+      : 'look into the log of the target'
+    wrong('target', 'TARGET_FAILED', `no answer: ${message}`, advice)
+  }
+}
+
+/** Checks the operator's certificates by themselves; undefined when the gateway would not start with them. */
+function examineFiles(examination: Examination, settings: Settings): ExaminedTls | undefined {
+  const { path } = examination
+  const isSecure = settings.target.startsWith('https:')
+  const { targetCaCert, targetClientCert, targetClientKey } = settings
+  const place = (file: string | undefined) => (file === undefined ? undefined : path(file))
+  if (examineTlsFiles(examination, (files) => targetTlsFiles(files, settings, isSecure)) === undefined)
+    return undefined
+  return { caFile: place(targetCaCert), certFile: place(targetClientCert), keyFile: place(targetClientKey) }
+}
+
+/** Checks the credential that the gateway would send, as far as possible without a login. */
+async function examineCredential(
+  { probes, around, ok, wrong }: Examination,
+  target: string,
+  greeting: InitializeResponse,
+  tls: ExaminedTls,
+): Promise<void> {
+  const bearer = around.find((facts) => facts.bearer !== undefined)?.bearer?.()
+  if (bearer === undefined) {
+    const login = around.find(({ signsIn }) => signsIn !== undefined)?.signsIn
+    const hasClient = around.some((facts) => facts.hasClient)
+    await probes.resource(target, greeting.challenge, login && { ...login, hasClient })
+    return
+  }
+  const { status, challenge } = await probes.greet(target, { ...tls, bearer })
+  if (status !== 401 && status !== 403) {
+    ok('credential', `the target takes the token (${status})`)
+    return
+  }
+  const error = /error="?([\w-]+)/.exec(challenge ?? '')?.[1]
+  const detail = `the target refuses the token that it is sent (${[status, error].filter(Boolean).join(', ')})`
+  const advice =
+    status === 401
+      ? 'get a new one, and check that it was issued for this server'
+      : 'get one with more scopes, or the right of its owner to use this server'
+  wrong('credential', 'CREDENTIAL_REFUSED', detail, advice)
+}
+
+/** A server that is protected against DNS rebinding refuses other host names than its own, and usually allows `localhost`. */
+async function examineRefusal(
+  { probes, wrong }: Examination,
+  target: string,
+  status: number,
+  tls: ExaminedTls,
+): Promise<void> {
+  if ([400, 403, 421].includes(status)) {
+    const { host, port } = new URL(target)
+    const local = port === '' ? 'localhost' : `localhost:${port}`
+    const other = host === local ? undefined : await probes.greet(target, { ...tls, host: local })
+    if (other !== undefined && other.status !== status) {
+      const detail = `it refuses the Host ${host} (${status}), and takes ${local} (${other.status})`
+      const advice = `let it accept ${host}, or use http://${local} as target`
+      wrong('host', 'HOST_REFUSED', detail, advice)
+      return
+    }
+  }
+  const advice =
+    status === 404 || status === 405
+      ? 'correct the path: an MCP server often is at /mcp'
+      : 'look into the log of the target'
+  wrong('target', 'TARGET_FAILED', `it answers ${status} to an initialize request`, advice)
+}

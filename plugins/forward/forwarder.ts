@@ -1,0 +1,171 @@
+import { METHODS } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { Authenticator, Credential, type Gateway, HeaderSource } from 'sallyport'
+import { bodyRead, isUpgrade, readBodyBy } from 'sallyport/toolkit'
+import { AnnouncedPaths } from './announced-paths.js'
+import { Body, type BodyFraming, type BodyLimits, bodyFraming, KeptBytes } from './body.js'
+import { ForwardContext } from './context.js'
+import { OutgoingCredentials } from './credentials.js'
+import { jsonRpcErrors } from './failures.js'
+import type { ForwarderSettings } from './options.js'
+import type { PlainHttpGuard } from './plain-http-guard.js'
+import { ProxiedRequest, type RequestParts } from './proxied-request.js'
+import { SlowBodies } from './slow-bodies.js'
+import type { Target } from './target.js'
+import type { Transport } from './transport.js'
+
+// Bodies up to this length are read whole and sent in one write.
+const BUFFERED_BODY = 256 * 1024
+// The most that is kept of a body to send it again with a renewed credential.
+const KEPT_BODY = 16 * 1024 * 1024
+
+/** How requests reach the target, by what they need. */
+export interface TransportChoice {
+  readonly buffered: Transport
+  readonly streaming: Transport
+  /** Called once, in the scope of the routes. */
+  register?(http: FastifyInstance): void | Promise<void>
+  close(): void
+}
+
+/** Takes every request that no other route takes, reads its body or streams it, and sends it. */
+export class Forwarder {
+  private readonly announced: AnnouncedPaths
+  private readonly limits: BodyLimits
+  private context: ForwardContext | undefined
+
+  constructor(
+    private readonly gateway: Gateway,
+    private readonly settings: ForwarderSettings,
+    private readonly target: Target,
+    private readonly transports: TransportChoice,
+    private readonly plainHttp: PlainHttpGuard | undefined,
+  ) {
+    this.announced = new AnnouncedPaths(target, gateway)
+    const maxBytes = settings.maxBody ?? Number.POSITIVE_INFINITY
+    this.limits = {
+      maxBytes,
+      slowBodies: new SlowBodies(settings.bodyTimeout, settings.bodyRate),
+      kept: new KeptBytes(settings.keptBodies),
+    }
+  }
+
+  async install(): Promise<void> {
+    const { gateway, target, settings } = this
+    const credentials = gateway.use(Credential)
+    const sources = gateway.use(HeaderSource)
+    const measure = gateway.meter.counter(
+      'target_answers_total',
+      'Requests to the target, by class of status or of failure',
+      ['outcome', 'mcp_method'],
+    )
+    const authenticators = gateway.use(Authenticator)
+    gateway.onStart(() => {
+      if (settings.forwardAuthorization && authenticators().some(({ open }) => open !== true)) {
+        gateway.log.warn(
+          "callers' tokens are forwarded to the target, whose operator can use them at this gateway",
+        )
+      }
+      const outgoing = new OutgoingCredentials(credentials())
+      if (outgoing.any) this.plainHttp?.enable()
+      this.context = new ForwardContext(
+        target,
+        this.announced,
+        outgoing,
+        sources(),
+        settings,
+        measure,
+        gateway.log,
+      )
+    })
+    gateway.onStop(() => this.close())
+    await this.addRoutes()
+  }
+
+  private async addRoutes(): Promise<void> {
+    const methods = METHODS.filter((method) => method !== 'CONNECT')
+    await this.gateway.http.register(async (http) => {
+      await this.transports.register?.(http)
+      for (const method of methods) {
+        if (!http.supportedMethods.includes(method)) http.addHttpMethod(method, { hasBody: false })
+      }
+      const route = {
+        config: { errors: jsonRpcErrors, forwardsExpect: true, upgrades: true },
+        // The last hook before Fastify parses the body: it would refuse content types it does not know.
+        preParsing: (request, reply, _payload, done) => this.forward(request, reply, done),
+        handler: (_request, reply) => reply,
+      } satisfies Partial<RouteOptions>
+      http.route({ ...route, method: methods, url: '/*' })
+      // The path of a scope itself, without a slash after it: the URL that clients get for the server.
+      const remaining = methods.filter((method) => !http.hasRoute({ method, url: this.gateway.scope }))
+      if (this.gateway.scope !== '') http.route({ ...route, method: remaining, url: '' })
+    })
+  }
+
+  private forward(request: FastifyRequest, reply: FastifyReply, done: (error: Error) => void): void {
+    const { context } = this
+    if (context === undefined) throw new Error('a request came before the start')
+    // The client disconnected during authentication: no `close` event would follow to cancel the request.
+    if (request.raw.socket.destroyed) return
+    const path = this.announced.pathFor(request) ?? this.target.pathFor(request.originalUrl)
+    const framing = bodyFraming(request.raw, this.limits.maxBytes)
+    let proxied: ProxiedRequest | undefined
+    const send = (transport: Transport, body?: RequestParts['body'], source?: Body): void => {
+      proxied = new ProxiedRequest(context, request, reply, { path, body, source, transport }, done)
+      readBodyBy(request, proxied)
+      proxied.start()
+    }
+    if (framing.length === 0) {
+      send(this.canBuffer(request) ? this.transports.buffered : this.transports.streaming)
+      return
+    }
+    const early = bodyRead(request)
+    if (early !== undefined) {
+      send(this.transportFor(framing, request), early)
+      return
+    }
+    const body = new Body(request.raw, this.limits, (refusal) => {
+      reply.header('connection', 'close')
+      if (proxied === undefined) done(refusal)
+      else proxied.fail(refusal)
+    })
+    const kept = bytesToKeep(framing, request, context.credentials.renewable)
+    if (kept === 0) {
+      send(this.transports.streaming, body)
+      return
+    }
+    body.readWhole(framing.length, kept, (whole) => {
+      request.body = whole
+      const transport = whole === undefined ? this.transports.streaming : this.transportFor(framing, request)
+      send(transport, whole ?? body, body)
+    })
+  }
+
+  /** For a body that was read. */
+  private transportFor({ chunked }: BodyFraming, { method, headers }: FastifyRequest): Transport {
+    const needsStreaming = chunked || method === 'GET' || method === 'HEAD' || headers.expect !== undefined
+    return needsStreaming ? this.transports.streaming : this.transports.buffered
+  }
+
+  /** Requests that undici would write in another way, or not at all, need the streaming transport. */
+  private canBuffer({ raw, method, headers }: FastifyRequest): boolean {
+    if (method === 'HEAD' || isUpgrade(raw) || headers.expect !== undefined) return false
+    return headers['content-length'] === undefined || method === 'POST' || method === 'PUT'
+  }
+
+  private close(): void {
+    this.transports.close()
+    this.limits.slowBodies.close()
+  }
+}
+
+/** How many bytes of a body are read before the request is sent: all of a small one, and none of one that has to stream. */
+function bytesToKeep(
+  { length, chunked }: BodyFraming,
+  { headers }: FastifyRequest,
+  renewable: boolean,
+): number {
+  if (headers.expect !== undefined) return 0
+  const maxBytes = renewable ? KEPT_BODY : chunked ? 0 : BUFFERED_BODY
+  return (length ?? 0) > maxBytes ? 0 : maxBytes
+}

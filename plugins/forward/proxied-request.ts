@@ -1,0 +1,243 @@
+import type { Duplex } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type OutgoingCredential, type TargetRefusal, UpstreamError } from 'sallyport'
+import { askForBody, type BodyReader, isPromise, isUpgrade } from 'sallyport/toolkit'
+import type { Body } from './body.js'
+import type { ForwardContext } from './context.js'
+import type { EndpointRewriter } from './endpoint-rewriter.js'
+import { targetFailure } from './failures.js'
+import { allValues, type FlatHeaders, firstValue } from './headers.js'
+import { isEventStream, ResponseWriter } from './response-writer.js'
+import type { Call, ResponseHandler, ResponseHead, Transport } from './transport.js'
+import { joinSockets } from './upgraded-sockets.js'
+
+const MAX_RENEWALS = 3
+const MAX_REDIRECTS = 5
+
+/** What is sent to the target besides headers, and how. */
+export interface RequestParts {
+  readonly path: string
+  readonly body: Buffer | Body | undefined
+  /** The incoming body, which counts the bytes that are kept of it. */
+  readonly source: Body | undefined
+  readonly transport: Transport
+}
+
+/** One request and its response: presents the credential, sends it, and sends it again after a renewal or a redirect. */
+export class ProxiedRequest implements ResponseHandler, BodyReader {
+  private credential: OutgoingCredential | undefined
+  private call: Call | undefined
+  private writer: ResponseWriter | undefined
+  private rewriter: EndpointRewriter | undefined
+  private refusals = 0
+  private redirects = 0
+  private ended = false
+
+  constructor(
+    private readonly context: ForwardContext,
+    private readonly request: FastifyRequest,
+    private readonly reply: FastifyReply,
+    private parts: RequestParts,
+    private readonly done: (error: Error) => void,
+  ) {
+    // A caller that disconnects cancels its request.
+    reply.raw.on('close', () => {
+      this.cancel()
+      // Not before: until then the bytes are held by the request too.
+      this.parts.source?.discard()
+    })
+  }
+
+  start(): void {
+    try {
+      const credential = this.context.credentials.present(this.request)
+      if (isPromise(credential)) credential.then((presented) => this.sendWith(presented), this.fail)
+      else this.sendWith(credential)
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  /** Responds with an error, or destroys the connection when a response has begun. */
+  readonly fail = (error: unknown): void => {
+    if (this.ended) return
+    this.cancel()
+    if (this.reply.raw.headersSent) this.reply.raw.destroy()
+    else this.done(error instanceof Error ? error : targetFailure(error))
+  }
+
+  onHead(head: ResponseHead, call: Call): boolean {
+    if (this.mayRenew && (head.status === 401 || head.status === 403)) {
+      void this.onRefused(head, call)
+      return false
+    }
+    if (this.credential !== undefined && REDIRECT_STATUSES.has(head.status)) {
+      call.abort()
+      this.redirect(head)
+      return true
+    }
+    this.respond(head, call)
+    return true
+  }
+
+  onData(chunk: Buffer): boolean {
+    const passed = this.rewriter?.rewrite(chunk) ?? chunk
+    return this.ended || passed.length === 0 || (this.writer?.data(passed) ?? true)
+  }
+
+  onEnd(trailers: readonly string[]): void {
+    if (this.ended) return
+    try {
+      if (this.rewriter !== undefined) this.writer?.data(this.rewriter.end())
+      this.writer?.end(trailers)
+      this.ended = true
+    } catch (error) {
+      this.onError(error)
+    }
+  }
+
+  onError(error: unknown): void {
+    const failure = targetFailure(error)
+    if (!this.ended) this.context.count(failure.code.toLowerCase(), this.request)
+    this.fail(failure)
+  }
+
+  requestTrailers(): FlatHeaders {
+    return this.context.trailersFor(this.request, this.credential)
+  }
+
+  onContinue(): void {
+    const { headers, httpVersionMinor } = this.request.raw
+    // A caller that did not ask for it would take it for the response.
+    const expectsContinue = headers.expect !== undefined && httpVersionMinor > 0
+    if (expectsContinue && !this.ended && !this.reply.raw.headersSent) this.reply.raw.writeContinue()
+  }
+
+  onUpgrade(head: ResponseHead, socket: Duplex, early: Buffer): void {
+    if (this.ended) {
+      socket.destroy()
+      return
+    }
+    this.ended = true
+    this.context.count('upgraded', this.request)
+    this.discardBody()
+    joinSockets(this.reply, head, socket, early)
+    this.context.limitStream(this.reply)
+  }
+
+  /** Also without a credential: a plugin may wait for the target's challenge before it presents one. */
+  private get mayRenew(): boolean {
+    return this.credential !== undefined || this.context.credentials.renewable
+  }
+
+  private sendWith(credential: OutgoingCredential | undefined): void {
+    if (this.ended) return
+    this.credential = credential
+    try {
+      this.send()
+    } catch (error) {
+      // The text of such an error may quote the request, so it is not kept.
+      this.fail(error instanceof UpstreamError ? error : targetFailure(undefined))
+    }
+  }
+
+  private send(): void {
+    const { context, request, reply, credential } = this
+    const { path, body, transport } = this.parts
+    const headers = context.headersFor(request, credential)
+    const upgrade = isUpgrade(request.raw)
+    const timeout = context.timeoutFor(request)
+    this.call = transport.send({ method: request.method, path, headers, body, timeout, upgrade, reply }, this)
+  }
+
+  private respond(head: ResponseHead, call: Call): void {
+    if (this.ended) return
+    try {
+      this.context.count(`${Math.floor(head.status / 100)}xx`, this.request)
+      this.writer = new ResponseWriter(this.reply)
+      // The challenge is about the gateway's credential: the caller cannot meet it.
+      this.writer.begin(head, call, this.credential === undefined ? undefined : 'www-authenticate')
+      if (!isEventStream(head)) return
+      this.context.limitStream(this.reply)
+      this.rewriter = this.context.announced.rewriterFor(this.request, head, this.parts.path)
+    } catch (error) {
+      this.onError(error)
+    }
+  }
+
+  private async onRefused(head: ResponseHead, call: Call): Promise<void> {
+    try {
+      const status = head.status === 401 ? 401 : 403
+      const challenges = allValues(head.headers, 'www-authenticate')
+      const refusal: TargetRefusal = { status, challenges, attempt: ++this.refusals }
+      const renewed =
+        this.refusals <= MAX_RENEWALS && (await this.context.credentials.renew(this.request, refusal))
+      if (this.ended) return
+      if (renewed) {
+        call.abort()
+        this.checkRepeatable()
+        this.start()
+      } else if (status === 403 || this.credential === undefined) {
+        this.respond(head, call)
+        call.resume()
+      } else {
+        call.abort()
+        throw new UpstreamError(
+          'CREDENTIAL_REFUSED',
+          'the target does not accept the credential of this gateway',
+        )
+      }
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  private redirect({ status, headers }: ResponseHead): void {
+    try {
+      const to = this.context.target.pathOf(firstValue(headers, 'location'), this.parts.path)
+      if (to === undefined || ++this.redirects > MAX_REDIRECTS) throw foreignRedirect(status)
+      this.checkRepeatable()
+      this.parts = { ...this.parts, path: to }
+      this.sendWith(this.credential)
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  /** A body that was streamed cannot be sent again. */
+  private checkRepeatable(): void {
+    const { body } = this.parts
+    if (body === undefined || Buffer.isBuffer(body)) return
+    throw new UpstreamError('BODY_NOT_REPEATABLE', 'the body was not kept, so it cannot be sent again', {
+      statusCode: 503,
+      retryAfter: 1,
+    })
+  }
+
+  async readBody(maxBytes: number): Promise<Buffer> {
+    const { body } = this.parts
+    if (body === undefined || Buffer.isBuffer(body)) return body ?? Buffer.alloc(0)
+    askForBody(this.request, this.reply.raw)
+    const whole = await body.collect(maxBytes)
+    this.parts = { ...this.parts, body: whole }
+    return whole
+  }
+
+  /** An upgraded connection lasts, and its body is not needed any more. */
+  private discardBody(): void {
+    this.parts.source?.discard()
+    this.parts = { ...this.parts, body: undefined, source: undefined }
+    this.request.body = undefined
+  }
+
+  private cancel(): void {
+    if (this.ended) return
+    this.ended = true
+    this.call?.abort()
+  }
+}
+
+const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308])
+
+const foreignRedirect = (status: number): UpstreamError =>
+  new UpstreamError('TARGET_REDIRECT', `the target redirects (${status}) to where its credential must not go`)

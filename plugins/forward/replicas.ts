@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+
+/** The most sessions of which it is remembered who began them. */
+const MAX_SESSIONS = 10_000
+
+export interface Replica {
+  readonly origin: string
+  /** Until when it gets requests only if no other is left, in milliseconds of the monotonic clock. */
+  outUntil: number
+}
+
+/** The servers that a request can go to, each of which serves the same. */
+export class Replicas {
+  private readonly list: readonly Replica[]
+  private readonly startedBy = new Map<string, Replica>()
+  private turn = 0
+
+  constructor(
+    origins: readonly string[],
+    private readonly leaveOutFor: number,
+  ) {
+    this.list = origins.map((origin) => ({ origin, outUntil: 0 }))
+  }
+
+  get size(): number {
+    return this.list.length
+  }
+
+  /** The replica of this session, or else the next in turn; undefined when all were tried. */
+  choose(session: string | undefined, tried: ReadonlySet<Replica>): Replica | undefined {
+    const now = performance.now()
+    const left = this.list.filter((replica) => !tried.has(replica))
+    const inUse = left.filter(({ outUntil }) => outUntil <= now)
+    const candidates = inUse.length > 0 ? inUse : left
+    if (session === undefined) return this.nextOf(candidates)
+    const first = this.startedBy.get(session)
+    return first !== undefined && candidates.includes(first) ? first : closest(candidates, session)
+  }
+
+  leaveOut(replica: Replica): void {
+    replica.outUntil = performance.now() + this.leaveOutFor
+  }
+
+  /** The server names the session, so the replica that did is remembered where hashing leads to another. */
+  started(session: string, by: Replica): void {
+    if (closest(this.list, session) === by) return
+    this.startedBy.delete(session)
+    this.startedBy.set(session, by)
+    const [oldest] = this.startedBy.keys()
+    if (this.startedBy.size > MAX_SESSIONS && oldest !== undefined) this.startedBy.delete(oldest)
+  }
+
+  ended(session: string): void {
+    this.startedBy.delete(session)
+  }
+
+  private nextOf(candidates: readonly Replica[]): Replica | undefined {
+    for (let passed = 0; passed < this.list.length; passed++) {
+      const replica = this.list[this.turn++ % this.list.length]
+      if (replica !== undefined && candidates.includes(replica)) return replica
+    }
+    return undefined
+  }
+}
+
+/** Rendezvous hashing: when a replica is added or left out, only its own sessions move. */
+function closest(replicas: readonly Replica[], session: string): Replica | undefined {
+  let found: Replica | undefined
+  let best = ''
+  for (const replica of replicas) {
+    const score = createHash('sha256').update(`${replica.origin} ${session}`).digest('hex')
+    if (score <= best) continue
+    best = score
+    found = replica
+  }
+  return found
+}

@@ -1,0 +1,97 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyReply } from 'fastify'
+import { excludeFromDrain } from 'sallyport/toolkit'
+import { type FlatHeaders, firstValue, pairs, responseHeaders } from './headers.js'
+import type { Call, ResponseHead } from './transport.js'
+
+// A response of known length up to this is sent in one write with its head.
+const MAX_BUFFERED = 64 * 1024
+
+interface PassedHead extends ResponseHead {
+  readonly headers: FlatHeaders
+}
+
+/** Writes the target's response to the caller without Fastify, whose header object would lose order and repeats. */
+export class ResponseWriter {
+  private readonly response: ServerResponse
+  private delayed: PassedHead | undefined
+  private chunks: Buffer[] = []
+
+  constructor(private readonly reply: FastifyReply) {
+    this.response = reply.raw
+  }
+
+  /** `omitted` is a header of the target that the caller does not get. */
+  begin(head: ResponseHead, call: Call, omitted: string | undefined): void {
+    const { request } = this.reply
+    const fits = Number(firstValue(head.headers, 'content-length') ?? Number.NaN) <= MAX_BUFFERED
+    const passed = {
+      ...head,
+      headers: this.withReplyHeaders(passedHeaders(head, omitted), request.raw),
+    }
+    if (fits) {
+      this.delayed = passed
+      return
+    }
+    this.response.on('drain', () => call.resume())
+    if (request.method === 'GET' && isEventStream(head)) excludeFromDrain(this.response)
+    // Head and first data often come in one piece: they leave in one, and a head alone leaves at once.
+    const { socket } = this.response
+    socket?.cork()
+    this.write(passed)
+    this.response.flushHeaders()
+    process.nextTick(() => socket?.uncork())
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.delayed === undefined) return this.response.write(chunk)
+    this.chunks.push(chunk)
+    return true
+  }
+
+  end(trailers: readonly string[]): void {
+    const { delayed, response, chunks } = this
+    if (delayed !== undefined) {
+      this.write(delayed)
+      const last = chunks.pop()
+      // In one write, as `end` uncorks.
+      if (chunks.length > 0) response.cork()
+      for (const chunk of chunks) response.write(chunk)
+      response.end(last)
+      return
+    }
+    if (trailers.length > 0) response.addTrailers(pairs(trailers))
+    response.end()
+  }
+
+  private write({ status, reason, headers }: PassedHead): void {
+    // `Date` is the target's, or there is none.
+    this.response.sendDate = false
+    this.response.writeHead(status, REASON.test(reason) ? reason : '', headers)
+    // Only now: a head that cannot be written becomes an error response.
+    this.reply.hijack()
+  }
+
+  /** Adds the headers that other plugins set on the reply, unless the target sent the same. */
+  private withReplyHeaders(headers: FlatHeaders, { complete }: IncomingMessage): FlatHeaders {
+    for (const [name, value] of Object.entries(this.reply.getHeaders())) {
+      if (value === undefined || firstValue(headers, name) !== undefined) continue
+      for (const each of Array.isArray(value) ? value : [value]) headers.push(name, String(each))
+    }
+    // The connection cannot be reused while part of the request's body is unread.
+    if (!complete) headers.push('Connection', 'close')
+    return headers
+  }
+}
+
+/** Some callers would wait for the body that a 204 announces (RFC 9110, 8.6). */
+function passedHeaders({ status, headers }: ResponseHead, omitted: string | undefined): FlatHeaders {
+  const passed = responseHeaders(headers, omitted)
+  return status === 204 ? responseHeaders(passed, 'content-length') : passed
+}
+
+// Node refuses to write other reason phrases; they are left out.
+const REASON = /^[\t\x20-\x7e\x80-\xff]*$/
+
+export const isEventStream = ({ headers }: ResponseHead): boolean =>
+  firstValue(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true

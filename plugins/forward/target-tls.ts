@@ -1,0 +1,74 @@
+import { createSecureContext, type SecureContext } from 'node:tls'
+import { ConfigError, type Gateway, type Problem } from 'sallyport'
+import { TlsFiles } from 'sallyport/toolkit'
+import type { TlsSettings } from './options.js'
+
+const OPTIONS = { ca: 'targetCaCert', cert: 'targetClientCert', key: 'targetClientKey' } as const
+
+/** Whom the target has to be certified by, and the certificate that it gets, if the operator named files for these. */
+export function openTargetTls(
+  gateway: Gateway,
+  settings: TlsSettings,
+  secure: boolean,
+): TargetTls | undefined {
+  if (Object.values(OPTIONS).every((option) => settings[option] === undefined)) return undefined
+  const files = targetTlsFiles(gateway, settings, secure)
+  gateway.onStop(() => files.close())
+  return new TargetTls(files)
+}
+
+/** Throws everything that is wrong with the files. */
+export function targetTlsFiles(
+  { path, log }: Pick<Gateway, 'path'> & { readonly log: Pick<Gateway['log'], 'info' | 'warn'> },
+  settings: TlsSettings,
+  secure: boolean,
+): TlsFiles {
+  const named = Object.entries(OPTIONS).flatMap(([role, option]) => {
+    const written = settings[option]
+    return written === undefined ? [] : [[role, { option, path: path(written) }] as const]
+  })
+  if (!secure && named.length > 0) {
+    const message = 'is for a target with an https URL: this one is reached over plain http'
+    throw new ConfigError(named.map(([, { option }]) => ({ place: option, message })))
+  }
+  return openTogether(halfPair(settings), () => new TlsFiles(Object.fromEntries(named), log))
+}
+
+/** Throws these problems together with those of `open`. */
+function openTogether(problems: readonly Problem[], open: () => TlsFiles): TlsFiles {
+  try {
+    const files = open()
+    if (problems.length === 0) return files
+    files.close()
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    throw new ConfigError([...problems, ...error.problems])
+  }
+  throw new ConfigError(problems)
+}
+
+function halfPair({ targetClientCert, targetClientKey }: TlsSettings): Problem[] {
+  if ((targetClientCert === undefined) === (targetClientKey === undefined)) return []
+  const [place, other] =
+    targetClientKey === undefined
+      ? ['targetClientCert', '--target-client-key (targetClientKey in a file)']
+      : ['targetClientKey', '--target-client-cert (targetClientCert in a file)']
+  return [{ place, message: `needs ${other} beside it` }]
+}
+
+/** The TLS of connections to the target. Connections that are open keep theirs. */
+export class TargetTls {
+  /** For the next connection. */
+  secureContext: SecureContext
+
+  constructor(private readonly files: TlsFiles) {
+    this.secureContext = createSecureContext(files.texts)
+    files.onChange(() => {
+      this.secureContext = createSecureContext(files.texts)
+    })
+  }
+
+  onChange(listener: () => void): void {
+    this.files.onChange(listener)
+  }
+}

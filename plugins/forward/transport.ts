@@ -1,0 +1,77 @@
+import type { LookupFunction } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import type { ProxyTunnels } from 'sallyport/toolkit'
+import type { Body } from './body.js'
+import { type FlatHeaders, firstValue } from './headers.js'
+import type { TargetTls } from './target-tls.js'
+
+/** A request to the target. */
+export interface OutgoingRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: FlatHeaders
+  /** The whole body, none, or the caller's stream. */
+  readonly body: Buffer | Body | undefined
+  /** Milliseconds for the target to begin its response; 0 for no limit. */
+  readonly timeout: number
+  readonly upgrade: boolean
+  readonly reply: FastifyReply
+}
+
+/** The head of a response, as the target sent it. */
+export interface ResponseHead {
+  readonly status: number
+  readonly reason: string
+  readonly headers: readonly string[]
+}
+
+/** Whether a response ends with its head, whatever that says about a body (RFC 9112, 6.3). */
+export const endsWithHead = (method: string, status: number): boolean =>
+  method === 'HEAD' || status === 204 || status === 304
+
+/** A body that must not be there may still arrive, and would be read as the next response: the connection must close. */
+export const announcesBody = ({ status, headers }: ResponseHead): boolean =>
+  (status === 204 || status === 304) &&
+  (firstValue(headers, 'transfer-encoding') !== undefined ||
+    Number(firstValue(headers, 'content-length') ?? 0) !== 0)
+
+/** Gets the response from a transport: one head, then data, then the end; or an error at any point. */
+export interface ResponseHandler {
+  /** `false` pauses the body until `Call.resume`. */
+  onHead(head: ResponseHead, call: Call): boolean
+  /** `false` pauses the body until `Call.resume`. */
+  onData(chunk: Buffer): boolean
+  onEnd(trailers: readonly string[]): void
+  onError(error: unknown): void
+  /** The trailers of the request, once its body has ended. */
+  requestTrailers(): FlatHeaders
+  /** The target asks for the body (`100 Continue`). */
+  onContinue(): void
+  /** The target changed protocols; `early` came with its head. */
+  onUpgrade(head: ResponseHead, socket: Duplex, early: Buffer): void
+}
+
+/** A request that was sent, and its response. */
+export interface Call {
+  resume(): void
+  /** Ends it now; the handler is not called any more. */
+  abort(): void
+}
+
+/** How connections to the target are opened. */
+export interface Connecting {
+  /** Milliseconds to open a connection. */
+  readonly timeout: number
+  readonly lookup?: LookupFunction
+  /** The tunnels through an outgoing proxy, if there is one. */
+  readonly tunnels?: ProxyTunnels
+  /** The operator's own certificates; tunnels know them already. */
+  readonly tls?: TargetTls
+}
+
+/** Sends requests to the target. */
+export interface Transport {
+  send(outgoing: OutgoingRequest, handler: ResponseHandler): Call
+  close(): void
+}

@@ -1,0 +1,57 @@
+type Values = Readonly<Record<string, string>>
+
+interface PendingCount {
+  readonly values: Values
+  pending: number
+}
+
+type Level = Map<string | undefined, unknown>
+
+/**
+ * Counts since the last scrape, by the values of their labels. Most are made during a request, and prom-client would
+ * look up the series each time, which costs more than adding it later.
+ */
+export class PendingCounts {
+  private readonly counts: PendingCount[] = []
+  private readonly byValues: Level = new Map()
+
+  constructor(private readonly names: readonly string[]) {}
+
+  /** Undefined for values that were not added, and for other labels than there are. */
+  find(values: Values): PendingCount | undefined {
+    if (!this.hasAllLabels(values)) return undefined
+    let found: unknown = this.byValues
+    for (const name of this.names) {
+      if (found === undefined) return undefined
+      found = (found as Level).get(values[name])
+    }
+    return this.names.length === 0 ? this.counts[0] : (found as PendingCount | undefined)
+  }
+
+  add(values: Values): void {
+    // Values without all labels are never found, and would be added each time.
+    if (!this.hasAllLabels(values) || this.find(values) !== undefined) return
+    const count: PendingCount = { values: { ...values }, pending: 0 }
+    this.counts.push(count)
+    let level = this.byValues
+    for (const [index, name] of this.names.entries()) {
+      const next = index === this.names.length - 1 ? count : (level.get(values[name]) ?? new Map())
+      level.set(values[name], next)
+      level = next as Level
+    }
+  }
+
+  private hasAllLabels(values: Values): boolean {
+    let labels = 0
+    for (const _ in values) labels++
+    return labels === this.names.length
+  }
+
+  flush(record: (values: Values, pending: number) => void): void {
+    for (const count of this.counts) {
+      if (count.pending === 0) continue
+      record(count.values, count.pending)
+      count.pending = 0
+    }
+  }
+}

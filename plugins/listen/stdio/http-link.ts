@@ -1,0 +1,89 @@
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+
+export interface LinkRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Buffer
+  readonly signal: AbortSignal
+}
+
+export interface LinkResponse {
+  /** The whole body was sent, or never will be. */
+  readonly flushed: Promise<void>
+  /** Resolves with the head of the response. */
+  readonly response: Promise<IncomingMessage>
+}
+
+const CHUNK = 256 * 1024
+
+/** Sends requests to the gateway that the plugin belongs to: they pass its guards and credentials like any other. */
+export class HttpLink {
+  constructor(private readonly connect: () => Duplex) {}
+
+  send({ method, path, headers, body, signal }: LinkRequest): LinkResponse {
+    const clientRequest = request({
+      // The types require a net.Socket; Node uses of it what every Duplex has.
+      createConnection: () => this.connect() as Socket,
+      method,
+      path,
+      headers: { host: 'stdio', ...headers, ...(body !== undefined && { 'content-length': body.length }) },
+      signal,
+    })
+    const response = new Promise<IncomingMessage>((resolve, reject) => {
+      clientRequest.on('response', resolve)
+      clientRequest.on('error', reject)
+    })
+    // Awaiting only `flushed` must not leave a rejection unhandled.
+    response.catch(() => {})
+    const flushed = new Promise<void>((resolve) => {
+      clientRequest.on('finish', () => resolve())
+      clientRequest.on('close', () => resolve())
+    })
+    if (body === undefined) clientRequest.end()
+    else writeInChunks(clientRequest, body)
+    return { flushed, response }
+  }
+}
+
+/** The connection copies what is written at once: a chunk, and not the whole body. */
+function writeInChunks(clientRequest: ClientRequest, body: Buffer): void {
+  let offset = 0
+  const writeNext = (): void => {
+    while (offset + CHUNK < body.length) {
+      offset += CHUNK
+      if (!clientRequest.write(body.subarray(offset - CHUNK, offset))) {
+        clientRequest.once('drain', writeNext)
+        return
+      }
+    }
+    clientRequest.end(body.subarray(offset))
+  }
+  writeNext()
+}
+
+export const isEvents = ({ headers }: IncomingMessage): boolean =>
+  mediaType(headers['content-type']) === 'text/event-stream'
+
+export const isJson = ({ headers }: IncomingMessage): boolean =>
+  mediaType(headers['content-type']) === 'application/json'
+
+const mediaType = (header: string | undefined): string =>
+  (header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
+/** The whole body; undefined when it is longer than `most` bytes. */
+export async function bodyOf(response: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
+  const parts: Buffer[] = []
+  let size = 0
+  for await (const part of response) {
+    size += part.length
+    if (size > maxBytes) {
+      response.destroy()
+      return undefined
+    }
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}

@@ -1,0 +1,159 @@
+import type { IncomingMessage } from 'node:http'
+import type { Call } from './call.js'
+import { EventStreamParser } from './events.js'
+import { type HttpLink, isEvents } from './http-link.js'
+import { TOO_LONG } from './lines.js'
+import { passMessage } from './reader.js'
+import { statusMessage } from './refusal.js'
+import { type SendProgress, type Transport, type TransportContext, unavailable } from './transport.js'
+
+const ENDPOINT_LIMIT = 10_000
+
+interface Connection {
+  readonly endpoint: string
+  lost: boolean
+}
+
+/** The HTTP+SSE transport of 2024-11-05: one event stream for all that the target sends, and an endpoint to post to. */
+export class LegacySse implements Transport {
+  session: object = {}
+  private connection: Promise<Connection | undefined> | undefined
+  private readonly calls = new Set<Call>()
+  private readonly onPosted = new WeakMap<Call, () => void>()
+
+  constructor(
+    private readonly link: HttpLink,
+    private readonly target: URL,
+    private readonly context: TransportContext,
+  ) {}
+
+  /** Whether the target supports it. */
+  async connect(): Promise<boolean> {
+    this.connection ??= this.openConnection()
+    return (await this.connection) !== undefined
+  }
+
+  send(call: Call): SendProgress {
+    const done = this.handle(call)
+    const posted = Promise.race([done, this.posted(call)])
+    return { flushed: posted, accepted: posted, done }
+  }
+
+  async close(): Promise<void> {}
+
+  private posted(call: Call): Promise<void> {
+    return new Promise((resolve) => this.onPosted.set(call, resolve))
+  }
+
+  private async handle(call: Call): Promise<void> {
+    try {
+      if (call.method === 'initialize' && call.isInternal) this.connection = this.openConnection()
+      let connection = await this.connection
+      if (connection === undefined || connection.lost) {
+        const renewed = !call.isInternal && (await this.context.renewSession(this.session))
+        connection = renewed ? await this.connection : undefined
+      }
+      if (connection === undefined)
+        await this.context.fail(call, unavailable('the event stream of the target has ended'))
+      else await this.post(call, connection)
+    } catch (error) {
+      if (call.signal.aborted) return
+      this.context.log.debug({ err: error }, 'a request to the gateway failed')
+      await this.context.fail(call, unavailable('the connection to the target broke off'))
+    }
+  }
+
+  private async post(call: Call, { endpoint }: Connection): Promise<void> {
+    this.calls.add(call)
+    try {
+      const signal = AbortSignal.any([this.context.ending, call.signal])
+      const headers = { 'content-type': 'application/json' }
+      const body = call.message.bytes
+      const head = await this.link.send({ method: 'POST', path: endpoint, headers, body, signal }).response
+      head.resume()
+      const { statusCode: status = 0 } = head
+      if (status >= 300) await this.context.fail(call, unavailable(statusMessage(status)))
+      this.onPosted.get(call)?.()
+      await Promise.race([call.closed, aborted(this.context.ending)])
+    } finally {
+      this.calls.delete(call)
+    }
+  }
+
+  private async openConnection(): Promise<Connection | undefined> {
+    const { pathname, search } = this.target
+    const headers = { accept: 'text/event-stream' }
+    const timeout = new AbortController()
+    const timer = setTimeout(() => timeout.abort(new Error('no endpoint came')), ENDPOINT_LIMIT)
+    try {
+      const signal = AbortSignal.any([this.context.ending, timeout.signal])
+      const stream = await this.link.send({ method: 'GET', path: pathname + search, headers, signal })
+        .response
+      if (stream.statusCode === 200 && isEvents(stream)) return await this.endpointIn(stream)
+      stream.destroy()
+      return undefined
+    } catch {
+      return undefined
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  private endpointIn(stream: IncomingMessage): Promise<Connection | undefined> {
+    return new Promise((resolve) => void this.readAll(stream, resolve).finally(() => resolve(undefined)))
+  }
+
+  private async readAll(
+    stream: IncomingMessage,
+    onOpen: (connection: Connection | undefined) => void,
+  ): Promise<void> {
+    const events = new EventStreamParser(this.context.maxMessage)
+    let connection: Connection | undefined
+    try {
+      for await (const chunk of stream) {
+        for (const event of events.parse(chunk)) {
+          if (event === TOO_LONG)
+            this.context.log.error('a message of the target was longer than allowed, and was dropped')
+          else if (event.name === 'endpoint' && connection === undefined) {
+            const endpoint = this.endpointOf(event.data.toString())
+            if (endpoint === undefined) return
+            connection = { endpoint, lost: false }
+            this.session = connection
+            onOpen(connection)
+          } else if (event.name === 'message') {
+            await passMessage(event.data, (message) => this.context.receive(message), this.context.log)
+          }
+        }
+      }
+    } catch (error) {
+      this.context.log.debug({ err: error }, 'the event stream of the target broke off')
+    } finally {
+      if (connection !== undefined) await this.onLost(connection)
+    }
+  }
+
+  /** The target may choose a path, but no other host: requests there carry its credential. */
+  private endpointOf(text: string): string | undefined {
+    const url = URL.canParse(text, this.target.href) ? new URL(text, this.target) : undefined
+    if (url?.origin === this.target.origin) return url.pathname + url.search
+    this.context.log.error('the target named an endpoint that is not its own; nothing is sent there')
+    return undefined
+  }
+
+  private async onLost(connection: Connection): Promise<void> {
+    connection.lost = true
+    if (this.context.ending.aborted) return
+    for (const call of this.calls) {
+      await this.context.fail(
+        call,
+        unavailable('the event stream of the target ended before the response was there'),
+      )
+    }
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })

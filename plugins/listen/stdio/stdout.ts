@@ -1,0 +1,45 @@
+import { once } from 'node:events'
+import type { Writable } from 'node:stream'
+
+const LINE_END = Buffer.from('\n')
+
+/** Writes messages to standard output, a line each. Nothing else is ever written there. */
+export class Stdout {
+  constructor(
+    private readonly stream: Writable,
+    onError: () => void,
+  ) {
+    // The client has closed the pipe.
+    stream.on('error', onError)
+  }
+
+  /** Resolves when more may be written: a client that reads slowly slows down the target. */
+  async writeMessage(message: Buffer): Promise<void> {
+    const { stream } = this
+    if (stream.destroyed || stream.writableEnded) return
+    stream.cork()
+    stream.write(onOneLine(message))
+    const more = stream.write(LINE_END)
+    stream.uncork()
+    if (!more && stream.writableNeedDrain) await Promise.race([once(stream, 'drain'), whenClosed(stream)])
+  }
+
+  writeError(id: string, error: object): Promise<void> {
+    return this.writeMessage(Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(error)}}`))
+  }
+
+  /** Resolves when everything was written, or the client has closed the pipe. */
+  async flushed(): Promise<void> {
+    const { stream } = this
+    if (stream.destroyed || stream.writableLength === 0) return
+    await Promise.race([new Promise<void>((done) => stream.write('', () => done())), whenClosed(stream)])
+  }
+}
+
+const whenClosed = (stream: Writable): Promise<unknown> => once(stream, 'close').catch(() => {})
+
+/** Between JSON tokens a line end is white space, and inside a string there is none. */
+function onOneLine(message: Buffer): Buffer {
+  if (!message.includes(0x0a) && !message.includes(0x0d)) return message
+  return Buffer.from(message.toString('latin1').replaceAll(/[\r\n]/g, ' '), 'latin1')
+}

@@ -1,0 +1,132 @@
+import { setImmediate } from 'node:timers/promises'
+import type { RegistryView, ServerVersion } from 'sallyport'
+import { detailsOf } from './server-details.js'
+
+/** A server as the search sees it, in lower case. */
+interface Indexed {
+  readonly version: ServerVersion
+  readonly name: string
+  /** What follows the namespace: `io.github.` in front says nothing about a server. */
+  readonly lastPart: string
+  readonly title: string
+  readonly description: string
+}
+
+export interface SearchPage {
+  readonly versions: readonly ServerVersion[]
+  /** Where the next page begins. */
+  readonly next: number | undefined
+}
+
+// Documents are parsed between requests, so many at once.
+const BATCH = 50
+
+/** Searches names, titles and descriptions of the latest versions. A view never changes, so each is indexed once. */
+export class ServerSearch {
+  private readonly indexes = new WeakMap<RegistryView, Promise<readonly Indexed[]>>()
+
+  private readonly counts = new WeakMap<RegistryView, Promise<number>>()
+
+  /** How many servers a registry has, without parsing their documents. */
+  count(view: RegistryView): Promise<number> {
+    let count = this.counts.get(view)
+    if (count === undefined) {
+      count = countOf(view)
+      this.counts.set(view, count)
+      count.catch(() => this.counts.delete(view))
+    }
+    return count
+  }
+
+  async find(view: RegistryView, search: string, from: number, limit: number): Promise<SearchPage> {
+    let index = this.indexes.get(view)
+    if (index === undefined) {
+      index = indexOf(view)
+      this.indexes.set(view, index)
+      index.catch(() => this.indexes.delete(view))
+    }
+    const found = ranked(await index, search)
+    const next = from + limit
+    return { versions: found.slice(from, next), next: next < found.length ? next : undefined }
+  }
+}
+
+async function countOf(view: RegistryView): Promise<number> {
+  let count = 0
+  let cursor: string | undefined
+  do {
+    const page = await view.list({ limit: BATCH, cursor, version: 'latest', includeDeleted: false })
+    count += page?.versions.length ?? 0
+    cursor = page?.nextCursor
+    await setImmediate()
+  } while (cursor !== undefined)
+  return count
+}
+
+async function indexOf(view: RegistryView): Promise<readonly Indexed[]> {
+  const index: Indexed[] = []
+  let cursor: string | undefined
+  do {
+    const page = await view.list({ limit: BATCH, cursor, version: 'latest', includeDeleted: false })
+    for (const version of page?.versions ?? []) index.push(indexed(version))
+    cursor = page?.nextCursor
+    await setImmediate()
+  } while (cursor !== undefined)
+  return index
+}
+
+function indexed(version: ServerVersion): Indexed {
+  const { title = '', description = '' } = detailsOf(version)
+  const name = version.name.toLowerCase()
+  return {
+    version,
+    name,
+    lastPart: name.slice(name.lastIndexOf('/') + 1),
+    title: title.toLowerCase(),
+    description: description.toLowerCase(),
+  }
+}
+
+// Each is looked for in every server, while nothing else runs.
+const MAX_WORDS = 8
+
+/** The servers that have every word, the best first, and equally good ones in the order of their names. */
+function ranked(index: readonly Indexed[], search: string): readonly ServerVersion[] {
+  const words = [...new Set(search.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MAX_WORDS)
+  return index
+    .map((server) => ({ server, score: scoreOf(server, words) }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score)
+    .map(({ server }) => server.version)
+}
+
+function scoreOf(server: Indexed, words: readonly string[]): number {
+  let sum = 0
+  for (const word of words) {
+    const score = wordScore(server, word)
+    if (score === 0) return 0
+    sum += score
+  }
+  return sum
+}
+
+// Who writes a namespace means it: only a word with a slash is compared with the whole name.
+const wordScore = ({ name, lastPart, title, description }: Indexed, word: string): number =>
+  (lastPart === word ? 32 : 0) +
+  (word.includes('/') && name.includes(word) ? 16 : 0) +
+  8 * matchScore(lastPart, word) +
+  4 * matchScore(title, word) +
+  matchScore(description, word)
+
+/** 3 for a whole word, 2 for the beginning of one, 1 for any other part. */
+function matchScore(text: string, word: string): number {
+  let best = 0
+  for (let at = text.indexOf(word); at !== -1 && best < 3; at = text.indexOf(word, at + 1)) {
+    const begins = !isLetter(text, at - 1)
+    const score = begins ? (isLetter(text, at + word.length) ? 2 : 3) : 1
+    best = Math.max(best, score)
+  }
+  return best
+}
+
+const isLetter = (text: string, at: number): boolean => /[\p{L}\p{N}]/u.test(text.charAt(at))

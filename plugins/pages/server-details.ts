@@ -1,0 +1,82 @@
+import type { ServerVersion } from 'sallyport'
+import { z } from 'zod'
+
+// What a page shows of a document. A field of another type is left out: the catalogue validates fields of the schema
+// only, and some here are not in it.
+
+const text = z.string().optional().catch(undefined)
+const flag = z.boolean().optional().catch(undefined)
+
+/** The valid items of a list. */
+const listOf = <T extends z.ZodType>(item: T) =>
+  z
+    .array(z.unknown())
+    .transform((items) => items.flatMap((each) => item.safeParse(each).data ?? []))
+    .optional()
+    .catch(undefined)
+
+const variable = z.object({ description: text, isSecret: flag, value: text, default: text })
+const variables = z.record(z.string(), variable.catch({})).optional().catch(undefined)
+
+const input = z.object({
+  ...variable.shape,
+  name: text,
+  isRequired: flag,
+  type: text,
+  valueHint: text,
+  variables,
+})
+
+const transport = z.object({ type: z.string(), url: text, headers: listOf(input), variables })
+
+const serverPackage = z.object({
+  registryType: z.string(),
+  identifier: z.string(),
+  version: text,
+  transport,
+  runtimeArguments: listOf(input),
+  packageArguments: listOf(input),
+  environmentVariables: listOf(input),
+})
+
+const response = z.object({
+  server: z.object({
+    title: text,
+    description: text,
+    websiteUrl: text,
+    repository: z.object({ url: text }).optional().catch(undefined),
+    packages: listOf(serverPackage),
+    remotes: listOf(transport),
+  }),
+  _meta: z.object({
+    'io.modelcontextprotocol.registry/official': z.object({ statusMessage: text }),
+  }),
+})
+
+type Response = z.output<typeof response>
+export type Input = z.output<typeof input>
+export type Transport = z.output<typeof transport>
+export type ServerPackage = z.output<typeof serverPackage>
+export type ServerDetails = Partial<Response['server']> &
+  Pick<ServerVersion, 'name' | 'version' | 'status' | 'isLatest'> & {
+    readonly statusMessage?: string | undefined
+  }
+
+/** What a page shows of a version; of an invalid document, only what the catalogue knows. */
+export function detailsOf({ name, version, status, isLatest, json }: ServerVersion): ServerDetails {
+  const known = { name, version, status, isLatest }
+  try {
+    const { server, _meta } = response.parse(JSON.parse(Buffer.from(json).toString('utf8')))
+    return { ...server, ..._meta['io.modelcontextprotocol.registry/official'], ...known }
+  } catch {
+    return known
+  }
+}
+
+/** A URL that is safe as a link; undefined for `javascript:` and other schemes. */
+export function webLink(url: string | undefined): string | undefined {
+  if (url === undefined || !URL.canParse(url)) return undefined
+  const { protocol, href, username, password } = new URL(url)
+  const isWeb = protocol === 'https:' || protocol === 'http:'
+  return isWeb && username === '' && password === '' ? href : undefined
+}

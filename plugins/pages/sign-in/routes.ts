@@ -1,0 +1,192 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Gateway, Refusal } from 'sallyport'
+import { type Html, isJsonObject, type LogThrottle } from 'sallyport/toolkit'
+import { page } from '../layout.js'
+import { withPageHeaders } from '../page-headers.js'
+import { busy, type Failure, failureOf, refusedToken, tooLarge, unknownSignIn } from './failures.js'
+import type { Issuer } from './issuer.js'
+import type { SignInOptions } from './options.js'
+import type { PendingSignIns } from './pending.js'
+import { returnAddress } from './return-address.js'
+import type { Sessions } from './sessions.js'
+import { failureView, signedOutView } from './views.js'
+
+interface Dependencies {
+  readonly gateway: Gateway
+  readonly options: SignInOptions
+  readonly issuer: Issuer
+  readonly sessions: Sessions
+  readonly pending: PendingSignIns
+  readonly throttle: LogThrottle
+}
+
+// Anybody can begin a sign-in and send a made-up answer to it.
+const MOST_AT_ONCE = 64
+
+/** The routes of signing in and out. */
+export class SignInRoutes {
+  private readonly origin: string
+  private finishing = 0
+
+  constructor(private readonly dependencies: Dependencies) {
+    this.origin = new URL(dependencies.options.resourceUrl).origin
+  }
+
+  install(): void {
+    const { http } = this.dependencies.gateway
+    const config = { public: true }
+    http.get('/sign-in', { config }, (request, reply) => this.begin(request, reply))
+    http.get('/sign-in/callback', { config }, (request, reply) => this.finish(request, reply))
+    // Asked from within, whether the registry accepts a token.
+    http.get('/sign-in/token', (_request, reply) => reply.code(204).send())
+    const signOut = (request: FastifyRequest, reply: FastifyReply) => this.signOut(request, reply)
+    // Before the body is read: the form has none, whatever its content type says.
+    http.post('/sign-out', { config, onRequest: signOut }, signOut)
+    http.get('/signed-out', { config: { public: true, session: true } }, (request, reply) =>
+      this.signedOut(request, reply),
+    )
+  }
+
+  private async begin(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { gateway, issuer, pending } = this.dependencies
+    const returnTo = returnAddress(queryOf(request)['return'], this.origin, gateway.scope)
+    try {
+      const { url, checks } = await issuer.begin()
+      return unstored(reply)
+        .header('set-cookie', await pending.add(request, { ...checks, returnTo }))
+        .redirect(url.href, 303)
+    } catch (error) {
+      return this.failed(request, reply, this.failureOf(error), returnTo)
+    }
+  }
+
+  private async finish(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { gateway, options } = this.dependencies
+    if (this.finishing >= MOST_AT_ONCE)
+      return this.failed(request, reply, busy(options.issuerUrl), `${gateway.scope}/`)
+    this.finishing++
+    try {
+      return await this.answered(request, reply)
+    } finally {
+      this.finishing--
+    }
+  }
+
+  private async answered(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { issuer, pending } = this.dependencies
+    const { begun, cookies } = await pending.take(request, queryOf(request)['state'])
+    if (begun === undefined) {
+      const failure = this.failureOf(unknownSignIn(this.origin))
+      return this.failed(request, reply, failure, `${this.dependencies.gateway.scope}/`)
+    }
+    // A sign-in has one answer, good or bad.
+    reply.header('set-cookie', cookies)
+    const { returnTo } = begun
+    try {
+      const tokens = await issuer.redeem(request.url.slice(request.url.indexOf('?')), begun)
+      const session = await this.session(tokens, request)
+      if ('code' in session) return await this.failed(request, reply, session, returnTo)
+      return unstored(reply)
+        .header('set-cookie', session.cookies)
+        .redirect(this.origin + returnTo, 303)
+    } catch (error) {
+      return this.failed(request, reply, this.failureOf(error), returnTo)
+    }
+  }
+
+  /** Asks the authenticators before there is a session, so that nobody signs in again and again for nothing. */
+  private async session(
+    tokens: Awaited<ReturnType<Issuer['redeem']>>,
+    { headers: { host } }: FastifyRequest,
+  ): Promise<Failure | { readonly cookies: readonly string[] }> {
+    const { gateway, sessions, options } = this.dependencies
+    const { statusCode, body } = await gateway.dispatch({
+      url: `${gateway.scope}/sign-in/token`,
+      headers: { authorization: `Bearer ${tokens.access}`, ...(host !== undefined && { host }) },
+    })
+    if (statusCode !== 204) return refusedToken(statusCode, codeIn(body), options.issuerUrl)
+    const cookies = await sessions.cookies(tokens)
+    return cookies === undefined ? tooLarge(options.issuerUrl) : { cookies }
+  }
+
+  private async signOut(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { gateway, issuer, sessions, throttle } = this.dependencies
+    if (!this.isOwn(request)) {
+      throw new Refusal(403, 'SIGN_OUT_FORBIDDEN', 'only a page of this gateway signs out')
+    }
+    const session = await sessions.read(request)
+    // The browser has signed out in any case, so it does not wait.
+    if (session !== undefined) {
+      const latest = sessions.end(session)
+      const revoked = latest.then(({ refresh, access }) => issuer.revoke(refresh ?? access))
+      revoked.catch((error: unknown) => {
+        const { code, status, cause } = this.failureOf(error)
+        const message = 'the token of a session could not be revoked'
+        throttle.write(gateway.log, 'info', message, { code, status }, { cause })
+      })
+    }
+    return unstored(reply)
+      .header('set-cookie', sessions.remove())
+      .redirect(`${gateway.scope}/signed-out`, 303)
+  }
+
+  /** Browsers without `Sec-Fetch-Site` send `Origin`; who sends neither is no page of ours. */
+  private isOwn({ headers }: FastifyRequest): boolean {
+    const site = headers['sec-fetch-site']
+    return site === undefined ? headers.origin === this.origin : site === 'same-origin'
+  }
+
+  private async signedOut(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { gateway, issuer, sessions, options } = this.dependencies
+    const home = `${gateway.scope}/`
+    if (request.identity !== undefined) return unstored(reply).redirect(home, 303)
+    // Without its answer the page is as good, but for the link.
+    const endSession = await issuer.endSession().catch(() => undefined)
+    const view = signedOutView(sessions.signInPath(home), options.issuerUrl, endSession)
+    return this.send(reply, 200, 'Signed out', view)
+  }
+
+  private failed(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    failure: Failure,
+    returnTo: string,
+  ): FastifyReply {
+    const { gateway, sessions, throttle } = this.dependencies
+    const { status, code, sentence, cause, retryAfter } = failure
+    // Anybody may send an answer to no sign-in.
+    const level = status === 400 ? 'debug' : 'warn'
+    const extra = { reason: sentence, cause, requestId: request.id }
+    throttle.write(gateway.log, level, 'nobody was signed in', { code, status }, extra)
+    if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
+    const view = failureView(failure, sessions.signInPath(returnTo), request.id)
+    return this.send(reply, status, 'Not signed in', view)
+  }
+
+  private send(reply: FastifyReply, status: number, title: string, content: Html): FastifyReply {
+    const { scope } = this.dependencies.gateway
+    return unstored(withPageHeaders(reply, true))
+      .code(status)
+      .send(String(page(scope, title, content)))
+  }
+
+  private failureOf(error: unknown): Failure {
+    return failureOf(error, this.dependencies.options.issuerUrl)
+  }
+}
+
+/** The URLs of these responses have codes and states, and their cookies are for one browser. */
+const unstored = (reply: FastifyReply): FastifyReply =>
+  reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
+
+const queryOf = ({ query }: FastifyRequest): Readonly<Record<string, unknown>> =>
+  isJsonObject(query) ? query : {}
+
+function codeIn(body: string): string {
+  try {
+    const { error } = JSON.parse(body)
+    return typeof error === 'string' ? error : ''
+  } catch {
+    return ''
+  }
+}

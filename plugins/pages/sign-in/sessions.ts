@@ -1,0 +1,154 @@
+import type { FastifyRequest } from 'fastify'
+import { ResponseBodyError } from 'openid-client'
+import { type BrowserSession, type Log, UpstreamError } from 'sallyport'
+import { digestOf, ExpiringMap, type LogThrottle } from 'sallyport/toolkit'
+import { z } from 'zod'
+import { ChunkedCookie } from './cookies.js'
+import { failureOf } from './failures.js'
+import type { Issuer, Tokens } from './issuer.js'
+import type { Seal } from './seal.js'
+
+const tokens = z.object({
+  id: z.string(),
+  access: z.string().regex(/^[\w.~+/-]+=*$/),
+  refresh: z.string().optional(),
+  until: z.number(),
+  name: z.string().optional(),
+})
+
+const PURPOSE = 'session'
+// As many as leave room for other cookies in the 32 KiB that Node reads.
+const CHUNKS = 4
+// A request takes a moment to be handled.
+const MARGIN = 5_000
+// The browser sends the old cookie with the requests that it began before it got the new one.
+const REMEMBERED = 60_000
+// Unused for longer, a session with a refresh token has ended.
+const LONGEST_UNUSED = 30 * 24 * 3_600_000
+
+interface Dependencies {
+  readonly issuer: Issuer
+  readonly issuerUrl: string
+  readonly seal: Seal
+  readonly secure: boolean
+  readonly scope: string
+  readonly log: Log
+  readonly throttle: LogThrottle
+}
+
+/** Sessions in sealed cookies: nothing of them is stored here. */
+export class Sessions implements BrowserSession {
+  readonly signOutPath: string
+  private readonly cookie: ChunkedCookie
+  private readonly people = new WeakMap<FastifyRequest, Tokens>()
+  private readonly changes = new WeakMap<FastifyRequest, readonly string[]>()
+  private readonly renewals = new ExpiringMap<Promise<Tokens | undefined>>(1_000)
+  private readonly ended = new ExpiringMap<true>(1_000)
+
+  constructor(private readonly dependencies: Dependencies) {
+    this.signOutPath = `${dependencies.scope}/sign-out`
+    this.cookie = new ChunkedCookie(dependencies.seal.cookieName(PURPOSE), dependencies.secure, CHUNKS)
+  }
+
+  token(request: FastifyRequest): undefined | Promise<string | undefined> {
+    const sealed = this.cookie.read(request.headers.cookie)
+    return sealed === undefined ? undefined : this.tokenIn(sealed, request)
+  }
+
+  person(request: FastifyRequest): string | undefined {
+    const session = this.people.get(request)
+    return session && (session.name ?? '')
+  }
+
+  signInPath(returnTo: string): string {
+    return `${this.dependencies.scope}/sign-in?return=${encodeURIComponent(returnTo.toWellFormed())}`
+  }
+
+  /** The session of a request, whether its token has expired or not. */
+  async read(request: FastifyRequest): Promise<Tokens | undefined> {
+    const sealed = this.cookie.read(request.headers.cookie)
+    return sealed === undefined ? undefined : this.dependencies.seal.open(PURPOSE, sealed, tokens)
+  }
+
+  /** The values of `Set-Cookie` for a session; undefined when it is too large. */
+  async cookies(session: Tokens): Promise<readonly string[] | undefined> {
+    const until = session.refresh === undefined ? session.until : Date.now() + LONGEST_UNUSED
+    return this.cookie.write(await this.dependencies.seal.seal(PURPOSE, session, until))
+  }
+
+  remove(): readonly string[] {
+    return this.cookie.remove()
+  }
+
+  /**
+   * From now on a copy of the old cookie is answered with no new one, whether a renewal is done or under way. Returns
+   * the latest tokens of the session.
+   */
+  async end(session: Tokens): Promise<Tokens> {
+    this.ended.set(session.id, true, Date.now() + REMEMBERED)
+    const renewed = await this.renewals.get(digestOf(session.access))?.catch(() => undefined)
+    return renewed ?? session
+  }
+
+  /** What the response to a request sets, after a token was renewed. */
+  changed(request: FastifyRequest): readonly string[] | undefined {
+    const session = this.people.get(request)
+    // It may have ended while the response was made.
+    return session !== undefined && this.hasEnded(session) ? undefined : this.changes.get(request)
+  }
+
+  private async tokenIn(sealed: string, request: FastifyRequest): Promise<string | undefined> {
+    const stored = await this.dependencies.seal.open(PURPOSE, sealed, tokens)
+    if (stored === undefined) return undefined
+    const session = stored.until - MARGIN > Date.now() ? stored : await this.renewed(stored, request)
+    if (session !== undefined) this.people.set(request, session)
+    return session?.access
+  }
+
+  private async renewed(old: Tokens, request: FastifyRequest): Promise<Tokens | undefined> {
+    // Without a refresh token a session lasts to the end of its token.
+    if (old.refresh === undefined) return old.until > Date.now() ? old : undefined
+    try {
+      const session = this.hasEnded(old) ? undefined : await this.renewal(old)
+      if (this.hasEnded(old)) return undefined
+      this.changes.set(request, (session && (await this.cookies(session))) ?? this.remove())
+      return session
+    } catch (error) {
+      if (old.until > Date.now()) return old
+      throw error
+    }
+  }
+
+  private hasEnded({ id }: Tokens): boolean {
+    return this.ended.get(id) === true
+  }
+
+  /** One at a time for a session: many issuers take a refresh token once, and end the session at a second use. */
+  private renewal(old: Tokens): Promise<Tokens | undefined> {
+    // Not the refresh token: some issuers give the same one again.
+    const key = digestOf(old.access)
+    const begun = this.renewals.get(key)
+    if (begun !== undefined) return begun
+    const renewal = this.refresh(old)
+    this.renewals.set(key, renewal, Date.now() + REMEMBERED)
+    renewal.catch(() => this.renewals.delete(key))
+    return renewal
+  }
+
+  private async refresh(old: Tokens): Promise<Tokens | undefined> {
+    const { issuer, issuerUrl, log, throttle } = this.dependencies
+    try {
+      return await issuer.refresh(old)
+    } catch (error) {
+      const { sentence, status, code, cause } = failureOf(error, issuerUrl)
+      // Any other refusal is a matter of the client or the moment, and the refresh token may be good again.
+      const over = error instanceof ResponseBodyError && error.error === 'invalid_grant'
+      const extra = { reason: sentence, cause }
+      const message = 'a session could not be renewed'
+      throttle.write(log, over ? 'info' : 'warn', message, { code, status }, extra)
+      if (over) return undefined
+      const detail = { statusCode: 503, retryAfter: 5 } as const
+      throw new UpstreamError('SIGN_IN_UNAVAILABLE', 'the session cannot be renewed right now', detail)
+    }
+  }
+}

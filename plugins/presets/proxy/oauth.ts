@@ -1,0 +1,67 @@
+import type { Entry } from 'sallyport'
+import { type EntryMaker, spanOf } from '../settings/entry.js'
+import type { SettingsOf } from '../settings/setting.js'
+import type { proxyTable } from './table.js'
+
+type Settings = SettingsOf<typeof proxyTable>
+
+const STARTERS = [
+  'remoteAuthClientId',
+  'remoteAuthIssuer',
+  'remoteAuthAuthorizeUrl',
+  'remoteAuthTokenUrl',
+] as const
+
+/** The setting that asks for a login, now or when the target wants one. */
+export const loginStarter = (settings: Settings) =>
+  settings.remoteAuth ? 'remoteAuth' : STARTERS.find((setting) => settings[setting] !== undefined)
+
+/** A client ID that is the URL of the client's own description. */
+export const isMetadataDocument = ({ remoteAuthClientId: id, remoteAuthTokenUrl }: Settings): boolean =>
+  id !== undefined && /^https:\/\//i.test(id) && remoteAuthTokenUrl === undefined
+
+/** Where logins are kept, who brings a client, and the login itself; nothing when nobody is to sign in. */
+export const oauthEntries = (settings: Settings, make: EntryMaker): Entry[] =>
+  loginStarter(settings) === undefined
+    ? []
+    : [...stores(settings), ...registrars(settings, make), login(settings, make)]
+
+function stores({ remoteAuthNoStore, remoteAuthNoKeyring, remoteForwardHeadersSecret }: Settings): Entry[] {
+  if (remoteAuthNoStore) return [{ use: 'state/memory' }]
+  // Headers that are stored secrets bring it along, at its place among the other stores.
+  const isThere = remoteForwardHeadersSecret.length > 0
+  // Also when nothing new is to be encrypted: what was before is still to be read.
+  const keyring = isThere ? [] : [{ use: 'secrets/keyring' }]
+  return [...keyring, { use: 'state/files', ...(remoteAuthNoKeyring && { with: { keptKey: false } }) }]
+}
+
+function registrars(settings: Settings, make: EntryMaker): Entry[] {
+  const { remoteAuthClientId: url, remoteAuthIssuer: issuer } = settings
+  const byItself = [{ use: 'registrar/remembered' }, { use: 'registrar/dynamic' }]
+  if (url === undefined) return byItself
+  if (isMetadataDocument(settings)) {
+    return [
+      { use: 'registrar/metadata-document', with: { url }, origin: { url: ['remoteAuthClientId'] } },
+      ...byItself,
+    ]
+  }
+  const place = settings.remoteAuthTokenUrl ?? settings.targetUri
+  return [make.entry('registrar/given', settings, { with: { issuer, place } })]
+}
+
+function login(settings: Settings, make: EntryMaker): Entry {
+  const { remoteAuthClientId, remoteAuthTimeout } = settings
+  return make.entry('credential/oauth', settings, {
+    with: {
+      target: settings.targetUri,
+      login: settings.remoteAuth ? 'start' : 'demand',
+      grant: settings.remoteAuthDevice ? 'device_code' : settings.remoteAuthGrant,
+      // A client that was registered elsewhere knows one way back only.
+      callbackPortFixed: remoteAuthClientId !== undefined,
+      openBrowser: !settings.remoteAuthSkipBrowser,
+      timeout: spanOf(remoteAuthTimeout),
+      keptAs: remoteAuthClientId,
+    },
+    from: { target: 'targetUri' },
+  })
+}

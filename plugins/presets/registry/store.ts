@@ -1,0 +1,69 @@
+import type { Entry } from 'sallyport'
+import { z } from 'zod'
+import { refuse } from '../settings/refuse.js'
+
+// What stands below is the business of the plugin, which has a schema of its own.
+const options = z.record(z.string(), z.unknown())
+
+const KINDS = ['files', 'postgres', 'use'] as const
+
+/** The section of a registry's file that says where its state is stored. */
+export const storeSection = z
+  .strictObject({
+    files: options.optional().describe('files of this machine: the options of `store/files`'),
+    postgres: options
+      .optional()
+      .describe('a database that several replicas share: the options of `store/postgres`'),
+    use: z.string().min(1).optional().describe('another store: a package, or a path'),
+    with: options.optional().describe('the options of the plugin in `use`'),
+  })
+  .superRefine((written, context) => {
+    const given = KINDS.filter((kind) => written[kind] !== undefined)
+    if (given.length !== 1) refuse(context, [], `expected exactly one of ${KINDS.join(', ')}`)
+    if (written.with !== undefined && written.use === undefined)
+      refuse(context, ['with'], 'belongs to `use`, which is not here')
+  })
+  .optional()
+  .describe('where what was read of the sources is stored; files when unset')
+
+export const stateDirectory = z
+  .string()
+  .nullable()
+  .optional()
+  .describe('the directory of the files, also of the copies that a database has here; null keeps none')
+
+interface Settings {
+  readonly store?: z.output<typeof storeSection>
+  readonly stateDirectory?: z.output<typeof stateDirectory>
+}
+
+/** Refuses a directory that the store would not use. */
+export function storeRules({ store, stateDirectory }: Settings, context: z.core.$RefinementCtx): void {
+  if (store === undefined || stateDirectory === undefined) return
+  const at = ['stateDirectory']
+  if (store.use !== undefined) refuse(context, at, 'has no effect on the plugin in `store.use`: leave it out')
+  if ((store.files ?? store.postgres)?.['directory'] !== undefined)
+    refuse(context, at, 'the store has a `directory` already: leave one of them out')
+  else if (store.files !== undefined && stateDirectory === null)
+    refuse(context, at, 'null keeps no files, and `store.files` does: leave one of them out')
+}
+
+/** The entry of the store; none where nothing is stored. */
+export function storeEntries({ store, stateDirectory }: Settings): Entry[] {
+  if (store === undefined && stateDirectory === null) return []
+  const { use, files, postgres, with: own } = store ?? {}
+  if (use !== undefined)
+    return [{ use, with: own ?? {}, origin: { '': ['store', 'with'] }, named: ['store', 'use'] }]
+  const kind = postgres === undefined ? 'files' : 'postgres'
+  return [
+    {
+      use: `store/${kind}`,
+      with: { ...(stateDirectory !== undefined && { directory: stateDirectory }), ...(postgres ?? files) },
+      origin: {
+        '': ['store', kind],
+        ...(stateDirectory !== undefined && { directory: ['stateDirectory'] }),
+      },
+      ...(store !== undefined && { named: ['store', kind] }),
+    },
+  ]
+}

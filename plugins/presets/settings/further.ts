@@ -1,0 +1,122 @@
+import type { Entry, List, Scope } from 'sallyport'
+import { z } from 'zod'
+import { renamed } from '../renamed.js'
+import { refuse } from './refuse.js'
+
+const PLACES = ['before', 'after', 'replaces'] as const
+
+type Place = (typeof PLACES)[number]
+
+/** An entry of a list, in any file. */
+export const entryFields = {
+  use: z.string().min(1).describe('a built-in name, a package, or a path that starts with ./, ../ or /'),
+  with: z.unknown().optional().describe("the plugin's options"),
+  id: z.string().min(1).optional().describe('tells it apart from another entry of the same plugin'),
+  required: z.boolean().optional().describe('false lets the gateway start without it'),
+}
+
+/** Plugins beside those of a preset: the key `plugins` of its file, and its flag. */
+export const furtherPlugins = z
+  .array(
+    z
+      .strictObject({
+        ...entryFields,
+        before: z.string().optional().describe('place it before this entry'),
+        after: z.string().optional().describe('place it after this entry'),
+        replaces: z.string().optional().describe('put it in the place of this entry, which is left out'),
+      })
+      .superRefine((row, context) => {
+        if (PLACES.filter((place) => row[place] !== undefined).length < 2) return
+        refuse(context, [], `expected one of ${PLACES.join(', ')}`)
+      }),
+  )
+  .default([])
+  .describe(
+    'further plugins; `sallyport plugins` lists what there is, --print-plugins the names for their places',
+  )
+
+export type FurtherPlugins = z.output<typeof furtherPlugins>
+
+interface Fault {
+  readonly index: number
+  readonly place: Place
+  readonly message: string
+}
+
+/** A list with the further plugins where they want to be, each beside those before it too; one without a place is last. */
+export function withFurther<Item extends Entry | Scope>(
+  own: readonly Item[],
+  further: FurtherPlugins,
+): { readonly list: readonly (Item | Entry)[]; readonly faults: readonly Fault[] } {
+  const faults: Fault[] = []
+  let list: readonly (Item | Entry)[] = own
+  for (const [index, row] of further.entries()) {
+    const place = PLACES.find((each) => row[each] !== undefined)
+    const wanted = place === undefined ? undefined : currentName(row[place] ?? '')
+    if (place === undefined || wanted === undefined) {
+      list = [...list, entryOf(row, index)]
+      continue
+    }
+    const found = candidates(list, wanted)
+    const [target] = place === 'after' ? found.slice(-1) : found
+    if (target === undefined) {
+      const known = entriesIn(list).map(nameOf).join(', ')
+      faults.push({ index, place, message: `no entry is called so; known are ${known}` })
+    } else if (place === 'replaces' && found.length > 1) {
+      const names = found.map(nameOf).join(', ')
+      faults.push({ index, place, message: `several entries are called so: expected one of ${names}` })
+    } else list = placed(list, target, place, entryOf(row, index))
+  }
+  return { list, faults }
+}
+
+/** What is wrong with the places of further plugins. */
+export function furtherRules(own: List, further: FurtherPlugins, context: z.core.$RefinementCtx): void {
+  for (const { index, place, message } of withFurther(own, further).faults)
+    refuse(context, ['plugins', index, place], message)
+}
+
+/** Whether further plugins leave an entry in the list, or put the same plugin into it. */
+export const isReplaced = (use: string, further: FurtherPlugins): boolean =>
+  further.some(({ replaces }) => currentName(replaces ?? '') === use)
+
+export const isAdded = (use: string, further: FurtherPlugins): boolean =>
+  further.some((row) => currentName(row.use) === use)
+
+function entryOf({ use, with: options, id, required }: FurtherPlugins[number], index: number): Entry {
+  return {
+    use,
+    ...(options !== undefined && { with: options }),
+    ...(id !== undefined && { id }),
+    ...(required !== undefined && { required }),
+    origin: { '': ['plugins', index, 'with'] },
+    named: ['plugins', index, 'use'],
+  }
+}
+
+/** The entries of a name, those of scopes too. An entry with an `id` of its own is found by its plugin where no `id` is meant. */
+function candidates(list: List, name: string): readonly Entry[] {
+  const entries = entriesIn(list)
+  const exact = entries.filter((entry) => nameOf(entry) === name)
+  return exact.length > 0 ? exact : entries.filter(({ use }) => use === name)
+}
+
+function placed<Item extends Entry | Scope>(
+  list: readonly Item[],
+  target: Entry,
+  place: Place,
+  entry: Entry,
+): (Item | Entry)[] {
+  return list.flatMap((item): readonly (Item | Entry)[] => {
+    if ('scope' in item) return [{ ...item, plugins: placed(item.plugins, target, place, entry) }]
+    if (item !== target) return [item]
+    return { before: [entry, item], after: [item, entry], replaces: [entry] }[place]
+  })
+}
+
+const entriesIn = (list: List): readonly Entry[] =>
+  list.flatMap((item) => ('scope' in item ? entriesIn(item.plugins) : [item]))
+
+const nameOf = ({ id, use }: Entry): string => id ?? (typeof use === 'string' ? use : use.name)
+
+const currentName = (name: string): string => renamed.get(name) ?? name
