@@ -1,7 +1,10 @@
 #!/usr/bin/env node
 import { nodeIsRecent } from './node-version.js'
+import { withinOpenFiles } from './open-files.js'
 
 if (nodeIsRecent()) {
-  const { main } = await import('./program.js')
-  await main('proxy')
+  await withinOpenFiles(async () => {
+    const { main } = await import('./program.js')
+    await main('proxy')
+  })
 }

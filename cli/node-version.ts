@@ -1,7 +1,7 @@
-// Imports nothing and uses no new syntax: an old Node must be able to read this file in order to be told.
+// Imports nothing and uses no new syntax: an old Node must be able to run this file.
 const wanted = [20, 19]
 
-/** Whether this Node can run the rest. When it cannot, says so on stderr and sets the exit code. */
+/** Whether this Node can run the program. When it cannot, prints so and sets the exit code. */
 export function nodeIsRecent(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   const [wantedMajor = 0, wantedMinor = 0] = wanted

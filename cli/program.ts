@@ -1,44 +1,65 @@
-import { setFlagsFromString } from 'node:v8'
-import { commands } from './options/commands.js'
-import type { Command, Invocation } from './options/option.js'
-import type { Parsed } from './options/parse.js'
-import { parse } from './options/parse.js'
-import { helpOptions } from './options/shared.js'
+import { commands } from './commands/index.js'
+import type { Command, Invocation } from './line/option.js'
+import type { Parsed } from './line/parse.js'
+import { parse } from './line/parse.js'
+import { helpOptions } from './line/shared-flags.js'
+import { tooFewFiles } from './open-files.js'
+import { withoutOptimizer } from './runtime-tuning.js'
 
-/** Runs the program with the process's own arguments, `preset` before them; a preset is a command that a bin names. */
+// As in `terminal.ts`, which help and versions do not wait for.
+const FAILED = 1
+
+/** Runs the program with the arguments of the process. `preset` is the command of a bin such as `sallyport-proxy`. */
 export async function main(preset?: string): Promise<void> {
-  process.stdout.on('error', endOfReader)
+  let unsaid = false
+  process.stdout.on('error', ({ code = 'unknown reason' }: NodeJS.ErrnoException) => {
+    // `sallyport --help | head -1` closes the pipe early; that is no failure.
+    if (code === 'EPIPE' || unsaid) return
+    unsaid = true
+    process.exitCode = FAILED
+    process.stderr.write(`sallyport: cannot write to standard output (${code}): the rest of it is missing\n`)
+  })
+  // There is no other place to say that nothing can be said here.
+  process.stderr.on('error', () => {})
   const argv = process.argv.slice(2)
-  process.exitCode = await program(preset === undefined ? argv : [preset, ...argv], preset)
+  const code = await program(preset === undefined ? argv : [preset, ...argv], preset)
+  process.exitCode = unsaid && code === 0 ? FAILED : code
 }
 
 async function program(argv: readonly string[], preset: string | undefined): Promise<number> {
   const parsed = parse(argv, process.env, commands, helpOptions)
   if (parsed.asksFor === 'help') return help(parsed.command, preset)
   if (parsed.asksFor === 'version') return version()
-  if (parsed.invocation !== undefined) return execute(parsed.invocation, parsed)
-  const { tell } = await import('./terminal.js')
-  return tell(parsed.problems)
+  const invocation = parsed.invocation ?? withFile(parsed)
+  if (invocation !== undefined) return execute(invocation, parsed)
+  const { printProblems } = await import('./terminal.js')
+  return printProblems(parsed.problems)
 }
 
+/** A wrong command line that names a file: the command prints what is wrong in both. */
+const withFile = ({ command, partial }: Parsed): Invocation | undefined =>
+  command?.readsFile === true && partial?.options.has('config') === true ? partial : undefined
+
 async function execute(invocation: Invocation, { canonical }: Parsed): Promise<number> {
-  const debug = invocation.given.get('debug')?.value === true
+  const debug = invocation.options.get('debug')?.value === true
   try {
-    // What runs once, while modules load, is not worth optimizing: the compiler's threads would take time and memory from it.
-    setFlagsFromString('--no-opt')
-    const { dispatch } = await import('./options/dispatch.js')
-    const run = await dispatch(canonical, commands).run()
-    setFlagsFromString('--opt')
-    return (await run(invocation)) ?? 0
+    const run = await withoutOptimizer(async () => {
+      const { dispatch } = await import('./line/dispatch.js')
+      // sade wants a command line without problems.
+      return invocation.problems.length > 0 ? invocation.command.run() : dispatch(canonical, commands)
+    })
+    return (await run(invocation, commands)) ?? 0
   } catch (error) {
-    const { report } = await import('./terminal.js')
-    return report(error, debug)
+    // Even what tells errors could not be loaded then.
+    if (tooFewFiles(error) !== undefined) throw error
+    const { printError } = await import('./terminal.js')
+    return printError(error, debug)
   }
 }
 
 async function help(command: Command | undefined, preset: string | undefined): Promise<number> {
   const [{ commandHelp, programHelp }, { painter }] = await Promise.all([
-    import('./options/help.js'),
+    import('./line/help.js'),
     import('./colour.js'),
   ])
   const { columns, isTTY } = process.stdout
@@ -57,9 +78,4 @@ async function version(): Promise<number> {
   const { version: text }: { version: string } = createRequire(import.meta.url)('sallyport/package.json')
   process.stdout.write(`${text}\n`)
   return 0
-}
-
-// `sallyport --help | head -1` closes the pipe early; that is no failure.
-function endOfReader(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error
 }

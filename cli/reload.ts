@@ -1,22 +1,23 @@
-import { ConfigError, type Log, problemLine } from 'sallyport'
-import type { Located, Outcome } from './config/outcome.js'
+import { ConfigError, type Log } from 'sallyport'
+import type { Located, Result } from './config/result.js'
+import { problemText } from './terminal.js'
 
-/** Reads everything again and puts it in force. What is wrong changes nothing, and is told. */
+/** Reads the configuration again and applies it. A wrong one changes nothing, and is logged. */
 export async function reload<Settings>(
   log: Log,
-  read: () => Promise<Outcome<Settings>>,
-  exchange: (located: Located<Settings>) => Promise<void>,
+  read: () => Promise<Result<Settings>>,
+  apply: (located: Located<Settings>) => Promise<void>,
 ): Promise<void> {
   try {
-    const outcome = await read()
-    if ('problems' in outcome) throw new ConfigError(outcome.problems)
-    await exchange(outcome)
+    const result = await read()
+    if ('problems' in result) throw new ConfigError(result.problems)
+    await apply(result)
     log.info('the configuration was read again and is in force')
   } catch (error) {
-    const problems = error instanceof ConfigError ? error.problems.map(problemLine) : undefined
+    const problems = error instanceof ConfigError ? error.problems.map(problemText) : undefined
     log.error(
       problems === undefined ? { err: error } : { problems },
-      'the configuration was read again and is not in force; everything goes on as before',
+      'the configuration was read again and is not in force: the previous one still is',
     )
   }
 }

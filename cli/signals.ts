@@ -1,31 +1,36 @@
+import { isatty } from 'node:tty'
 import type { Log } from 'sallyport'
 import { exitCode } from './terminal.js'
 
-/** What the person or the program that runs this process asks of it. */
-interface Asked {
-  readonly stop: (signal: NodeJS.Signals) => void
-  /** A second time: nothing is waited for. */
+interface SignalHandlers {
+  /** Whoever asks at a terminal does not want to wait until load balancers have noticed. */
+  readonly stop: (signal: NodeJS.Signals, atTerminal: boolean) => void
+  /** At the second signal. */
   readonly stopNow: () => void
   readonly reload: () => void
 }
 
-/** Also while it boots: without a listener a signal would end the process. */
-export function onSignals({ stop, stopNow, reload }: Asked): void {
+/** From the boot on: without a listener a signal would end the process. */
+export function handleSignals(log: Log, { stop, stopNow, reload }: SignalHandlers): void {
   let stopping = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
       if (stopping) return stopNow()
       stopping = true
-      stop(signal)
+      log.info({ signal }, 'asked to stop')
+      stop(signal, signal === 'SIGINT' && [0, 1, 2].some(isatty))
     })
   }
-  process.on('SIGHUP', reload)
+  process.on('SIGHUP', () => {
+    if (stopping) log.warn('stopping: the configuration is not read again')
+    else reload()
+  })
 }
 
 /** Without this Node would print the error itself, past the scrubber. */
-export function endOnSurprise(log: Log): void {
+export function exitOnUncaughtError(log: Log): void {
   const fail = (error: unknown): void => {
-    log.fatal({ err: error }, 'something failed that nobody expected')
+    log.fatal({ err: error }, 'uncaught error')
     process.exit(exitCode.failed)
   }
   process.on('uncaughtException', fail)

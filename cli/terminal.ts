@@ -1,34 +1,51 @@
-import type { Problem } from 'sallyport/problem'
-import { problemLine } from 'sallyport/problem'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Problem } from '#core/contract/problem.js'
+import { problemLine } from '#core/contract/problem.js'
 import { painter } from './colour.js'
+import { hidden } from './config/hidden.js'
+import { tooFewFiles } from './open-files.js'
 
-/** What the process says when it ends. */
-export const exitCode = { asked: 0, failed: 1, misconfigured: 2 } as const
+export const exitCode = { ok: 0, failed: 1, misconfigured: 2 } as const
 
-/** Prints problems to stderr, one line each, and answers the exit code that they mean. */
-export function tell(problems: readonly Problem[]): number {
+/** Prints problems to stderr, one line each, and returns their exit code. */
+export function printProblems(problems: readonly Problem[]): number {
   const paint = painter(process.stderr, process.env)
   const lines = problems.map((problem) => {
     const place = oneLine(problem.place)
-    const line = oneLine(problemLine(problem))
-    return `${paint('red', place)}${line.slice(place.length)}\n`
+    const line = problemText(problem)
+    return `${line.startsWith(place) ? paint('red', place) + line.slice(place.length) : line}\n`
   })
   process.stderr.write(lines.join(''))
   return exitCode.misconfigured
 }
 
+/** A problem in one line that shows nothing that came from outside of the configuration. */
+export const problemText = (problem: Problem): string => oneLine(hidden.text(problemLine(problem)))
+
 /**
- * Prints what stopped a command. Problems of the configuration are the operator's and never show a stack;
- * the stack of anything else is ours and shows with `--debug`.
+ * Prints the error that ended a command. A problem of the configuration has no stack; that of any other error is
+ * printed with `--debug`.
  */
-export async function report(error: unknown, debug: boolean): Promise<number> {
+export async function printError(error: unknown, debug: boolean): Promise<number> {
+  const sentence = tooFewFiles(error)
   const { ConfigError } = await import('sallyport')
-  if (error instanceof ConfigError) return tell(error.problems)
+  if (sentence === undefined && error instanceof ConfigError) return printProblems(error.problems)
   const paint = painter(process.stderr, process.env)
-  const message = error instanceof Error ? error.message : String(error)
-  process.stderr.write(`${paint('red', 'sallyport')}: ${oneLine(message)}\n`)
-  if (debug && error instanceof Error) process.stderr.write(`${stackOf(error)}\n`)
+  const message = sentence ?? (error instanceof Error ? error.message : String(error))
+  process.stderr.write(`${paint('red', 'sallyport')}: ${oneLine(hidden.text(message))}\n`)
+  if (debug && error instanceof Error) process.stderr.write(`${hidden.text(stackOf(error))}\n`)
   return exitCode.failed
+}
+
+/** Milliseconds that the end of the process waits for whoever reads what it said. */
+const LAST_WORDS = 1_000
+
+/** Settles when what was said has left this process, or nobody takes it. */
+export async function said(): Promise<void> {
+  const full = [process.stdout, process.stderr].filter(({ writableLength }) => writableLength > 0)
+  if (full.length === 0) return
+  const left = full.map((stream) => new Promise<void>((done) => stream.write('', () => done())))
+  await Promise.race([Promise.all(left), pause(LAST_WORDS)])
 }
 
 function stackOf(error: Error): string {
@@ -36,7 +53,7 @@ function stackOf(error: Error): string {
   return error.cause instanceof Error ? `${stack}\ncaused by: ${stackOf(error.cause)}` : stack
 }
 
-// A control character would let a file name or a flag break the line, or speak to the terminal.
+// With control characters a file name or a flag could break the line, or send commands to the terminal.
 function oneLine(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, (character) => {
     const code = character.codePointAt(0) ?? 0

@@ -1,9 +1,11 @@
-import type { BootContext, List, PlannedScope } from 'sallyport'
-import { ConfigError, createLog, type Problem, planList } from 'sallyport'
+import type { List } from 'sallyport'
+import { ConfigError, type Problem } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
-import type { Located, Outcome } from './outcome.js'
+import type { BootContext, PlannedScope } from 'sallyport/embed'
+import { createLog, planList } from 'sallyport/embed'
+import type { Located, Result } from './result.js'
 
-/** What planning a list needs, without a word in any log. */
+/** What planning a list needs; nothing is logged. */
 export const silentContext = ({ folder, locate }: Located<unknown>): BootContext => ({
   catalogue,
   folder,
@@ -11,27 +13,27 @@ export const silentContext = ({ folder, locate }: Located<unknown>): BootContext
   log: createLog({ level: 'silent' }),
 })
 
-/** What is wrong with the form, and what the kernel finds in what can be read of it, in the order of the file. */
+/** The problems of the file's form, and those that the kernel finds in what can be read of it, in the order of the file. */
 export async function allProblems({
   problems,
   readable,
-}: Extract<Outcome<List>, { problems: unknown }>): Promise<readonly Problem[]> {
+}: Extract<Result<List>, { problems: unknown }>): Promise<readonly Problem[]> {
   if (readable === undefined) return problems
-  const found = await planned(readable)
+  const found = await planLocated(readable)
   const further = 'problems' in found ? found.problems : []
   const placeOf = ({ place }: Problem): string => place.replace(/ \(.*\)$/, '')
-  const told = new Set(problems.map(placeOf))
-  return [...problems, ...further.filter((problem) => !told.has(placeOf(problem)))].toSorted(byPosition)
+  const reported = new Set(problems.map(placeOf))
+  return [...problems, ...further.filter((problem) => !reported.has(placeOf(problem)))].toSorted(byPosition)
 }
 
-/** A list that was read, loaded and checked as for a boot, or all that is wrong with it. */
+/** Loads and checks a list as for a boot; the plan, or everything that is wrong. */
 export async function planOf(
-  outcome: Outcome<List>,
+  result: Result<List>,
 ): Promise<{ readonly plan: PlannedScope } | { readonly problems: readonly Problem[] }> {
-  return 'problems' in outcome ? { problems: await allProblems(outcome) } : planned(outcome)
+  return 'problems' in result ? { problems: await allProblems(result) } : planLocated(result)
 }
 
-async function planned(
+async function planLocated(
   located: Located<List>,
 ): Promise<{ readonly plan: PlannedScope } | { readonly problems: readonly Problem[] }> {
   try {

@@ -1,15 +1,29 @@
-import type { BootContext, Entry, List, PlannedEntry, PlannedScope, Scope } from 'sallyport'
-import { isPlannedScope, isScope, jsonSchemaOf, planList, redact } from 'sallyport'
+import type { Entry, List, Scope } from 'sallyport'
+import { isScope } from 'sallyport'
+import type { BootContext, PlannedEntry, PlannedScope } from 'sallyport/embed'
+import { isPlannedScope, jsonSchemaOf, planList, redact } from 'sallyport/embed'
 import { stringify } from 'yaml'
+import { hidden } from './hidden.js'
 
-/** A list as `sallyport run` would read it, secrets as `***`. It is loaded and checked, and not booted. */
+/** A list as a file of `sallyport run`, secrets as `***`. It is loaded and checked, and not booted. */
 export async function canonicalText(
   list: List,
   secrets: ReadonlySet<string>,
   context: BootContext,
 ): Promise<string> {
   const plan = await planList(list, context)
-  return stringify({ plugins: hidden(listed(list, plan), secrets) }, { lineWidth: 0 })
+  // What came from the environment or a file is a secret wherever it was put, also inside a longer text.
+  for (const secret of secrets) hidden.add(secret)
+  const plugins = escaped(hidden.value(listed(list, plan), true))
+  return stringify({ plugins }, { lineWidth: 0 })
+}
+
+/** A text that looks like a reference was none in the list, and is none in the file. */
+function escaped(value: unknown): unknown {
+  if (typeof value === 'string') return value.replaceAll('${', '$$$${')
+  if (Array.isArray(value)) return value.map(escaped)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, escaped(item)]))
 }
 
 function listed(list: List, { items }: PlannedScope): unknown[] {
@@ -33,16 +47,4 @@ function listedEntry({ use, with: options, required }: Entry, { id, plugin }: Pl
     ...(required === false && { required }),
     ...(options !== undefined && { with: redact(options, jsonSchemaOf(plugin.options)) }),
   }
-}
-
-/** What came from the environment or a file is a secret wherever it was put, also inside a longer text. */
-function hidden(value: unknown, secrets: ReadonlySet<string>): unknown {
-  if (typeof value === 'string') {
-    return [...secrets]
-      .filter((secret) => secret !== '')
-      .reduce((text, secret) => text.replaceAll(secret, '***'), value)
-  }
-  if (Array.isArray(value)) return value.map((item) => hidden(item, secrets))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, hidden(item, secrets)]))
 }

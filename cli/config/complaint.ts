@@ -1,14 +1,18 @@
-import type { Problem } from 'sallyport/problem'
-import { unknownName } from 'sallyport/problem'
+import { isJsonObject } from 'sallyport/toolkit'
 import { z } from 'zod'
+import type { Problem } from '#core/contract/problem.js'
+import { unknownName } from '#core/contract/problem.js'
+import { valueAt } from '#core/kernel/find-faults.js'
+import { pathText } from '#core/toolkit/path-text.js'
 import type { Path } from './path.js'
-import { isMapping, pathText } from './path.js'
 
 /** A problem whose place is still a path in the configuration. */
 export interface Complaint extends Omit<Problem, 'place'> {
   readonly path: Path
   /** The key itself is wrong, and not its value. */
   readonly part?: 'key'
+  /** The type that the schema expects there. */
+  readonly expected?: string
 }
 
 /** Everything that a schema finds wrong with a value. */
@@ -19,7 +23,10 @@ export function complaintsOf(schema: z.ZodType, value: unknown, error: z.ZodErro
     const there = valueAt(value, path) !== undefined
     // A rule of its own says in its own words what is missing.
     const missing = !there && issue.code !== 'custom'
-    return [{ path, message: `${missing ? 'is required, ' : ''}${expected(issue)}` }]
+    const message = `${missing ? 'is required, ' : ''}${expectation(issue)}`
+    // No stand-in has the pattern of its text.
+    const isOfType = issue.code === 'invalid_type' && schemaAt(schema, path)['pattern'] === undefined
+    return [{ path, message, ...(isOfType && { expected: issue.expected }) }]
   })
   // A required key that was misspelt is one mistake, not an unknown key and a missing one.
   const meant = new Set(
@@ -31,7 +38,7 @@ export function complaintsOf(schema: z.ZodType, value: unknown, error: z.ZodErro
 }
 
 // Zod's own sentences name what was received; for some schemas that is the value.
-function expected(issue: z.core.$ZodIssue): string {
+function expectation(issue: z.core.$ZodIssue): string {
   if (issue.code === 'custom') return issue.message
   if (issue.code === 'invalid_type') return `a ${kinds[issue.expected] ?? issue.expected} is expected`
   if (issue.code === 'invalid_value') return `${issue.values.map(String).join(' or ')} is expected`
@@ -55,7 +62,7 @@ function unit(origin: string): string {
 }
 
 function unknownKeys(keys: readonly string[], path: Path, schema: z.ZodType): readonly Complaint[] {
-  const known = knownKeys(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }), path)
+  const known = Object.keys(asMapping(schemaAt(schema, path)['properties']))
   return keys.map((key) => ({
     path: [...path, key],
     part: 'key',
@@ -63,22 +70,15 @@ function unknownKeys(keys: readonly string[], path: Path, schema: z.ZodType): re
   }))
 }
 
-function knownKeys(schema: unknown, path: Path): readonly string[] {
+function schemaAt(schema: z.ZodType, path: Path): Readonly<Record<string, unknown>> {
+  const whole: unknown = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
   const there = path.reduce<unknown>((here, step) => {
     const { properties, items } = asMapping(here)
     return typeof step === 'number' ? items : asMapping(properties)[step]
-  }, schema)
-  return Object.keys(asMapping(asMapping(there)['properties']))
+  }, whole)
+  return asMapping(there)
 }
 
 function asMapping(value: unknown): Readonly<Record<string, unknown>> {
-  return isMapping(value) ? value : {}
-}
-
-/** What stands at a path, or `undefined`. */
-export function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>((here, step) => {
-    if (Array.isArray(here)) return typeof step === 'number' ? here[step] : undefined
-    return isMapping(here) && Object.hasOwn(here, step) ? here[step] : undefined
-  }, value)
+  return isJsonObject(value) ? value : {}
 }

@@ -1,16 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import type { Problem } from 'sallyport/problem'
+import { fileFailure, isJsonObject } from 'sallyport/toolkit'
 import type { Document as YamlDocument } from 'yaml'
 import { LineCounter, parseDocument, visit } from 'yaml'
-import type { Environment } from '../options/environment.js'
+import type { Problem } from '#core/contract/problem.js'
+import type { Environment } from '../line/environment.js'
 import { textIsTooDeep, valueIsTooDeep } from './depth.js'
 import { interpolate } from './interpolate.js'
 import { Locator } from './locator.js'
 import type { Path } from './path.js'
-import { isMapping } from './path.js'
-import { readFailure } from './read-failure.js'
-import { forbiddenKey, syntaxMessage } from './syntax.js'
+import { type Slip, slipNear } from './slips.js'
+import { forbiddenKey, keyAfterWideSpace, mayBeSlip, syntaxMessage } from './syntax.js'
 
 /** A configuration file, read and with its references replaced. */
 export interface Document {
@@ -49,7 +49,7 @@ export async function readDocument(
   const lines = new LineCounter()
   const parsed = parsedFrom(source, lines)
   const locator = new Locator(file, parsed, lines)
-  const broken = formProblems(parsed, locator)
+  const broken = formProblems(source, parsed, locator)
   if (broken.length > 0) return { problems: broken }
 
   const plain = plainValue(parsed)
@@ -71,7 +71,7 @@ async function readText(file: string): Promise<string | Problem> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file))
   } catch (error) {
-    return { place: file, message: readFailure(error) }
+    return { place: file, message: fileFailure(error) }
   }
 }
 
@@ -87,29 +87,46 @@ function parsedFrom(source: string, lineCounter: LineCounter): YamlDocument {
   })
 }
 
-function formProblems(parsed: YamlDocument, locator: Locator): readonly Problem[] {
-  // Once the form is lost the parser complains about every line that follows.
-  const lost = parsed.errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN')
-  const errors = lost === -1 ? parsed.errors : parsed.errors.slice(0, lost + 1)
-  const problems = [...errors, ...parsed.warnings].map(({ code, pos: [offset] }) => ({
-    offset,
-    message: syntaxMessage(code),
-  }))
+function formProblems(source: string, parsed: YamlDocument, locator: Locator): readonly Problem[] {
+  const problems = syntaxProblems(source, parsed, locator)
+  const add = (offset: number, message: string): void =>
+    void problems.push({ ...locator.positionOf(offset), message })
   visit(parsed, {
     Pair(_key, { key }) {
       const offset = forbiddenKey(key)
-      if (offset !== undefined) problems.push({ offset, message: 'this key is not allowed' })
+      if (offset !== undefined) add(offset, 'this key is not allowed')
+      const wide = keyAfterWideSpace(key)
+      if (wide !== undefined) add(wide, 'a space of another kind in the indentation: expected plain spaces')
     },
     Alias(_key, alias, around) {
       const target = alias.resolve(parsed)
       const offset = alias.range?.[0] ?? 0
-      if (target === undefined) problems.push({ offset, message: syntaxMessage('BAD_ALIAS') })
-      else if (around.includes(target)) problems.push({ offset, message: 'an alias to something around it' })
+      if (target === undefined) add(offset, syntaxMessage('BAD_ALIAS'))
+      else if (around.includes(target)) add(offset, 'an alias to something around it')
     },
   })
+  const places = new Set<string>()
   return problems
-    .sort((a, b) => a.offset - b.offset)
-    .map(({ offset, message }) => ({ place: locator.at(offset), message }))
+    .sort((a, b) => a.line - b.line || a.column - b.column)
+    .map(({ line, column, message }) => ({ place: locator.placeOf(line, column), message }))
+    .filter(({ place }) => !places.has(place) && places.add(place))
+}
+
+/** What the parser complains about; once more for each slip that it comes from, however many complaints that causes. */
+function syntaxProblems(source: string, parsed: YamlDocument, locator: Locator): Slip[] {
+  // Once the form is lost the parser complains about every line that follows.
+  const lost = parsed.errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN')
+  const errors = lost === -1 ? parsed.errors : parsed.errors.slice(0, lost + 1)
+  const problems: Slip[] = []
+  let explained = 0
+  for (const { code, pos } of [...errors, ...parsed.warnings]) {
+    const position = locator.positionOf(pos[0])
+    if (position.line <= explained) continue
+    const slip = mayBeSlip(code) ? slipNear(source, position.line) : undefined
+    if (slip !== undefined) explained = Math.max(position.line, slip.line) + 1
+    problems.push(slip ?? { ...position, message: syntaxMessage(code) })
+  }
+  return problems
 }
 
 function plainValue(parsed: YamlDocument): { readonly value: unknown } | { readonly message: string } {
@@ -124,6 +141,6 @@ function plainValue(parsed: YamlDocument): { readonly value: unknown } | { reado
 }
 
 function rootProblem(value: unknown, root: Root): string | undefined {
-  if (isMapping(value) || (root === 'mapping or list' && Array.isArray(value))) return undefined
+  if (isJsonObject(value) || (root === 'mapping or list' && Array.isArray(value))) return undefined
   return value === null ? `is empty, a ${root} is expected` : `a ${root} is expected at the root`
 }

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Problem } from 'sallyport/problem'
-import { nearest } from 'sallyport/problem'
-import type { Environment } from '../options/environment.js'
+import { fileFailure, isJsonObject } from 'sallyport/toolkit'
+import type { Problem } from '#core/contract/problem.js'
+import { nearest } from '#core/contract/problem.js'
+import type { Environment } from '../line/environment.js'
+import { hidden, partsOf } from './hidden.js'
 import type { Path } from './path.js'
-import { isMapping } from './path.js'
-import { readFailure } from './read-failure.js'
 
 export interface Surroundings {
   /** Where relative paths start. */
@@ -35,7 +35,7 @@ export async function interpolate(value: unknown, surroundings: Surroundings): P
       for (const [index, item] of part.entries()) items.push(await within(item, [...path, index]))
       return items
     }
-    if (!isMapping(part)) return part
+    if (!isJsonObject(part)) return part
     const entries: [string, unknown][] = []
     for (const [key, item] of Object.entries(part)) entries.push([key, await within(item, [...path, key])])
     return Object.fromEntries(entries)
@@ -53,11 +53,17 @@ export async function interpolate(value: unknown, surroundings: Surroundings): P
       pieces.push(found.text)
       if (typeof piece === 'string') continue
       fromOutside = true
-      if (found.text !== '') secrets.add(found.text)
+      learn(found.text, `\${${piece.reference}}`)
     }
     const whole = pieces.join('')
-    if (fromOutside && whole !== '') secrets.add(whole)
+    if (fromOutside) learn(whole, written)
     return whole
+  }
+
+  function learn(secret: string, reference: string): void {
+    if (secret === '') return
+    for (const part of partsOf(secret)) secrets.add(part)
+    hidden.add(secret, reference)
   }
 
   return { value: await within(value, []), secrets, problems }
@@ -115,6 +121,6 @@ async function fileText(path: string): Promise<Followed> {
     // Editors and `echo` end a file with a newline that is no part of the secret.
     return { text: text.replace(/\r?\n$/, '') }
   } catch (error) {
-    return { message: `${path}: ${readFailure(error)}` }
+    return { message: `${path}: ${fileFailure(error)}` }
   }
 }

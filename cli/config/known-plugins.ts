@@ -1,10 +1,11 @@
 import { createRequire } from 'node:module'
-import { isScope, type List, Loader, type Plugin } from 'sallyport'
+import { isScope, type List, type Plugin } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
-import type { Problem } from 'sallyport/problem'
-import { readList } from './listed-settings.js'
+import { Loader } from 'sallyport/embed'
+import type { Problem } from '#core/contract/problem.js'
+import { readList } from './read-list.js'
 
-/** A plugin that a file may name, by the word for it in `use`. */
+/** A plugin that a file may name in `use`. */
 export interface KnownPlugin {
   readonly use: string
   readonly builtIn: boolean
@@ -12,10 +13,12 @@ export interface KnownPlugin {
   readonly version: string | undefined
 }
 
-export type Known = { readonly plugins: readonly KnownPlugin[] } | { readonly problems: readonly Problem[] }
+export type KnownPlugins =
+  | { readonly plugins: readonly KnownPlugin[] }
+  | { readonly problems: readonly Problem[] }
 
-/** The built-in plugins, and those that a file brings, whatever else is wrong in it. */
-export async function knownPlugins(config: string | undefined): Promise<Known> {
+/** The built-in plugins, and those that a file names, whatever else is wrong in it. */
+export async function knownPlugins(config: string | undefined): Promise<KnownPlugins> {
   const { version }: { version: string } = createRequire(import.meta.url)('sallyport/package.json')
   const loading = Object.entries(catalogue).map(async ([use, load]): Promise<KnownPlugin> => {
     return { use, builtIn: true, plugin: (await load()).default, version }
@@ -25,10 +28,10 @@ export async function knownPlugins(config: string | undefined): Promise<Known> {
   return 'problems' in foreign ? foreign : { plugins: [...builtIn, ...foreign.plugins] }
 }
 
-async function foreignPlugins(config: string): Promise<Known> {
-  const outcome = await readList(config)
-  const readable = 'problems' in outcome ? outcome.readable : outcome
-  if (readable === undefined) return { problems: 'problems' in outcome ? outcome.problems : [] }
+async function foreignPlugins(config: string): Promise<KnownPlugins> {
+  const result = await readList(config)
+  const readable = 'problems' in result ? result.readable : result
+  if (readable === undefined) return { problems: 'problems' in result ? result.problems : [] }
 
   const loader = new Loader(catalogue, readable.folder)
   const plugins: KnownPlugin[] = []

@@ -1,7 +1,7 @@
 import type { Document, LineCounter } from 'yaml'
 import { isAlias, isMap, isNode, isScalar, isSeq } from 'yaml'
+import { pathText } from '#core/toolkit/path-text.js'
 import type { Path } from './path.js'
-import { pathText } from './path.js'
 
 /** Finds lines and columns in a parsed file. */
 export class Locator {
@@ -13,11 +13,20 @@ export class Locator {
 
   /** `sallyport.yaml:12:5`, for an offset into the text. */
   at(offset: number): string {
-    const { line, col } = this.lines.linePos(offset)
-    return line === 0 ? `${this.file}:1:1` : `${this.file}:${line}:${col}`
+    const { line, column } = this.positionOf(offset)
+    return this.placeOf(line, column)
   }
 
-  /** `sallyport.yaml:12:5 auth.oauth.realm`. What is not there has the position of the nearest thing around it. */
+  placeOf(line: number, column: number): string {
+    return `${this.file}:${line}:${column}`
+  }
+
+  positionOf(offset: number): { readonly line: number; readonly column: number } {
+    const { line, col } = this.lines.linePos(offset)
+    return line === 0 ? { line: 1, column: 1 } : { line, column: col }
+  }
+
+  /** `sallyport.yaml:12:5 auth.oauth.realm`. Of what is missing, the position of the nearest thing around it. */
   locate(path: Path, part: 'key' | 'value' = 'value'): string {
     const place = this.at(this.offsetOf(path, part))
     return path.length === 0 ? place : `${place} ${pathText(path)}`

@@ -2,16 +2,19 @@ import sade from 'sade'
 import type { Command, Option } from './option.js'
 
 /**
- * Lets sade find the command of a canonical command line. On any other it would lose positionals, turn 0123
- * into 123, and answer problems itself; `parse` has told them all by then.
+ * Calls the `run` of the command of a canonical command line. With any other sade would lose positionals, turn 0123
+ * into 123, and print problems itself; `parse` has found them all before.
  */
-export function dispatch(canonical: readonly string[], commands: readonly Command[]): Command {
+export function dispatch(
+  canonical: readonly string[],
+  commands: readonly Command[],
+): ReturnType<Command['run']> {
   const program = sade('sallyport')
   for (const command of commands) {
     const positionals = command.positionals.map(({ name, required }) =>
       required ? `<${name}>` : `[${name}]`,
     )
-    program.command([command.name, ...positionals].join(' '), command.summary).action(() => command)
+    program.command([command.name, ...positionals].join(' '), command.summary).action(command.run)
   }
   const options = commands.flatMap(({ groups }) => groups.flatMap((group) => group.options))
   const { handler } = program.parse(['node', 'sallyport', ...canonical], {
@@ -19,8 +22,8 @@ export function dispatch(canonical: readonly string[], commands: readonly Comman
     string: namesOf(options.filter(({ type }) => type !== 'boolean')),
     boolean: namesOf(options.filter(({ type }) => type === 'boolean')),
   })
-  const found: Command = handler()
-  return found
+  const run: ReturnType<Command['run']> = handler()
+  return run
 }
 
 function namesOf(options: readonly Option[]): string[] {

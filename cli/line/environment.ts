@@ -2,14 +2,14 @@ import type { Option } from './option.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The environment names of an option, in the order in which they are asked. */
+/** The environment variables of an option, in the order in which they are read. */
 export function environmentNames(option: Option): readonly string[] {
   if (option.flagOnly === true) return []
   const own = `SALLYPORT_${option.name.toUpperCase().replaceAll('-', '_')}`
   return [own, ...(option.env ?? [])]
 }
 
-/** The first of the option's variables that is set. An empty one is set: it is a value like any other. */
+/** The first of the option's variables that is set, also to an empty value. */
 export function variableOf(
   option: Option,
   environment: Environment,

@@ -1,9 +1,8 @@
 import type { Paint } from '../colour.js'
 import { environmentNames } from './environment.js'
 import type { Command, Option, OptionGroup, Positional } from './option.js'
-import { accumulates } from './option.js'
+import { accumulates, placeholderOf } from './option.js'
 
-/** How the help is set. */
 export interface Page {
   readonly width: number
   readonly paint: Paint
@@ -11,12 +10,12 @@ export interface Page {
   readonly called: (command: Command) => string
 }
 
-/** The page of the whole program: its commands, and what holds for all of them. */
+/** The help of the whole program. */
 export function programHelp(commands: readonly Command[], shared: readonly Option[], page: Page): string {
   const { paint, width } = page
   return [
     `${paint('bold', 'Usage:')} sallyport COMMAND [FLAGS] [ARGUMENTS]`,
-    wrap('A gateway for MCP servers: a registry and a proxy that check who comes in.', width).join('\n'),
+    wrap('A gateway for MCP servers: a registry and a proxy that authenticate callers.', width).join('\n'),
     section(
       'Commands',
       columns(
@@ -37,7 +36,6 @@ export function programHelp(commands: readonly Command[], shared: readonly Optio
   ].join('\n\n')
 }
 
-/** The page of one command. */
 export function commandHelp(command: Command, page: Page): string {
   const { paint, width, called } = page
   const { description, positionals, groups, examples } = command
@@ -62,13 +60,13 @@ export function commandHelp(command: Command, page: Page): string {
 type Row = readonly [left: string, right: string]
 
 function row(option: Option): Row {
-  const { name, short, placeholder = 'VALUE', type, help } = option
+  const { name, short, type, help } = option
   const flag = short === undefined ? `    --${name}` : `-${short}, --${name}`
-  return [type === 'boolean' ? flag : `${flag} ${placeholder}`, `${help}${remarks(option)}`]
+  return [type === 'boolean' ? flag : `${flag} ${placeholderOf(option)}`, `${help}${remarksOf(option)}`]
 }
 
-function remarks(option: Option): string {
-  const said = [
+function remarksOf(option: Option): string {
+  const remarks = [
     option.required === true ? 'required' : undefined,
     option.choices === undefined ? undefined : `one of ${option.choices.join(', ')}`,
     option.type === 'list' ? 'commas between items, may be repeated' : undefined,
@@ -76,7 +74,7 @@ function remarks(option: Option): string {
     option.default === undefined ? undefined : `default ${option.default}`,
     option.env === undefined ? undefined : `also ${option.env.join(', ')}`,
   ].filter((remark) => remark !== undefined)
-  return said.length === 0 ? '' : ` (${said.join('; ')})`
+  return remarks.length === 0 ? '' : ` (${remarks.join('; ')})`
 }
 
 function choicesText(choices: readonly string[] | undefined): string {
@@ -101,8 +99,8 @@ function section(title: string, body: string, { paint }: Page): string {
   return `${paint('bold', `${title}:`)}\n${body}`
 }
 
-// Wider than this, a left column leaves too little of 80 characters to the text beside it.
-const widestLeft = 30
+// A wider left column would leave too little of 80 characters for the text.
+const WIDEST_LEFT = 30
 
 function columns(rows: readonly Row[], { width, paint }: Page, column = columnFor(rows)): string {
   const indent = ' '.repeat(column)
@@ -119,7 +117,7 @@ function columns(rows: readonly Row[], { width, paint }: Page, column = columnFo
 }
 
 function columnFor(rows: readonly Row[]): number {
-  return Math.max(0, ...rows.map(([left]) => left.length).filter((length) => length <= widestLeft)) + 4
+  return Math.max(0, ...rows.map(([left]) => left.length).filter((length) => length <= WIDEST_LEFT)) + 4
 }
 
 function indented(lines: readonly string[]): string {

@@ -1,31 +1,32 @@
-import type { Problem } from 'sallyport/problem'
-import { unknownName } from 'sallyport/problem'
+import type { Problem } from '#core/contract/problem.js'
+import { unknownName } from '#core/contract/problem.js'
 import type { Environment } from './environment.js'
-import { settle } from './given.js'
-import type { Command, Given, Invocation, Option, Positional } from './option.js'
-import type { Occurrence } from './words.js'
-import { splitWords, unknownFlag } from './words.js'
+import type { Command, Invocation, Option, Positional, ResolvedOption, ResolvedOptions } from './option.js'
+import { resolveOption } from './resolve-option.js'
+import type { Occurrence } from './tokenize.js'
+import { tokenize, unknownFlag } from './tokenize.js'
 
-/** What a command line asks for. An invocation is there only when there are no problems. */
+/** What a command line asks for. There is an invocation only when there are no problems. */
 export interface Parsed {
-  /** The command that the words name, as far as they name one. */
   readonly command?: Command
   readonly asksFor?: 'help' | 'version'
   readonly invocation?: Invocation
-  /** The same command line in one fixed form: command words, `--flag=value` each, `--`, positionals. */
+  /** What could be read in spite of problems: never run, only read on for further ones. */
+  readonly partial?: Invocation
+  /** The command line in one fixed form: command words, `--flag=value` each, `--`, positionals. */
   readonly canonical: readonly string[]
   readonly problems: readonly Problem[]
 }
 
-/** Reads the command line and the environment against the table, and finds all that is wrong with them. */
+/** Parses the command line and the environment by the options of the commands, and finds everything that is wrong. */
 export function parse(
   argv: readonly string[],
   environment: Environment,
   commands: readonly Command[],
   shared: readonly Option[],
 ): Parsed {
-  const { words, occurrences, problems } = splitWords(argv, allOptions(commands, shared))
-  const asksFor = asked(words, occurrences)
+  const { words, occurrences, problems } = tokenize(argv, allOptions(commands, shared))
+  const asksFor = pageOf(words, occurrences)
   const command = commandOf(words[0] === 'help' ? words.slice(1) : words, commands)
   if (asksFor !== undefined) return { ...(command && { command }), asksFor, canonical: [], problems }
   if (command === undefined) {
@@ -38,24 +39,18 @@ export function parse(
   const commandWords = command.name.split(' ')
   const positionals = words.slice(commandWords.length)
   const own = new Map(command.groups.flatMap(({ options }) => options).map((each) => [each.name, each]))
-  const { given, wrong } = settleAll([...own.values()], occurrences, environment)
+  const { options, wrong } = resolveAll([...own.values()], occurrences, environment)
   const all = [
     ...problems,
-    ...foreignFlags(occurrences, command, own, commands),
+    ...flagsOfOthers(occurrences, command, own, commands),
     ...wrong,
     // What follows an unknown flag may be its value.
-    ...wrongPositionals(command, positionals, problems.length === 0),
+    ...positionalProblems(command, positionals, problems.length === 0),
   ]
   const flags = occurrences.map(({ name, text }) => `--${name}=${text}`)
   const canonical = [...commandWords, ...flags, '--', ...positionals]
-  return all.length > 0
-    ? { command, canonical, problems: all }
-    : {
-        command,
-        canonical,
-        problems: [],
-        invocation: { command, positionals, given },
-      }
+  const read = { command, positionals, options, problems: all }
+  return { command, canonical, problems: all, ...(all.length > 0 ? { partial: read } : { invocation: read }) }
 }
 
 function allOptions(commands: readonly Command[], shared: readonly Option[]): ReadonlyMap<string, Option> {
@@ -63,14 +58,14 @@ function allOptions(commands: readonly Command[], shared: readonly Option[]): Re
   return new Map([...options, ...shared].map((option) => [option.name, option]))
 }
 
-/** The command with the most words that are all there: `proxy stdio` before `proxy`. */
+/** The longest command that the words begin with: `proxy stdio` before `proxy`. */
 function commandOf(words: readonly string[], commands: readonly Command[]): Command | undefined {
   return commands
     .filter(({ name }) => name.split(' ').every((word, index) => words[index] === word))
     .sort((a, b) => b.name.length - a.name.length)[0]
 }
 
-function asked(
+function pageOf(
   [first]: readonly string[],
   occurrences: readonly Occurrence[],
 ): 'help' | 'version' | undefined {
@@ -79,37 +74,39 @@ function asked(
   return wants('help') ? 'help' : wants('version') ? 'version' : undefined
 }
 
-function settleAll(
-  options: readonly Option[],
+function resolveAll(
+  table: readonly Option[],
   occurrences: readonly Occurrence[],
   environment: Environment,
 ): {
-  readonly given: ReadonlyMap<string, Given>
+  readonly options: ResolvedOptions
   readonly wrong: readonly Problem[]
 } {
-  const given = new Map<string, Given>()
+  const options = new Map<string, ResolvedOption>()
   const wrong: Problem[] = []
-  for (const option of options) {
-    const settled = settle(option, occurrences, environment)
-    if (settled === undefined) continue
-    if ('message' in settled) wrong.push(settled)
-    else given.set(option.name, settled)
+  const missing: Problem[] = []
+  for (const option of table) {
+    const resolved = resolveOption(option, occurrences, environment)
+    if (resolved === undefined) continue
+    if ('value' in resolved) options.set(option.name, resolved)
+    else (resolved.isMissing === true ? missing : wrong).push(resolved.problem)
   }
-  return { given, wrong }
+  // What is missing here may be in the file.
+  return { options, wrong: options.has('config') ? wrong : [...wrong, ...missing] }
 }
 
 function unknownCommand(words: readonly string[], commands: readonly Command[]): Problem {
   const names = commands.map(({ name }) => name)
   const [first] = words
   const place = 'sallyport'
-  const more = '; "sallyport --help" tells what each does'
+  const more = '; "sallyport --help" describes them'
   if (first === undefined) return { place, message: `a command is expected: ${names.join(', ')}${more}` }
   const below = names.filter((name) => name.startsWith(`${first} `)).map((name) => `"${name}"`)
   if (below.length > 0) return { place, message: `${below.join(' or ')} is expected` }
   return { place, ...unknownName('unknown command', first, names) }
 }
 
-function foreignFlags(
+function flagsOfOthers(
   occurrences: readonly Occurrence[],
   command: Command,
   own: ReadonlyMap<string, Option>,
@@ -130,13 +127,13 @@ function foreignFlags(
 }
 
 // Positionals are counted and never repeated: a secret whose flag was forgotten is one.
-function wrongPositionals(
+function positionalProblems(
   command: Command,
   positionals: readonly string[],
   countable: boolean,
 ): readonly Problem[] {
   const { positionals: expected, name } = command
-  const wrong = expected.flatMap((each, index) => wrongPositional(each, positionals[index]))
+  const wrong = expected.flatMap((each, index) => positionalProblem(each, positionals[index]))
   if (wrong.length > 0 || positionals.length <= expected.length || !countable) return wrong
   const place = expected.length === 0 ? `sallyport ${name}` : expected.map((each) => each.name).join(' ')
   const wanted = expected.length === 0 ? 'no argument is' : `${expected.length} is`
@@ -144,7 +141,7 @@ function wrongPositionals(
   return [{ place, message: `${wanted} expected, ${positionals.length} ${are} given` }]
 }
 
-function wrongPositional(expected: Positional, text: string | undefined): readonly Problem[] {
+function positionalProblem(expected: Positional, text: string | undefined): readonly Problem[] {
   const { name: place, choices, reserved = [], required } = expected
   const wanted = choices === undefined ? expected.help : choices.join(' or ')
   if (text === undefined) return required === true ? [{ place, message: `is required: ${wanted}` }] : []

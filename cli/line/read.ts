@@ -1,10 +1,11 @@
-import { parseDuration } from 'sallyport/duration'
-import { parseAddress, parsePort } from './address.js'
+import { parseDuration } from '#core/toolkit/duration-text.js'
+import { parseHostPort, parsePort } from '#core/toolkit/host-port.js'
+import { isJsonObject } from '#core/toolkit/json-object.js'
 import type { Option, OptionType, OptionValue, Pair } from './option.js'
-import { accumulates } from './option.js'
+import { accumulates, placeholderOf } from './option.js'
 import { parseSize } from './size.js'
 
-/** What reading came to. `undefined` says that the text is not what `expectation` asks for. */
+/** Returns undefined for a text that is not what `expectation` describes. */
 type Reader = (text: string, option: Option) => OptionValue | undefined
 
 const single: Readonly<Record<Exclude<OptionType, 'list' | 'repeatable' | 'pair'>, Reader>> = {
@@ -13,17 +14,17 @@ const single: Readonly<Record<Exclude<OptionType, 'list' | 'repeatable' | 'pair'
   int: (text, { min = 0 }) => parseInteger(text, min),
   count: (text, { min = 0, max }) => (text === 'auto' ? text : parseInteger(text, min, max)),
   port: parsePort,
-  url: (text) => (isWebUrl(text) ? text : undefined),
+  url: (text) => (isPlainWebUrl(text) ? text : undefined),
   duration: parseDuration,
   size: parseSize,
-  address: parseAddress,
+  address: parseHostPort,
   choice: (text, { choices = [] }) => (choices.includes(text) ? text : undefined),
 }
 
-/** Reads all that was given for one option, or answers `undefined` when a part of it is not what is expected. */
+/** The value of an option from all its texts; undefined when one of them is not what is expected. */
 export function readOption(option: Option, texts: readonly string[]): OptionValue | undefined {
-  if (option.type === 'list') return together(texts.map(readList))?.flat()
-  if (option.type === 'pair') return together(texts.map(readPair))
+  if (option.type === 'list') return allOrNone(texts.map(readList))?.flat()
+  if (option.type === 'pair') return allOrNone(texts.map(readPair))
   const emptyRefused = option.emptyAllowed !== true && texts.includes('')
   if (emptyRefused) return undefined
   if (option.type === 'repeatable') return texts
@@ -32,12 +33,36 @@ export function readOption(option: Option, texts: readonly string[]): OptionValu
   return text === undefined ? undefined : reader(text, option)
 }
 
+/** The value of an option from what a file holds: a text is read as that of a flag is, since a reference gives one. */
+export function readValue(option: Option, value: unknown): OptionValue | undefined {
+  const { type } = option
+  if (typeof value === 'string') return readOption(option, [value])
+  if (typeof value === 'boolean' || typeof value === 'number')
+    return type === 'boolean' || numeric.has(type) ? readOption(option, [String(value)]) : undefined
+  if (Array.isArray(value)) {
+    if (type === 'list')
+      return value.every((item) => typeof item === 'string' && item !== '') ? value : undefined
+    return accumulates(option) && value.every((item) => typeof item === 'string')
+      ? readOption(option, value)
+      : undefined
+  }
+  if (type !== 'pair' || !isJsonObject(value)) return undefined
+  const pairs = Object.entries(value)
+  if (!pairs.every(([, text]) => typeof text === 'string')) return undefined
+  return readOption(
+    option,
+    pairs.map(([name, text]) => `${name}=${text}`),
+  )
+}
+
+const numeric: ReadonlySet<OptionType> = new Set(['int', 'count', 'port', 'size'])
+
 /** What an option wants, as it ends the sentence "... is expected". */
 export function expectation(option: Option): string {
-  const { choices = [], min = 0, max, placeholder } = option
+  const { choices = [], min = 0, max } = option
   const wanted: Readonly<Record<OptionType, string>> = {
     boolean: 'true or false',
-    string: placeholder === 'FILE' ? 'a file' : 'a value that is not empty',
+    string: placeholderOf(option) === 'FILE' ? 'a file' : 'a value that is not empty',
     int: `a whole number of at least ${min}`,
     count: `a whole number from ${min} to ${max}, or auto`,
     port: 'a port from 0 to 65535',
@@ -68,9 +93,9 @@ function parseInteger(text: string, min: number, max = Number.MAX_SAFE_INTEGER):
   return value >= min && value <= max ? value : undefined
 }
 
-// The text is kept as it was written: issuers are compared byte for byte. So what `URL` would quietly
-// repair (spaces, backslashes, a missing slash) is refused here.
-function isWebUrl(text: string): boolean {
+// The text is kept as it was written, since issuers are compared byte for byte: what `URL` would silently
+// repair (spaces, backslashes, a missing slash) is refused.
+function isPlainWebUrl(text: string): boolean {
   if (!/^https?:\/\/[^/\s\\#]+[^\s\\#]*$/i.test(text) || !URL.canParse(text)) return false
   const { username, password } = new URL(text)
   return username === '' && password === ''
@@ -87,7 +112,7 @@ function readPair(text: string): Pair | undefined {
   return equals < 1 ? undefined : { name: text.slice(0, equals), value: text.slice(equals + 1) }
 }
 
-function together<T>(items: readonly (T | undefined)[]): readonly T[] | undefined {
+function allOrNone<T>(items: readonly (T | undefined)[]): readonly T[] | undefined {
   const read = items.filter((item) => item !== undefined)
   return read.length === items.length ? read : undefined
 }

@@ -1,35 +1,38 @@
-import type { Problem } from 'sallyport/problem'
+import type { Problem } from '#core/contract/problem.js'
 import type { Environment } from './environment.js'
 import { environmentNames, variableOf } from './environment.js'
-import type { Given, Option } from './option.js'
+import type { Option, ResolvedOption } from './option.js'
 import { accumulates } from './option.js'
 import { expectation, readOption, textsOfVariable } from './read.js'
-import type { Occurrence } from './words.js'
+import type { Occurrence } from './tokenize.js'
 
 interface Written {
   readonly texts: readonly string[]
-  readonly source: Given['source']
+  readonly source: ResolvedOption['source']
   readonly place: string
 }
 
-/** Settles one option: the flag wins over the environment, the environment over the default. */
-export function settle(
+interface Unresolved {
+  readonly problem: Problem
+  /** It is written nowhere. */
+  readonly isMissing?: true
+}
+
+/** The value of one option: the flag wins over the environment, the environment over the default. */
+export function resolveOption(
   option: Option,
   occurrences: readonly Occurrence[],
   environment: Environment,
-): Given | Problem | undefined {
+): ResolvedOption | Unresolved | undefined {
   const written = whereWritten(option, occurrences, environment)
   if (written === undefined) return option.required === true ? missing(option) : absent(option)
   const { texts, source, place } = written
   if (source === 'flag' && texts.length > 1 && !accumulates(option)) {
-    return {
-      place,
-      message: `is given ${texts.length} times, once is expected`,
-    }
+    return { problem: { place, message: 'is repeated, one value is expected' } }
   }
   const value = readOption(option, texts)
   return value === undefined
-    ? { place, message: `${expectation(option)} is expected` }
+    ? { problem: { place, message: `${expectation(option)} is expected` } }
     : { value, source, place }
 }
 
@@ -55,17 +58,15 @@ function whereWritten(
     : { texts: [option.default], source: 'default', place: flag }
 }
 
-function absent(option: Option): Given | undefined {
+function absent(option: Option): ResolvedOption | undefined {
   const place = `--${option.name}`
   if (option.type === 'boolean') return { value: false, source: 'default', place }
   return accumulates(option) ? { value: [], source: 'default', place } : undefined
 }
 
-function missing(option: Option): Problem {
+function missing(option: Option): Unresolved {
   const [variable] = environmentNames(option)
   const or = variable === undefined ? '' : ` (or ${variable} in the environment)`
-  return {
-    place: `--${option.name}`,
-    message: `is required, ${expectation(option)} is expected${or}`,
-  }
+  const message = `is required, ${expectation(option)} is expected${or}`
+  return { problem: { place: `--${option.name}`, message }, isMissing: true }
 }

@@ -1,4 +1,4 @@
-/** The metrics of one process in the text form of Prometheus, taken apart. */
+/** One metric family of the Prometheus text format. */
 export interface Family {
   readonly name: string
   readonly kind: string
@@ -8,16 +8,16 @@ export interface Family {
   readonly samples: ReadonlyMap<string, string>
 }
 
-interface Growing extends Family {
+interface MutableFamily extends Family {
   kind: string
   readonly head: string[]
   readonly samples: Map<string, string>
 }
 
-// By hand, since the library adds up only registries that it can reach, and these are other processes' and gone ones'.
+// By hand: the library merges registries of this process only, and these are of others, some of them gone.
 export function familiesIn(text: string): Map<string, Family> {
-  const families = new Map<string, Growing>()
-  let current: Growing | undefined
+  const families = new Map<string, MutableFamily>()
+  let current: MutableFamily | undefined
   for (const line of text.split('\n')) {
     const [, word, name = '', rest = ''] = /^# (HELP|TYPE) (\S+) ?(.*)$/.exec(line) ?? []
     if (word !== undefined) {

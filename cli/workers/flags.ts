@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import type { Invocation, Option } from './option.js'
+import type { Invocation, Option } from '../line/option.js'
 
 /** For the commands that serve on a port. */
 export const workers = {
@@ -9,12 +9,12 @@ export const workers = {
   max: 256,
   placeholder: 'COUNT',
   default: '1',
-  help: 'Processes that answer on the same port; auto starts one for each core',
+  help: 'Processes that serve the same port; auto starts one for each core',
 } as const satisfies Option
 
-/** How many processes were asked for; one by a command that knows no others. */
-export function workerCount({ given }: Invocation): number {
-  const value = given.get(workers.name)?.value
+/** 1 for a command without the flag. */
+export function workerCount({ options }: Invocation): number {
+  const value = options.get(workers.name)?.value
   if (value === 'auto') return Math.min(availableParallelism(), workers.max)
   return typeof value === 'number' ? value : 1
 }

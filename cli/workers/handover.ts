@@ -1,9 +1,9 @@
 import type { Worker } from 'node:cluster'
 
-// For what a worker said last, when its end is seen before that.
-const LAST_WORDS = 200
-// For somebody else to take a connection. Longer than that nobody has to wait for being told that there is nobody.
-const PATIENCE = 5_000
+// For the last messages of a worker, when its exit is seen before them.
+const MESSAGE_GRACE = 200
+// For another worker to accept a connection. After it the client is disconnected.
+const HANDOVER_TIMEOUT = 5_000
 
 /** A connection as node:cluster passes it on. */
 interface Connection {
@@ -17,8 +17,8 @@ interface Offer {
 
 /**
  * A connection belongs to a worker once that has accepted it. When the worker dies before, Node keeps the connection
- * for ever, and its caller waits; here the worker is taken to have declined, and another one gets it. This is done
- * with the messages of node:cluster itself: a Node that writes them otherwise is left to its own ways.
+ * forever, and its client waits; here it counts as declined, so that another worker gets it. This uses the internal
+ * messages of node:cluster: with a Node that writes them differently, nothing is handed over.
  */
 export class Handover {
   private readonly offers = new Map<Connection, Offer>()
@@ -31,33 +31,33 @@ export class Handover {
       if (isOffer) this.offers.set(connection, { worker, number: fieldOf(message, 'seq') })
       return send(message, connection, ...rest)
     })
-    child.on('internalMessage', (message: unknown) => this.answered(fieldOf(message, 'ack')))
+    child.on('internalMessage', (message: unknown) => this.onReply(fieldOf(message, 'ack')))
 
     let disconnected = false
-    // From here on nothing further is offered to it.
+    // From here on nothing is offered to it.
     worker.on('disconnect', () => {
       disconnected = true
-      this.takeBack(worker)
+      this.decline(worker)
     })
-    // With an offer that was not answered, Node ends the channel without a word, and goes on offering.
+    // With an unanswered offer, Node ends the channel without this event, and goes on offering.
     const ended = (): void => void (disconnected || child.emit('disconnect'))
-    worker.on('exit', () => setTimeout(ended, LAST_WORDS))
+    worker.on('exit', () => setTimeout(ended, MESSAGE_GRACE))
   }
 
-  private answered(number: unknown): void {
+  private onReply(number: unknown): void {
     if (number === undefined) return
     for (const [connection, offer] of this.offers) {
       if (offer.number === number) this.offers.delete(connection)
     }
   }
 
-  private takeBack(worker: Worker): void {
+  private decline(worker: Worker): void {
     for (const [connection, offer] of this.offers) {
       if (offer.worker !== worker) continue
       const declined = { cmd: 'NODE_CLUSTER', ack: offer.number, accepted: false }
       this.offers.set(connection, { worker, number: undefined })
       worker.process.emit('internalMessage', declined)
-      setTimeout(() => this.giveUp(connection, worker), PATIENCE).unref()
+      setTimeout(() => this.giveUp(connection, worker), HANDOVER_TIMEOUT).unref()
     }
   }
 

@@ -1,33 +1,32 @@
 import { type Family, familiesIn, labelled } from './exposition.js'
 
-/** Whose numbers these are. */
-export interface Told {
+export interface ProcessMetrics {
   readonly process: number
-  /** Which list of that process: another one counts from nothing. */
+  /** Which list of that process: each starts its counters from zero. */
   readonly boot: number
-  /** None for what is of the gateway as a whole. */
+  /** Undefined for metrics of the primary. */
   readonly worker?: number
   readonly text: string
 }
 
-// A total that took in another process's would fall when that ends, and whoever reads it take that for a new start.
-const ADDED = new Set(['counter', 'histogram'])
+const SUMMED = new Set(['counter', 'histogram'])
 
 /**
- * The metrics of all workers as those of one gateway. Counters and histograms are added up, those of workers and lists
- * that are gone too; a gauge tells of one process, so each worker's stands by itself.
+ * The metrics of all workers as those of one gateway. Counters and histograms are summed, including those of workers
+ * and lists that are gone: a total that fell with the end of a process would look like a restart. A gauge describes
+ * one process, so each worker's is kept, with a label.
  */
-export class Tally {
+export class MetricsMerge {
   private readonly totals = new Map<string, Family & { readonly sums: Map<string, number> }>()
   private readonly seen = new Map<number, Map<number, Map<string, number>>>()
 
-  /** Adds what was counted since the same list told before. */
-  take({ process, boot, text }: Told): void {
+  /** Adds what was counted since the last metrics of the same list. */
+  add({ process, boot, text }: ProcessMetrics): void {
     const boots = this.seen.get(process) ?? new Map<number, Map<string, number>>()
     const before = boots.get(boot) ?? new Map<string, number>()
     this.seen.set(process, boots.set(boot, before))
     for (const family of familiesIn(text).values()) {
-      if (!ADDED.has(family.kind)) continue
+      if (!SUMMED.has(family.kind)) continue
       const { sums } = this.total(family)
       for (const [sample, value] of family.samples) {
         sums.set(sample, (sums.get(sample) ?? 0) + Number(value) - (before.get(sample) ?? 0))
@@ -36,18 +35,18 @@ export class Tally {
     }
   }
 
-  /** That process is gone; what it counted stays. */
+  /** The process has exited; what it counted stays in the totals. */
   forget(process: number): void {
     this.seen.delete(process)
   }
 
-  text(told: readonly Told[]): string {
-    for (const each of told) this.take(each)
+  text(all: readonly ProcessMetrics[]): string {
+    for (const each of all) this.add(each)
     const lines = [...this.totals.values()].flatMap(({ head, sums }) => [
       ...head,
       ...[...sums].map(([sample, value]) => `${sample} ${value}`),
     ])
-    return `${[...lines, ...gauges(told)].join('\n')}\n`
+    return `${[...lines, ...gauges(all)].join('\n')}\n`
   }
 
   private total(family: Family) {
@@ -59,11 +58,11 @@ export class Tally {
   }
 }
 
-function gauges(told: readonly Told[]): string[] {
+function gauges(all: readonly ProcessMetrics[]): string[] {
   const families = new Map<string, string[]>()
-  for (const { worker, text } of told) {
+  for (const { worker, text } of all) {
     for (const { name, kind, head, samples } of familiesIn(text).values()) {
-      if (ADDED.has(kind)) continue
+      if (SUMMED.has(kind)) continue
       const lines = families.get(name) ?? [...head]
       families.set(name, lines)
       for (const [sample, value] of samples) {

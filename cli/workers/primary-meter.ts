@@ -1,7 +1,7 @@
 import type { Measure, Meter } from 'sallyport'
 
-/** The counters of the primary, which boots no list and so has nobody who would keep them. */
-export class OwnMeter implements Pick<Meter, 'counter'> {
+/** The counters of the primary, which boots no list and so has no telemetry plugin. */
+export class PrimaryMeter implements Pick<Meter, 'counter'> {
   private readonly families: (() => string)[] = []
 
   counter(name: string, help: string): Measure {

@@ -1,58 +1,73 @@
 import cluster from 'node:cluster'
-import { createLog, type List, type Running, Scrubber, type ServeContext, serve } from 'sallyport'
+import type { List } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
-import { endOnSurprise } from '../signals.js'
+import {
+  createLog,
+  type GatewayServer,
+  type LogOptions,
+  LogScrubber,
+  type ServeContext,
+  StderrLines,
+  serve,
+} from 'sallyport/embed'
+import { exitOnUncaughtError } from '../signals.js'
 import { exitCode } from '../terminal.js'
 import {
-  type Answer,
   failureOf,
-  type Orders,
-  type OwnAnswer,
-  type Question,
+  type InternalRequest,
+  type InternalResponse,
   type ToPrimary,
   type ToWorker,
+  type WorkerConfig,
+  type WorkerResponse,
 } from './messages.js'
-import { inWorker } from './parts.js'
+import { workerPlugins } from './worker-plugins.js'
 
-/** Is one of several processes on a port: it does what the primary says, and ends when that is gone. */
-export const work = (number: number, debug: boolean): Promise<number> => new Worker(number, debug).run()
+/** Runs one of several processes on a port. It does what the primary says, and exits when that is gone. */
+export const runWorker = (number: number, options: WorkerLog): Promise<number> =>
+  new Worker(number, options).run()
+
+type WorkerLog = Pick<LogOptions, 'level' | 'pretty'>
 
 class Worker {
-  private readonly scrubber = new Scrubber()
+  private readonly scrubber = new LogScrubber()
+  private readonly stderr: StderrLines
   private readonly ending = new AbortController()
-  private readonly asked = new Map<number, (answer: Answer) => void>()
-  private questions = 0
+  private readonly pending = new Map<number, (response: InternalResponse) => void>()
+  private requests = 0
   private boots = 0
-  private running: Running | undefined
+  private running: GatewayServer | undefined
   private busy: Promise<void> = Promise.resolve()
   private open: () => void = () => {}
-  private answering: (question: Question) => Promise<OwnAnswer> = async () => NOT_YET
+  private respond: (request: InternalRequest) => Promise<WorkerResponse> = async () => NOT_READY
 
   constructor(
     private readonly number: number,
-    private readonly debug: boolean,
-  ) {}
+    private readonly options: WorkerLog,
+  ) {
+    this.stderr = new StderrLines(options.pretty)
+  }
 
   run(): Promise<number> {
-    // Who sends them to all processes of a group means the gateway, and the primary ends it worker by worker.
+    // A terminal sends them to the whole process group; the primary stops the workers one by one.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-    endOnSurprise(this.log(false))
+    exitOnUncaughtError(this.log(false))
     return new Promise((end) => {
-      // Node would end this process at once, in the middle of answers.
+      // Node would end this process at once, in the middle of responses.
       if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
       process.on('disconnect', () => void this.stop().then(end))
-      process.on('message', (message: ToWorker) => void this.obey(message, end))
-      void this.tell({ kind: 'here' })
+      process.on('message', (message: ToWorker) => void this.receive(message, end))
+      void this.send({ kind: 'online' })
     })
   }
 
-  private async obey(message: ToWorker, end: (code: number) => void): Promise<void> {
+  private async receive(message: ToWorker, end: (code: number) => void): Promise<void> {
     switch (message.kind) {
       case 'boot':
-        this.busy = this.boot(message.orders, message.quiet, end)
+        this.busy = this.boot(message.config, message.quiet, end)
         return
       case 'swap':
-        this.busy = this.swap(message.orders, message.quiet)
+        this.busy = this.swap(message.config, message.quiet)
         return
       case 'open':
         this.open()
@@ -60,100 +75,101 @@ class Worker {
       case 'stop':
         end(await this.stop())
         return
-      case 'knock':
-        return this.tell({ kind: 'alive' })
-      case 'question':
-        return this.answer(message.id, message.question)
-      case 'answer':
-        this.asked.get(message.id)?.(message.answer)
-        this.asked.delete(message.id)
+      case 'ping':
+        return this.send({ kind: 'pong' })
+      case 'request':
+        return this.sendResponse(message.id, message.request)
+      case 'response':
+        this.pending.get(message.id)?.(message.response)
+        this.pending.delete(message.id)
     }
   }
 
-  private async boot(orders: Orders, quiet: boolean, end: (code: number) => void): Promise<void> {
+  private async boot(config: WorkerConfig, quiet: boolean, end: (code: number) => void): Promise<void> {
     const released = new Promise<void>((open) => {
       this.open = open
     })
     const started = async (): Promise<void> => {
-      await this.tell({ kind: 'started' })
+      await this.send({ kind: 'started' })
       await released
     }
     try {
-      this.running = await serve(...this.servingOf(orders, quiet, started))
-      await this.tell({ kind: 'ready', addresses: this.running.addresses })
+      this.running = await serve(...this.servingOf(config, quiet, started))
+      const { addresses, drainDelay } = this.running
+      await this.send({ kind: 'ready', addresses, drainDelay })
     } catch (error) {
       if (this.ending.signal.aborted) return
-      await this.tell({ kind: 'failed', failure: failureOf(error, this.scrubber) })
+      await this.send({ kind: 'failed', failure: failureOf(error, this.scrubber) })
       end(exitCode.failed)
     }
   }
 
-  private async swap(orders: Orders, quiet: boolean): Promise<void> {
+  private async swap(config: WorkerConfig, quiet: boolean): Promise<void> {
     try {
-      if (this.running === undefined) throw new Error('there is no list to exchange')
-      await this.running.swap(...this.servingOf(orders, quiet, async () => {}))
-      await this.tell({ kind: 'swapped', addresses: this.running.addresses })
+      if (this.running === undefined) throw new Error('there is no list to swap')
+      await this.running.swap(...this.servingOf(config, quiet, async () => {}))
+      const { addresses, drainDelay } = this.running
+      await this.send({ kind: 'swapped', addresses, drainDelay })
     } catch (error) {
-      await this.tell({ kind: 'failed', failure: failureOf(error, this.scrubber) })
+      await this.send({ kind: 'failed', failure: failureOf(error, this.scrubber) })
     }
   }
 
-  /** Takes nothing new, and answers what is in flight. */
+  /** Accepts nothing new, and answers what is in flight. The drain delay is over: the primary waits for it. */
   private async stop(): Promise<number> {
     if (!this.ending.signal.aborted) this.ending.abort(new Error('the gateway was stopped'))
     if (this.running === undefined) await this.busy
-    await this.running?.stop()
-    return exitCode.asked
+    await this.running?.stop(undefined, 0)
+    return exitCode.ok
   }
 
   private servingOf(
-    { list, folder, secrets }: Orders,
+    { list, folder, secrets, key }: WorkerConfig,
     quiet: boolean,
     started: () => Promise<void>,
   ): [List, ServeContext] {
     for (const secret of secrets) this.scrubber.add(secret)
     const boot = ++this.boots
     let starting = true
-    const parts = inWorker(
+    const parts = workerPlugins(
       {
         boot,
         started,
-        ask: (question) => this.ask(question),
-        farewell: (answer) => void this.tell({ kind: 'farewell', answer }),
-        opened: (answer) => {
+        request: (request) => this.request(request),
+        finalMetrics: (response) => void this.send({ kind: 'finalMetrics', response }),
+        opened: (respond) => {
           starting = false
-          this.answering = answer
+          this.respond = respond
         },
       },
       list,
     )
     const { signal } = this.ending
     const log = this.log(() => quiet && starting)
-    return [parts, { catalogue, folder, log, scrubber: this.scrubber, signal }]
+    return [parts, { catalogue, folder, log, scrubber: this.scrubber, signal, key }]
   }
 
-  private async answer(id: number, question: Question): Promise<void> {
-    const answer = await this.answering(question).catch(() => NOT_YET)
-    await this.tell({ kind: 'answer', id, answer })
+  private async sendResponse(id: number, request: InternalRequest): Promise<void> {
+    const response = await this.respond(request).catch(() => NOT_READY)
+    await this.send({ kind: 'response', id, response })
   }
 
-  private ask(question: Question): Promise<Answer> {
-    const id = this.questions++
+  private request(request: InternalRequest): Promise<InternalResponse> {
+    const id = this.requests++
     return new Promise((resolve) => {
-      this.asked.set(id, resolve)
-      if (process.connected) void this.tell({ kind: 'question', id, question })
-      else resolve(NOT_YET)
+      this.pending.set(id, resolve)
+      if (process.connected) void this.send({ kind: 'request', id, request })
+      else resolve(NOT_READY)
     })
   }
 
   private log(muted: false | (() => boolean)) {
-    const level = this.debug ? 'debug' : 'info'
-    const { scrubber, number: worker } = this
-    return createLog({ level, scrubber, ...(muted !== false && { muted }) }).child({ worker })
+    const { options, scrubber, stderr, number: worker } = this
+    return createLog({ ...options, scrubber, stderr, ...(muted !== false && { muted }) }).child({ worker })
   }
 
-  /** Settles when the message is on its way. A primary that is gone is heard of by the end of the channel. */
-  private tell(message: ToPrimary): Promise<void> {
+  /** Resolves when the message is sent. The end of the primary is noticed by the end of the channel. */
+  private send(message: ToPrimary): Promise<void> {
     return new Promise((resolve) => {
       if (process.send === undefined) resolve()
       else process.send(message, undefined, {}, () => resolve())
@@ -161,7 +177,7 @@ class Worker {
   }
 }
 
-const NOT_YET: OwnAnswer = {
+const NOT_READY: WorkerResponse = {
   status: 503,
   headers: { 'content-type': 'application/json; charset=utf-8' },
   body: JSON.stringify({ error: 'service not ready', checks: { gateway: { status: 'down' } } }),

@@ -1,8 +1,21 @@
-import { boot, createLog, definePlugin, GatewayError, StateStore } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
+import {
+  ConfigError,
+  definePlugin,
+  GatewayError,
+  isScope,
+  type List,
+  SecretStore,
+  StateStore,
+} from 'sallyport'
+import { loginStore } from 'sallyport/presets/tools'
 import { z } from 'zod'
-import type { Invocation } from '../options/option.js'
-import { exitCode, tell } from '../terminal.js'
+import { withPart } from '../../config/part-of-list.js'
+import { readList } from '../../config/read-list.js'
+import { type Located, locatedHere } from '../../config/result.js'
+import type { Invocation } from '../../line/option.js'
+import { valuesOf } from '../../line/values.js'
+import { exitCode, printProblems } from '../../terminal.js'
+import { authCommand } from './flags.js'
 
 /** What of a kept login a person wants to know; its tokens stay where they are. */
 const Login = z.object({
@@ -19,14 +32,22 @@ const EVERYTHING = 'all'
 const READING = { keptKey: false }
 
 /** Shows, encrypts and drops the logins that are kept for `--remote-auth`. */
-export async function auth({ positionals: [action, target] }: Invocation): Promise<number> {
+export async function auth({ positionals: [action, target], options }: Invocation): Promise<number> {
   const place = `auth ${action}`
+  const { config } = valuesOf(authCommand.groups, options)
+  if (action === 'seal' && config !== undefined)
+    return printProblems([{ place, message: 'takes no file: it encrypts the logins of this user' }])
+  const own = loginStore(action === 'seal' ? { takeOver: true } : READING)
+  const located = config === undefined ? locatedHere(own) : await readList(config)
+  if ('problems' in located) return printProblems(located.problems)
   if (action !== 'logout') {
-    if (target !== undefined) return tell([{ place, message: 'takes no target' }])
-    return inStore(place, list, action === 'seal' ? { takeOver: true } : READING)
+    if (target !== undefined) return printProblems([{ place, message: 'takes no target' }])
+    return inStore(place, list, located)
   }
-  if (target !== undefined) return inStore(place, (store) => logout(store, target))
-  return tell([{ place, message: `expected a target as \`auth list\` shows it, or \`${EVERYTHING}\`` }])
+  if (target !== undefined) return inStore(place, (store) => logout(store, target), located)
+  return printProblems([
+    { place, message: `expected a target as \`auth list\` shows it, or \`${EVERYTHING}\`` },
+  ])
 }
 
 async function list(store: StateStore): Promise<number> {
@@ -38,7 +59,7 @@ async function list(store: StateStore): Promise<number> {
     const asked = scopes.length > 0 ? `, scopes ${scopes.join(' ')}` : ''
     print(`${target}: client ${client.clientId} at ${server.issuer}${asked}, ${lasts}`)
   }
-  return exitCode.asked
+  return exitCode.ok
 }
 
 const endOf = (at: number | undefined): string =>
@@ -51,7 +72,7 @@ async function logout(store: StateStore, target: string): Promise<number> {
     if (target === EVERYTHING || (await isOf(key, target, store))) dropped.push(key)
   }
   for (const key of dropped) await store.delete(key)
-  if (dropped.length > 0) return exitCode.asked
+  if (dropped.length > 0) return exitCode.ok
   process.stderr.write(`nothing is kept for ${target}\n`)
   return exitCode.failed
 }
@@ -71,31 +92,30 @@ async function loginAt(store: StateStore, key: string): Promise<z.output<typeof 
   }
 }
 
-/** Boots a list of the store alone, and does with it what was asked. */
+/** Boots the state store of a list with what it requires, and does with it what was asked. */
 async function inStore(
   place: string,
   work: (store: StateStore) => Promise<number>,
-  options: Readonly<Record<string, boolean>> = READING,
+  located: Located<List>,
 ): Promise<number> {
   let store: (() => StateStore) | undefined
-  const worker = definePlugin({
-    name: 'worker',
+  const user = definePlugin({
+    name: 'auth',
     api: 1,
     requires: [StateStore],
     setup(gateway) {
       store = gateway.use(StateStore)
     },
   })
-  const log = createLog({ level: 'warn' })
-  const list = [{ use: 'secrets/keyring' }, { use: 'state/files', with: options }, { use: worker }]
-  const booted = await boot(list, { catalogue, folder: process.cwd(), log })
+  const root = { ...located, settings: located.settings.filter((item) => !isScope(item)) }
+  // A state store may have its key in a secret store.
+  const capabilities = [StateStore, SecretStore]
+  const part = { neededBy: place, capabilities, user: () => ({ use: user }), logLevel: 'warn' } as const
   try {
-    return store === undefined ? exitCode.failed : await work(store())
+    return await withPart(root, part, async () => (store === undefined ? exitCode.failed : work(store())))
   } catch (error) {
-    if (error instanceof GatewayError) return tell([{ place, message: error.message }])
-    throw error
-  } finally {
-    await booted.stop()
+    if (!(error instanceof GatewayError) || error instanceof ConfigError) throw error
+    return printProblems([{ place, message: error.message }])
   }
 }
 

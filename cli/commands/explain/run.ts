@@ -1,32 +1,33 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { type Authenticator, credentialsOf, type Explanation } from 'sallyport'
-import type { Problem } from 'sallyport/problem'
-import { painter } from '../colour.js'
-import { readList } from '../config/listed-settings.js'
-import { readFailure } from '../config/read-failure.js'
-import { explainGroups } from '../options/explain.js'
-import type { Invocation } from '../options/option.js'
-import { valuesOf } from '../options/values.js'
-import { exitCode, tell } from '../terminal.js'
-import { type Gate, withGates } from './explain-gates.js'
+import type { Authenticator, Explanation } from 'sallyport'
+import { credentialsOf, fileFailure } from 'sallyport/toolkit'
+import type { Problem } from '#core/contract/problem.js'
+import { painter } from '../../colour.js'
+import { hidden } from '../../config/hidden.js'
+import { readList } from '../../config/read-list.js'
+import type { Invocation } from '../../line/option.js'
+import { valuesOf } from '../../line/values.js'
+import { exitCode, printProblems } from '../../terminal.js'
+import { type ScopeAuthenticators, withAuthenticators } from './authenticators.js'
+import { explainCommand } from './flags.js'
 
-/** Judges a token by every provider of a file, in order, and prints what each of them looked at. */
-export async function explain({ given }: Invocation): Promise<number> {
-  const { config, 'token-file': tokenFile } = valuesOf(explainGroups, given)
-  const outcome = await readList(config)
-  if ('problems' in outcome) return tell(outcome.problems)
+/** Checks a token against every provider of a file, in order, and prints what each of them checked. */
+export async function explain({ options }: Invocation): Promise<number> {
+  const { config, tokenFile } = valuesOf(explainCommand.groups, options)
+  const result = await readList(config)
+  if ('problems' in result) return printProblems(result.problems)
 
   const read = await readToken(tokenFile)
-  if ('problem' in read) return tell([read.problem])
+  if ('problem' in read) return printProblems([read.problem])
   const { token } = read
-  return withGates(outcome, async (gates) => {
+  return withAuthenticators(result, async (scopes) => {
     let accepted = false
-    // A list whose scopes do the asking has a gate round them at which nobody stands.
-    const kept = gates.filter(({ authenticators }) => authenticators.length > 0)
-    for (const gate of kept) accepted = (await explainGate(gate, token, kept.length > 1)) || accepted
-    if (kept.length === 0) print('no provider is here who could accept a token')
-    return accepted ? exitCode.asked : exitCode.failed
+    // A list can have all its authenticators in its scopes.
+    const asked = scopes.filter(({ authenticators }) => authenticators.length > 0)
+    for (const scope of asked) accepted = (await explainScope(scope, token, asked.length > 1)) || accepted
+    if (asked.length === 0) print('the list has no provider that could accept a token')
+    return accepted ? exitCode.ok : exitCode.failed
   })
 }
 
@@ -36,16 +37,16 @@ async function readToken(
   const place = file ?? 'standard input'
   try {
     const written = (file === undefined ? await text(process.stdin) : await readFile(file, 'utf8')).trim()
-    // Pasted with its header, as people find it in a log of their client.
+    // Pasted with its header, as in the log of a client.
     const token = written.replace(/^(?:authorization:\s*)?bearer\s+/i, '')
     return token === '' ? { problem: { place, message: 'a token is expected, and it is empty' } } : { token }
   } catch (error) {
-    return { problem: { place, message: readFailure(error) } }
+    return { problem: { place, message: fileFailure(error) } }
   }
 }
 
-async function explainGate(
-  { scope, authenticators }: Gate,
+async function explainScope(
+  { scope, authenticators }: ScopeAuthenticators,
   token: string,
   isOneOfMany: boolean,
 ): Promise<boolean> {
@@ -68,8 +69,13 @@ async function explainGate(
 }
 
 async function explainOne(heading: string, authenticator: Authenticator, token: string): Promise<boolean> {
+  if (authenticator.explain === undefined && authenticator.open === true) {
+    print(`${heading}: accepts it`)
+    print('   ok    mode  nobody is asked for credentials')
+    return true
+  }
   if (authenticator.explain === undefined) {
-    print(`${heading}: cannot tell, this plugin explains nothing`)
+    print(`${heading}: this plugin does not explain its verdict`)
     return false
   }
   const { verdict, findings }: Explanation = await authenticator.explain(token)
@@ -85,5 +91,5 @@ async function explainOne(heading: string, authenticator: Authenticator, token: 
 }
 
 function print(line: string): void {
-  process.stdout.write(`${line}\n`)
+  process.stdout.write(`${hidden.text(line)}\n`)
 }

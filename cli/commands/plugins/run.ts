@@ -1,34 +1,39 @@
-import { type JsonSchema, jsonSchemaOf } from 'sallyport'
-import { nearest } from 'sallyport/problem'
-import { type Paint, painter } from '../colour.js'
-import { type KnownPlugin, knownPlugins } from '../config/known-plugins.js'
-import { isMapping } from '../config/path.js'
-import type { Invocation } from '../options/option.js'
-import { pluginsGroups } from '../options/plugins.js'
-import { valuesOf } from '../options/values.js'
-import { exitCode, tell } from '../terminal.js'
+import { type JsonSchema, jsonSchemaOf } from 'sallyport/embed'
+import { isJsonObject } from 'sallyport/toolkit'
+import { nearest } from '#core/contract/problem.js'
+import { type Paint, painter } from '../../colour.js'
+import { hidden } from '../../config/hidden.js'
+import { type KnownPlugin, knownPlugins } from '../../config/known-plugins.js'
+import type { Invocation } from '../../line/option.js'
+import { valuesOf } from '../../line/values.js'
+import { exitCode, printProblems } from '../../terminal.js'
+import { pluginsCommand } from './flags.js'
 
-/** Lists the plugins that a file may name; one of them with everything it takes. */
-export async function plugins({ given, positionals: [name] }: Invocation): Promise<number> {
-  const { config, json } = valuesOf(pluginsGroups, given)
+/** Lists the plugins that a file may name; a single one with all its options. */
+export async function plugins({ options, positionals: [name] }: Invocation): Promise<number> {
+  const { config, json } = valuesOf(pluginsCommand.groups, options)
   const known = await knownPlugins(config)
-  if ('problems' in known) return tell(known.problems)
+  if ('problems' in known) return printProblems(known.problems)
 
   const uses = known.plugins.map(({ use }) => use)
   const wanted = known.plugins.filter(({ use }) => name === undefined || use === name)
   if (name !== undefined && wanted.length === 0) {
     const suggestion = nearest(name, uses)
     const message =
-      'no plugin is called so; `sallyport plugins` lists them, with --config those of a file too'
-    return tell([{ place: 'NAME', message, ...(suggestion !== undefined && { suggestion }) }])
+      'there is no plugin of that name; `sallyport plugins` lists them, with --config those of a file too'
+    return printProblems([{ place: 'NAME', message, ...(suggestion !== undefined && { suggestion }) }])
   }
-  const told = wanted.map(described)
+  const descriptions = wanted.map(described)
   const paint = painter(process.stdout, process.env)
   const text = json
-    ? JSON.stringify(told, undefined, 2)
-    : told.map((plugin) => (name === undefined ? brief(plugin, paint) : whole(plugin, paint))).join('\n')
+    ? JSON.stringify(hidden.value(descriptions), undefined, 2)
+    : hidden.text(
+        descriptions
+          .map((plugin) => (name === undefined ? brief(plugin, paint) : full(plugin, paint)))
+          .join('\n'),
+      )
   process.stdout.write(`${text}\n`)
-  return exitCode.asked
+  return exitCode.ok
 }
 
 type Described = ReturnType<typeof described>
@@ -53,10 +58,10 @@ function brief(plugin: Described, paint: Paint): string {
 
 function headOf({ use, api, version, summary }: Described, paint: Paint): string {
   const level = `${version ?? 'no version'}, API level ${api}`
-  return `${paint('bold', use)} (${level})\n  ${summary ?? 'It does not say what it does.'}`
+  return `${paint('bold', use)} (${level})\n  ${summary ?? 'It has no summary.'}`
 }
 
-function whole(plugin: Described, paint: Paint): string {
+function full(plugin: Described, paint: Paint): string {
   const { provides, requires } = plugin
   const lines = [
     headOf(plugin, paint),
@@ -77,23 +82,23 @@ function optionNames({ options = {} }: Described) {
 }
 
 function optionLines(plugin: Described, paint: Paint): readonly string[] {
-  if (plugin.options === undefined) return ['  its schema cannot tell its options']
+  if (plugin.options === undefined) return ['  its schema has no JSON Schema']
   const { required } = optionNames(plugin)
   return Object.entries(propertiesOf(plugin.options)).flatMap(([name, about]) => {
-    const facts = isMapping(about) ? about : {}
+    const facts = isJsonObject(about) ? about : {}
     const remarks = [
       ...(required.includes(name) ? ['required'] : []),
       ...('default' in facts ? [`default ${JSON.stringify(facts['default'])}`] : []),
       ...(facts['writeOnly'] === true ? ['secret'] : []),
     ]
     const { description } = facts
-    const said = typeof description === 'string' ? description : 'not described'
+    const summary = typeof description === 'string' ? description : 'not described'
     const more = remarks.length === 0 ? '' : ` (${remarks.join('; ')})`
-    return [`  ${paint('cyan', name)}${more}`, `      ${said}`]
+    return [`  ${paint('cyan', name)}${more}`, `      ${summary}`]
   })
 }
 
 function propertiesOf(schema: JsonSchema): Readonly<Record<string, unknown>> {
   const { properties } = schema
-  return isMapping(properties) ? properties : {}
+  return isJsonObject(properties) ? properties : {}
 }

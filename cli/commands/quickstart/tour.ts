@@ -1,8 +1,7 @@
 import { PLACES, type QuickstartSettings } from 'sallyport/presets/quickstart'
-import { quoted } from './own-name.js'
+import { shellQuoted } from '../../program-name.js'
 
-/** What the tour speaks of. */
-export interface Sights extends Pick<QuickstartSettings, 'address' | 'internalAddress'> {
+export interface TourContext extends Pick<QuickstartSettings, 'address' | 'internalAddress'> {
   /** How to call this program. */
   readonly program: string
   /** The file with the list that is running. */
@@ -10,24 +9,24 @@ export interface Sights extends Pick<QuickstartSettings, 'address' | 'internalAd
   readonly tokens: { readonly registry: string; readonly sample: string }
 }
 
-/** A stop of the tour: what is to be seen, and the command that shows it. */
-export interface Stop {
+/** A step of the tour: what there is to see, and the command that shows it. */
+export interface TourStep {
   readonly title: string
   readonly command?: string
 }
 
-/** What can be tried, in the order in which it explains itself. */
-export function tour({ address, internalAddress, program, list, tokens }: Sights): readonly Stop[] {
+/** The commands to try, in an order in which each builds on the ones before. */
+export function tour({ address, internalAddress, program, list, tokens }: TourContext): readonly TourStep[] {
   const registry = `http://${address}${PLACES.registry}`
   const sample = `http://${address}${PLACES.sample}/mcp`
   const servers = `${registry}/registry/default/v0.1/servers?limit=1`
   return [
     {
-      title: 'Without a token: 401, and the way to one in WWW-Authenticate.',
+      title: 'Without a token: 401, and in WWW-Authenticate where to get one.',
       command: curl(['-i', servers]),
     },
     {
-      title: 'Where that way leads: whose tokens are good here.',
+      title: 'The metadata at that URL: whose tokens are accepted here.',
       command: curl([`http://${address}/.well-known/oauth-protected-resource${PLACES.registry}`]),
     },
     {
@@ -35,30 +34,29 @@ export function tour({ address, internalAddress, program, list, tokens }: Sights
       command: curl([servers, '-H', bearer(tokens.registry)]),
     },
     {
-      title:
-        'A token that was made for another resource, the proxy beside it: 401, and not a word about why.',
+      title: 'A token for another resource, the proxy beside it: 401, without a reason.',
       command: curl(['-i', servers, '-H', bearer(tokens.sample)]),
     },
     {
-      title: 'You run the gateway, so you may know why: what each of the two says of it.',
-      command: `printf %s ${quoted(tokens.sample)} | ${program} explain --config ${quoted(list)}`,
+      title: 'You run the gateway, so you may know why: what each provider checked.',
+      command: `printf %s ${shellQuoted(tokens.sample)} | ${program} explain --config ${shellQuoted(list)}`,
     },
     {
       title:
-        'A tool call through the proxy. The server learns who you are, and sees a credential of the gateway in place of yours.',
+        'A tool call through the proxy. The server gets your identity, and a credential of the gateway in place of yours.',
       command: toolCall(sample, tokens.sample),
     },
     {
-      title: `An MCP client of yours: point it at ${sample}. It will want you to sign in: any name and password will do.`,
+      title: `An MCP client of yours: point it at ${sample}. It will ask you to sign in: any name and password will do.`,
     },
-    { title: `For people: open ${registry}/ in a browser.` },
+    { title: `For people: open ${registry}/ in a browser, and sign in under any name.` },
     {
-      title: 'What was counted so far.',
+      title: 'The metrics so far.',
       command: `${curl([`http://${internalAddress}/metrics`])} | grep ^sallyport_http_requests_total`,
     },
     {
       title: 'All of this is one list of plugins, and this file is it. `run` takes it, changed or not.',
-      command: `cat ${quoted(list)}`,
+      command: `cat ${shellQuoted(list)}`,
     },
   ]
 }
@@ -74,6 +72,6 @@ function toolCall(url: string, token: string): string {
   ])
 }
 
-const curl = (words: readonly string[]): string => ['curl -sS', ...words.map(quoted)].join(' ')
+const curl = (words: readonly string[]): string => ['curl -sS', ...words.map(shellQuoted)].join(' ')
 
 const bearer = (token: string): string => `Authorization: Bearer ${token}`

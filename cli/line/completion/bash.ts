@@ -1,5 +1,5 @@
-import { nextWords, optionsOf, programs, valueFlags } from './completion-words.js'
-import type { Command, Option } from './option.js'
+import { type Command, formsOf, type Option } from '../option.js'
+import { nextWords, optionsOf, programs, valueFlags } from './words.js'
 
 export function bashScript(commands: readonly Command[]): string {
   const presets = programs.map(([program, preset]) => `    ${program}) path='${preset}' ;;`)
@@ -56,9 +56,12 @@ function valueCases(commands: readonly Command[]): readonly string[] {
     .map((option) => `    --${option.name}) ${replyFor(option)}; return ;;`)
 }
 
-function replyFor({ choices, placeholder }: Option): string {
-  if (choices !== undefined) return `COMPREPLY=( $(compgen -W '${choices.join(' ')}' -- "$cur") )`
-  if (placeholder === 'FILE') return 'compopt -o filenames 2>/dev/null; COMPREPLY=( $(compgen -f -- "$cur") )'
-  if (placeholder === 'DIR') return 'compopt -o filenames 2>/dev/null; COMPREPLY=( $(compgen -d -- "$cur") )'
-  return 'COMPREPLY=()'
+function replyFor(option: Option): string {
+  const { words, path } = formsOf(option)
+  const lists = [
+    ...(words.length === 0 ? [] : [`-W '${words.join(' ')}'`]),
+    ...(path === undefined ? [] : [path === 'DIR' ? '-d' : '-f']),
+  ]
+  const asFiles = path === undefined ? '' : 'compopt -o filenames 2>/dev/null; '
+  return `${asFiles}COMPREPLY=( ${lists.map((list) => `$(compgen ${list} -- "$cur")`).join(' ')} )`
 }

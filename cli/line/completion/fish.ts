@@ -1,5 +1,5 @@
-import { nextWords, optionsOf, programs, valueFlags } from './completion-words.js'
-import type { Command, Option } from './option.js'
+import { type Command, formsOf, type Option } from '../option.js'
+import { nextWords, optionsOf, programs, valueFlags } from './words.js'
 
 export function fishScript(commands: readonly Command[]): string {
   const presets = programs.map(([program, preset]) => `    case ${program}\n      set at '${preset}'`)
@@ -50,16 +50,18 @@ function linesFor(program: string, path: string, commands: readonly Command[]): 
   return [...words, ...flags]
 }
 
-function flagText({ name, short, type, help, choices, placeholder }: Option): string {
+function flagText(option: Option): string {
+  const { name, short, type, help } = option
+  const { words, path } = formsOf(option)
   const parts = [`-l ${name}`, ...(short === undefined ? [] : [`-s ${short}`])]
   if (type !== 'boolean') parts.push('-r')
-  if (choices !== undefined) parts.push(`-a ${quoted(choices.join(' '))}`)
-  if (placeholder === 'FILE') parts.push('-F')
-  if (placeholder === 'DIR') parts.push(`-a ${quoted('(__fish_complete_directories)')}`)
+  if (words.length > 0) parts.push(`-a ${quoted(words.join(' '))}`)
+  if (path === 'FILE') parts.push('-F')
+  if (path === 'DIR') parts.push(`-a ${quoted('(__fish_complete_directories)')}`)
   return [...parts, `-d ${quoted(help)}`].join(' ')
 }
 
-// fish knows \' inside single quotes, and there a backslash stands for itself before anything else but another one.
+// Inside single quotes fish has two escapes, \' and \\.
 function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 }

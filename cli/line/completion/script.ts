@@ -1,7 +1,7 @@
-import { bashScript } from './completion-bash.js'
-import { fishScript } from './completion-fish.js'
-import { zshScript } from './completion-zsh.js'
-import type { Command } from './option.js'
+import type { Command } from '../option.js'
+import { bashScript } from './bash.js'
+import { fishScript } from './fish.js'
+import { zshScript } from './zsh.js'
 
 /** The script that makes a shell complete the commands of the table. */
 export function completionScript(shell: string | undefined, commands: readonly Command[]): string {

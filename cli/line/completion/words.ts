@@ -1,6 +1,6 @@
-import type { Command, Option } from './option.js'
+import type { Command, Option } from '../option.js'
 
-/** The programs that the scripts complete, each with the command that it stands for. */
+/** The programs that the scripts complete, each with its command. */
 export const programs: readonly (readonly [program: string, preset: string])[] = [
   ['sallyport', ''],
   ['sallyport-registry', 'registry'],
@@ -28,7 +28,7 @@ export function nextWords(path: string, commands: readonly Command[]): readonly 
   return [...new Set([...deeper, ...choices])]
 }
 
-/** Text between single quotes, as bash and zsh have it. */
+/** A word in single quotes, for bash and zsh. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }

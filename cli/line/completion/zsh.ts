@@ -1,6 +1,6 @@
-import { nextWords, programs, quoted, valueFlags } from './completion-words.js'
-import type { Command, Option } from './option.js'
-import { accumulates } from './option.js'
+import type { Command, Option } from '../option.js'
+import { accumulates, formsOf, placeholderOf } from '../option.js'
+import { nextWords, programs, quoted, valueFlags } from './words.js'
 
 export function zshScript(commands: readonly Command[]): string {
   const presets = programs.map(([program, preset]) => `    ${program}) at='${preset}' ;;`)
@@ -47,13 +47,17 @@ function specsOf(option: Option): readonly string[] {
     return flags.map((flag) => quoted(`${flag}[${text}]`))
   }
   return [
-    quoted(`${often}--${name}=[${text}]:${(option.placeholder ?? 'value').toLowerCase()}:${action(option)}`),
+    quoted(
+      `${often}--${name}=[${text}]:${placeholderOf(option).toLowerCase().replaceAll(':', '\\:')}:${action(option)}`,
+    ),
   ]
 }
 
-function action({ choices, placeholder }: Option): string {
+function action(option: Option): string {
+  const { words, path } = formsOf(option)
+  const files = path === 'DIR' ? '_files -/' : '_files'
   // In a spec a colon ends a field.
-  if (choices !== undefined) return `(${choices.map((choice) => choice.replaceAll(':', '\\:')).join(' ')})`
-  if (placeholder === 'FILE') return '_files'
-  return placeholder === 'DIR' ? '_files -/' : ' '
+  const list = words.map((word) => word.replaceAll(':', '\\:')).join(' ')
+  if (path === undefined) return list === '' ? ' ' : `(${list})`
+  return list === '' ? files : `{compadd ${list}; ${files}}`
 }

@@ -1,19 +1,10 @@
-import type { Fetch } from 'sallyport'
-import { isMapping } from '../config/path.js'
-import { messageOf } from '../findings/chart.js'
+import type { DocumentResponse, Fetch } from 'sallyport'
+import { isJsonObject } from 'sallyport/toolkit'
+import { messageOf } from '../findings/finding-list.js'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** What came of asking for a JSON document. */
-export interface Answer {
-  readonly status: number | undefined
-  readonly document: JsonObject | undefined
-  readonly failure: string
-  /** What the clock of the other side said, in milliseconds. */
-  readonly date: number | undefined
-}
-
-export async function askFor(fetch: Fetch, url: string, init: RequestInit = {}): Promise<Answer> {
+export async function askFor(fetch: Fetch, url: string, init: RequestInit = {}): Promise<DocumentResponse> {
   try {
     const asked = new Headers(init.headers)
     asked.set('accept', 'application/json')
@@ -32,7 +23,7 @@ export async function askFor(fetch: Fetch, url: string, init: RequestInit = {}):
 function parsed(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return isMapping(value) ? value : undefined
+    return isJsonObject(value) ? value : undefined
   } catch {
     return undefined
   }
@@ -43,7 +34,14 @@ export const textIn = (document: JsonObject, key: string): string | undefined =>
   return typeof value === 'string' ? value : undefined
 }
 
-/** Where the metadata of an issuer may stand, in the order of OpenID Connect, then RFC 8414. */
+/** The metadata of an issuer, from the first place that has it; the second is not asked when nobody answers at the first. */
+export async function askIssuer(fetch: Fetch, issuer: string): Promise<DocumentResponse> {
+  const [first = '', second = ''] = openIdFirst(issuer)
+  const found = await askFor(fetch, first)
+  return found.status === 200 || found.status === undefined ? found : askFor(fetch, second)
+}
+
+/** Where the metadata of an issuer may be, in the order of OpenID Connect, then RFC 8414. */
 export function openIdFirst(issuer: string): readonly string[] {
   const { origin, path } = placeOf(issuer)
   return [

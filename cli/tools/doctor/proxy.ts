@@ -1,16 +1,22 @@
 import type { Socket } from 'node:net'
-import { ProxyTunnels, proxyChoice } from 'sallyport'
-import { type Chart, messageOf } from '../findings/chart.js'
-import { hostOf, portOf } from './tls.js'
+import { createSecureContext } from 'node:tls'
+import { ProxyTunnels, proxyChoice } from 'sallyport/toolkit'
+import { type FindingList, messageOf } from '../findings/finding-list.js'
+import { hostOf, PATIENCE, portOf, type TlsFiles } from './tls.js'
 
-/** The way through the proxy that the environment names for a URL; nothing for the direct way. */
-export function tunnelsTo(url: URL, patience: number): ProxyTunnels | undefined {
+/** Tunnels through the proxy that the environment names for a URL; nothing when there is none. */
+export function tunnelsTo(url: URL, tls: TlsFiles = {}): ProxyTunnels | undefined {
   const proxy = proxyChoice(process.env)(url)
-  return proxy === undefined ? undefined : new ProxyTunnels(proxy, { timeout: patience })
+  if (proxy === undefined) return undefined
+  return new ProxyTunnels(proxy, { timeout: PATIENCE, secureContext: () => createSecureContext(tls) })
 }
 
 /** A tunnel to where the URL leads, or nothing when the proxy is in the way. */
-export function examineProxy(chart: Chart, tunnels: ProxyTunnels, url: URL): Promise<Socket | undefined> {
+export function examineProxy(
+  chart: FindingList,
+  tunnels: ProxyTunnels,
+  url: URL,
+): Promise<Socket | undefined> {
   const name = url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY'
   const around = `or name ${hostOf(url)} in NO_PROXY`
   // TLS is looked at by itself, later.

@@ -1,33 +1,49 @@
+import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
-import { connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls'
-import type { Chart } from '../findings/chart.js'
-import { messageOf } from '../findings/chart.js'
+import { type ConnectionOptions, connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls'
+import type { ExaminedTls } from 'sallyport'
+import type { FindingList } from '../findings/finding-list.js'
+import { messageOf } from '../findings/finding-list.js'
+
+/** Milliseconds for each step of a connection. */
+export const PATIENCE = 5_000
 
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
 export const portOf = ({ port, protocol }: URL): number =>
   port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
 
-interface Handshake {
-  /** PEM certificates to trust in place of the usual ones. */
-  readonly authorities: string | undefined
-  readonly patience: number
+/** PEM texts, as `tls.connect` takes them. */
+export type TlsFiles = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
+
+export async function readTlsFiles({ caFile, certFile, keyFile }: ExaminedTls): Promise<TlsFiles> {
+  const read = async (file: string | undefined) => (file === undefined ? undefined : readFile(file, 'utf8'))
+  const [ca, cert, key] = await Promise.all([caFile, certFile, keyFile].map(read))
+  return {
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && key !== undefined && { cert, key }),
+  }
+}
+
+interface Handshake extends TlsFiles {
+  /** The option that names the authorities. */
+  readonly caOption?: string | undefined
   /** A connection that leads there already. */
   readonly tunnel?: Socket
 }
 
 /** Shakes hands, and says whose certificate is missing when the chain leads nowhere. */
 export async function examineTls(
-  chart: Chart,
+  chart: FindingList,
   url: URL,
-  { authorities, patience, tunnel }: Handshake,
+  { caOption = 'caCertPath', tunnel, ...files }: Handshake,
 ): Promise<boolean> {
   const host = hostOf(url)
   const socket = connect({
     ...(tunnel === undefined ? { host, port: portOf(url) } : { socket: tunnel }),
     ...(!/^[\d.]+$|:/.test(host) && { servername: host }),
-    ...(authorities !== undefined && { ca: authorities }),
-    timeout: patience,
+    ...files,
+    timeout: PATIENCE,
     // It is looked at and nothing is sent, so what is wrong with it can be told whole.
     rejectUnauthorized: false,
   })
@@ -36,7 +52,7 @@ export async function examineTls(
       socket.once('secureConnect', resolve).once('error', reject)
       socket.once('timeout', () => reject(new Error('it does not answer')))
     })
-    return judged(chart, host, socket, authorities !== undefined)
+    return judged(chart, host, socket, { caOption, own: files.ca !== undefined })
   } catch (error) {
     const advice = 'check that it speaks https on this port'
     chart.wrong('TLS', 'TLS_FAILED', `no session with ${host}: ${messageOf(error)}`, advice)
@@ -46,7 +62,12 @@ export async function examineTls(
   }
 }
 
-function judged(chart: Chart, host: string, socket: TLSSocket, own: boolean): boolean {
+function judged(
+  chart: FindingList,
+  host: string,
+  socket: TLSSocket,
+  { caOption, own }: { readonly caOption: string; readonly own: boolean },
+): boolean {
   const certificate = socket.getPeerCertificate(true)
   if (socket.authorized) {
     chart.ok('TLS', `${socket.getProtocol() ?? 'TLS'}, valid until ${certificate.valid_to}`)
@@ -63,7 +84,7 @@ function judged(chart: Chart, host: string, socket: TLSSocket, own: boolean): bo
     chart.wrong('TLS', 'TLS_NAME', `the certificate is not for ${host} but for ${names}`, advice)
   } else {
     const instead = own ? ', in place of what it names now' : ''
-    const advice = `put the certificate of that authority into the file that caCertPath names${instead}`
+    const advice = `put the certificate of that authority into the file that ${caOption} names${instead}`
     const detail = `the certificate of ${host} comes from ${missingAuthority(certificate)}, which is not trusted (${code})`
     chart.wrong('TLS', 'TLS_UNTRUSTED', detail, advice)
   }

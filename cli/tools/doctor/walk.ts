@@ -1,18 +1,17 @@
-import { createFetcher, type Fetch, insecureHttpAllowed } from 'sallyport'
-import type { Chart } from '../findings/chart.js'
-import { askFor, type JsonObject, mcpOrder, textIn } from './documents.js'
+import type { ExaminedClient, Fetch } from 'sallyport'
+import { createFetcher, insecureHttpAllowed } from 'sallyport/toolkit'
+import type { FindingList } from '../findings/finding-list.js'
+import { reach } from './connection.js'
+import { askFor, type JsonObject, mcpOrder, openIdFirst, textIn } from './documents.js'
 
 /** From a 401 to the metadata of the resource and on to its authorization server, as an MCP client goes. */
-export async function walk(
-  chart: Chart,
+export function examineResource(
+  chart: FindingList,
   resource: string,
   challenge: string | undefined,
-  client?: Client,
+  client?: ExaminedClient,
 ): Promise<void> {
-  // The operator named the resource, so it may be inside, and so may what it names.
-  const fetcher = createFetcher({ allowPrivate: true, allowInsecureHttp: insecureHttpAllowed() })
-  const { fetch } = fetcher
-  try {
+  return fetching(async (fetch) => {
     const metadata = await resourceMetadata(chart, resource, challenge, fetch)
     if (metadata === undefined || !examineName(chart, resource, metadata)) return
     const servers = metadata['authorization_servers']
@@ -23,13 +22,34 @@ export async function walk(
       const advice = 'its owner has to name one in authorization_servers'
       chart.wrong('metadata', 'SERVER_MISSING', 'it names no authorization server', advice)
     }
+  })
+}
+
+/** An authorization server that the operator named, as a login of the gateway asks it. */
+export async function examineNamedServer(
+  chart: FindingList,
+  issuer: string,
+  client: ExaminedClient,
+): Promise<void> {
+  if (!(await reach(chart, issuer, {}))) return
+  const named = { ...client, vouched: true }
+  await fetching((fetch) =>
+    examineServer(chart, issuer, fetch, { places: openIdFirst(issuer), client: named }),
+  )
+}
+
+/** The operator named the server or the resource, so it may be inside, and so may what it names. */
+async function fetching(work: (fetch: Fetch) => Promise<void>): Promise<void> {
+  const fetcher = createFetcher({ allowPrivate: true, allowInsecureHttp: insecureHttpAllowed() })
+  try {
+    await work(fetcher.fetch)
   } finally {
     await fetcher.close()
   }
 }
 
 async function resourceMetadata(
-  chart: Chart,
+  chart: FindingList,
   resource: string,
   challenge: string | undefined,
   fetch: Fetch,
@@ -55,7 +75,7 @@ async function resourceMetadata(
 }
 
 /** The document may be for the resource or for a path above it on the same origin (RFC 9728, 3.3). */
-function examineName(chart: Chart, resource: string, metadata: JsonObject): boolean {
+function examineName(chart: FindingList, resource: string, metadata: JsonObject): boolean {
   const named = textIn(metadata, 'resource') ?? ''
   const wanted = new URL(resource)
   const above = URL.canParse(named) ? new URL(named) : undefined
@@ -68,22 +88,19 @@ function examineName(chart: Chart, resource: string, metadata: JsonObject): bool
 }
 
 /** Who will sign in there, when it is the gateway itself. */
-export interface Client {
-  readonly hasClient: boolean
-  /** It signs in through a browser. */
-  readonly redirects: boolean
+interface Client extends ExaminedClient {
   /** The operator named the server: then it may keep silent about PKCE. */
-  readonly vouched: boolean
+  readonly vouched?: boolean
 }
 
 interface Search {
-  /** Where its metadata may stand, in the order in which they are asked. */
+  /** Where its metadata may be, in the order in which they are asked. */
   readonly places: readonly string[]
   readonly client?: Client | undefined
 }
 
-export async function examineServer(
-  chart: Chart,
+async function examineServer(
+  chart: FindingList,
   issuer: string,
   fetch: Fetch,
   { places, client }: Search,
@@ -111,11 +128,11 @@ export async function examineServer(
   chart.wrong('authorization server', 'SERVER_FAILED', detail, advice)
 }
 
-function examinePowers(chart: Chart, document: JsonObject, client: Client | undefined): void {
+function examinePowers(chart: FindingList, document: JsonObject, client: Client | undefined): void {
   const methods = document['code_challenge_methods_supported']
   if (!Array.isArray(methods) || !methods.includes('S256')) {
     const detail = 'it does not say that it knows S256'
-    const lost = client?.redirects === true && (methods !== undefined || !client.vouched)
+    const lost = client?.redirects === true && (methods !== undefined || client.vouched !== true)
     const vouching =
       methods === undefined ? ', or name it with --remote-auth-issuer if you know that it does' : ''
     if (lost) chart.wrong('PKCE', 'PKCE_MISSING', detail, `its owner has to turn PKCE on${vouching}`)

@@ -1,4 +1,4 @@
-/** One thing that was looked at, and what to do when it is not as it should be. */
+/** The result of one check, with advice when something is wrong. */
 export interface Finding {
   /** Which provider, target or source of the list. */
   readonly about: string
@@ -10,8 +10,8 @@ export interface Finding {
   readonly advice?: string
 }
 
-/** Speaks of one thing, check by check. */
-export class Chart {
+/** The findings about one thing. */
+export class FindingList {
   readonly findings: Finding[] = []
 
   constructor(private readonly about: string) {}
@@ -28,7 +28,7 @@ export class Chart {
     this.add({ about: this.about, check, state: 'wrong', code, detail, advice })
   }
 
-  /** What is found again and again is told once. */
+  /** A repeated finding is listed once. */
   private add(finding: Finding): void {
     const known = this.findings.some(({ check, code }) => check === finding.check && code === finding.code)
     if (!known) this.findings.push(finding)

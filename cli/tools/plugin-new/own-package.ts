@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join, relative, resolve, sep } from 'node:path'
 
 /**
- * Where a package manager finds what wrote a plugin, which is what it is tested with: a checkout, or a tarball
- * that was installed, is of no published version.
+ * Where a package manager finds this very version of the package, to test the new plugin with: a checkout or an
+ * installed tarball is not a published version.
  */
 export function dependencyOn(home: string, version: string): string {
   const at = home.indexOf(`${sep}node_modules${sep}`)
@@ -15,7 +15,7 @@ export function dependencyOn(home: string, version: string): string {
     : `^${version}`
 }
 
-/** What npm wrote down of a package when it installed it; other package managers keep no such file. */
+/** Where npm installed a package from; other package managers keep no such file. */
 function resolvedIn(root: string, place: string): string | undefined {
   try {
     const { packages } = JSON.parse(readFileSync(join(root, 'node_modules/.package-lock.json'), 'utf8'))

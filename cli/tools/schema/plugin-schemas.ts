@@ -1,12 +1,12 @@
-import { type JsonSchema, jsonSchemaOf } from 'sallyport'
-import type { KnownPlugin } from '../config/known-plugins.js'
-import { isMapping } from '../config/path.js'
+import { type JsonSchema, jsonSchemaOf } from 'sallyport/embed'
+import { isJsonObject } from 'sallyport/toolkit'
+import type { KnownPlugin } from '../../config/known-plugins.js'
 
-/** Where the options of a plugin stand in a schema that holds those of all. */
+/** A reference to the options of a plugin in `$defs`. */
 export const referenceTo = (use: string): JsonSchema => ({ $ref: `#/$defs/${pointer(use)}` })
 
-/** A text that `${env:NAME}` or `${file:PATH}` will replace: what it must look like is not known before. */
-const reference: JsonSchema = { type: 'string', pattern: '\\$\\{(?:env|file):[^}]+\\}' }
+/** A text with `${env:NAME}` or `${file:PATH}`, whose value is not known to an editor. */
+export const reference: JsonSchema = { type: 'string', pattern: '\\$\\{(?:env|file):[^}]+\\}' }
 
 /** The options of every plugin by its name, for `$defs`. */
 export function definitions(plugins: readonly KnownPlugin[]): JsonSchema {
@@ -19,19 +19,19 @@ function optionsOf(use: string, schema: KnownPlugin['plugin']['options']): JsonS
   return moved(options, pointer(use)) as JsonSchema
 }
 
-/** The same with other names of the plugin's options: without what somebody else writes, with what it adds. */
+/** A schema without one of its properties. */
 export function optionsWithout(known: JsonSchema, taken: string): JsonSchema {
   const { properties, required, ...rest } = known
-  const left = isMapping(properties) ? Object.entries(properties).filter(([name]) => name !== taken) : []
+  const left = isJsonObject(properties) ? Object.entries(properties).filter(([name]) => name !== taken) : []
   return { ...rest, properties: Object.fromEntries(left), required: without(required, taken) }
 }
 
 export function optionsWith(known: JsonSchema, name: string, added: JsonSchema): JsonSchema {
   const { properties } = known
-  return { ...known, properties: { ...(isMapping(properties) && properties), [name]: added } }
+  return { ...known, properties: { ...(isJsonObject(properties) && properties), [name]: added } }
 }
 
-/** One schema or another. Not written as an object: with a member `then` it would pass for a promise. */
+/** One schema or another. Not an object literal: with a member `then` it would look like a promise. */
 export const conditional = (condition: JsonSchema, yes: JsonSchema, no?: JsonSchema): JsonSchema =>
   Object.fromEntries([['if', condition], ['then', yes], ...(no === undefined ? [] : [['else', no]])])
 
@@ -39,26 +39,26 @@ export const conditional = (condition: JsonSchema, yes: JsonSchema, no?: JsonSch
 export const when = (key: string, word: string, then: JsonSchema): JsonSchema =>
   conditional({ properties: { [key]: { const: word } }, required: [key] }, then)
 
-/** Any schema, with a reference allowed wherever a text is held to a form. */
+/** A schema that allows a reference wherever a text has to match something. */
 export function withReferences(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withReferences)
-  if (!isMapping(schema)) return schema
+  if (!isJsonObject(schema)) return schema
   const { type, pattern, format, enum: choices, minLength, ...rest } = schema
   if (type === 'string' && [pattern, format, choices].some((rule) => rule !== undefined)) {
-    const form = { type, ...given({ pattern, format, enum: choices, minLength }) }
+    const form = { type, ...defined({ pattern, format, enum: choices, minLength }) }
     return { ...rest, anyOf: [form, reference] }
   }
-  // The names of keys are never replaced, and what a default or an example holds is no schema.
+  // References are not replaced in keys, and defaults and examples are no schemas.
   const kept = ['propertyNames', 'default', 'examples', 'const', 'if']
   return Object.fromEntries(
     Object.entries(schema).map(([key, inner]) => [key, kept.includes(key) ? inner : withReferences(inner)]),
   )
 }
 
-/** References of a schema into itself, for the place where it stands now. */
+/** A schema with its internal references adapted to its new place. */
 function moved(schema: unknown, place: string): unknown {
   if (Array.isArray(schema)) return schema.map((each) => moved(each, place))
-  if (!isMapping(schema)) return schema
+  if (!isJsonObject(schema)) return schema
   return Object.fromEntries(
     Object.entries(schema).map(([key, inner]) => {
       const local = key === '$ref' && typeof inner === 'string' && inner.startsWith('#')
@@ -72,5 +72,17 @@ const pointer = (use: string): string => encodeURIComponent(use.replaceAll('~', 
 const without = (names: unknown, taken: string): readonly unknown[] =>
   Array.isArray(names) ? names.filter((name) => name !== taken) : []
 
-const given = (rules: Readonly<Record<string, unknown>>): JsonSchema =>
+const defined = (rules: Readonly<Record<string, unknown>>): JsonSchema =>
   Object.fromEntries(Object.entries(rules).filter(([, rule]) => rule !== undefined))
+
+/** A copy with one place in it changed. */
+export function changed(
+  schema: JsonSchema,
+  [step, ...rest]: readonly string[],
+  change: (there: JsonSchema) => JsonSchema,
+): JsonSchema {
+  if (step === undefined) return change(schema)
+  return { ...schema, [step]: changed(asSchema(schema[step]), rest, change) }
+}
+
+export const asSchema = (value: unknown): JsonSchema => (isJsonObject(value) ? value : {})

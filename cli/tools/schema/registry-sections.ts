@@ -1,36 +1,23 @@
-import { Authenticator, type JsonSchema, jsonSchemaOf, Source } from 'sallyport'
+import { Authenticator, Source } from 'sallyport'
+import type { JsonSchema } from 'sallyport/embed'
 import { providerTypes } from 'sallyport/presets/incoming'
-import { RegistrySettings } from 'sallyport/presets/registry'
-import type { KnownPlugin } from '../config/known-plugins.js'
-import { isMapping } from '../config/path.js'
-import {
-  conditional,
-  definitions,
-  optionsWith,
-  optionsWithout,
-  when,
-  withReferences,
-} from './plugin-schemas.js'
-import { pluginRules, useSchema } from './run-schema.js'
+import type { KnownPlugin } from '../../config/known-plugins.js'
+import { asSchema, changed, conditional, optionsWith, optionsWithout, when } from './plugin-schemas.js'
 
-/** The schema of the registry's own file: its settings, and the options of every plugin where they are written. */
-export function registrySchema(plugins: readonly KnownPlugin[]): JsonSchema {
-  const $defs = definitions(plugins)
-  const settings = jsonSchemaOf(RegistrySettings) ?? {}
-  const withPlugins = changed(settings, ['properties', 'plugins', 'items'], (entry) => ({
-    ...changed(entry, ['properties', 'use'], () => useSchema(plugins)),
-    allOf: pluginRules(plugins),
-  }))
-  const withSources = changed(withPlugins, ['properties', 'sources', 'items'], (source) =>
-    sourceSchema(source, plugins, $defs),
+/** The registry's settings with the options of plugins in its sources and providers. */
+export function registrySections(
+  settings: JsonSchema,
+  plugins: readonly KnownPlugin[],
+  definition: JsonSchema,
+): JsonSchema {
+  const withSources = changed(settings, ['properties', 'sources', 'items'], (source) =>
+    sourceSchema(source, plugins, definition),
   )
   const providers = ['properties', 'auth', 'properties', 'oauth', 'properties', 'providers', 'items']
-  const whole = changed(withSources, providers, (provider) => providerSchema(provider, plugins, $defs))
-  const title = 'The configuration of `sallyport registry`'
-  return withReferences({ ...whole, title, $defs }) as JsonSchema
+  return changed(withSources, providers, (provider) => providerSchema(provider, plugins, definition))
 }
 
-/** A source has the options of its plugin without the name, which stands beside them. */
+/** A source has the options of its plugin without `name`, which is its own. */
 function sourceSchema(
   source: JsonSchema,
   plugins: readonly KnownPlugin[],
@@ -64,13 +51,13 @@ function providerSchema(
     ...Object.entries(providerTypes),
     ...providing(plugins, Authenticator).map((use) => [use, use] as const),
   ]
-  const unsaid = { not: { required: ['type'] } }
+  const withoutType = { not: { required: ['type'] } }
   const offered = [...types.map(([word]) => ({ const: word })), { type: 'string' }]
   return {
     ...provider,
     properties: { ...properties, type: { description: type['description'], anyOf: offered } },
     allOf: [
-      conditional(unsaid, optionsOf(providerTypes[String(type['default'])] ?? '')),
+      conditional(withoutType, optionsOf(providerTypes[String(type['default'])] ?? '')),
       ...types.map(([word, use]) => when('type', word, optionsOf(use))),
     ],
   }
@@ -80,15 +67,3 @@ const providing = (plugins: readonly KnownPlugin[], { token }: { readonly token:
   plugins
     .filter(({ plugin }) => plugin.provides?.some((provided) => provided.token === token))
     .map(({ use }) => use)
-
-/** A copy with one place in it made anew. */
-function changed(
-  schema: JsonSchema,
-  [step, ...rest]: readonly string[],
-  change: (there: JsonSchema) => JsonSchema,
-): JsonSchema {
-  if (step === undefined) return change(schema)
-  return { ...schema, [step]: changed(asSchema(schema[step]), rest, change) }
-}
-
-const asSchema = (value: unknown): JsonSchema => (isMapping(value) ? value : {})

@@ -1,6 +1,7 @@
-import { type JsonSchema, jsonSchemaOf } from 'sallyport'
-import type { KnownPlugin } from '../config/known-plugins.js'
-import { conditional, definitions, referenceTo, when, withReferences } from './plugin-schemas.js'
+import { type JsonSchema, jsonSchemaOf } from 'sallyport/embed'
+import type { KnownPlugin } from '../../config/known-plugins.js'
+import { entry, scope } from '../../config/run-file.js'
+import { changed, conditional, definitions, referenceTo, when, withReferences } from './plugin-schemas.js'
 
 /** The schema of what `sallyport run` reads. */
 export function runSchema(plugins: readonly KnownPlugin[]): JsonSchema {
@@ -16,38 +17,24 @@ export function runSchema(plugins: readonly KnownPlugin[]): JsonSchema {
         { $ref: '#/$defs/scope' },
         { $ref: '#/$defs/entry' },
       ),
-      scope: {
-        type: 'object',
-        properties: {
-          scope: { type: 'string', description: 'the path below which this list serves' },
-          plugins: { ...list, description: 'a list like the one around it' },
-        },
-        required: ['scope', 'plugins'],
-        additionalProperties: false,
+      scope: changed(partOf(scope), ['properties', 'plugins', 'items'], () => list.items),
+      entry: {
+        ...changed(partOf(entry), ['properties', 'use'], () => useSchema(plugins)),
+        allOf: pluginRules(plugins),
       },
-      entry: entrySchema(plugins),
       ...definitions(plugins),
     },
   }
   return withReferences(schema) as JsonSchema
 }
 
-function entrySchema(plugins: readonly KnownPlugin[]): JsonSchema {
-  return {
-    type: 'object',
-    properties: {
-      use: useSchema(plugins),
-      with: { description: "the plugin's options" },
-      id: { type: 'string', description: 'tells it apart from another entry of the same plugin' },
-      required: { type: 'boolean', description: 'false lets the gateway start without it' },
-    },
-    required: ['use'],
-    additionalProperties: false,
-    allOf: pluginRules(plugins),
-  }
+/** The JSON Schema of a part of the file. */
+function partOf(schema: typeof entry | typeof scope): JsonSchema {
+  const { $schema: _, ...part } = jsonSchemaOf(schema) ?? {}
+  return part
 }
 
-/** Any text, with the known ones offered. */
+/** Any text; editors offer the known plugins. */
 export const useSchema = (plugins: readonly KnownPlugin[]): JsonSchema => ({
   description: 'a built-in name, a package, or a path that starts with ./, ../ or /',
   anyOf: [

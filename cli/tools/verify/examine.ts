@@ -1,72 +1,81 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import {
-  type Booted,
-  boot,
-  type Capability,
-  createLog,
-  Health,
-  IssuerMetadata,
-  type List,
-  type Plugin,
-  Scrubber,
-  StateStore,
-} from 'sallyport'
+import { type Capability, Health, IssuerMetadata, type List, type Plugin, StateStore } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
-import { Bench, contracts } from 'sallyport/testing'
-import { isMapping } from '../config/path.js'
-import { type Chart, messageOf } from '../findings/chart.js'
-import type { Job } from './job.js'
-import { examineOptions, sampleOptions, withCanaries } from './options.js'
+import { boot, createLog, type GatewayInstance, LogScrubber } from 'sallyport/embed'
+import { issuerDiscovery, stateInMemory } from 'sallyport/presets/tools'
+import { ConformanceRunner, conformanceSuites } from 'sallyport/testing'
+import { isJsonObject } from 'sallyport/toolkit'
+import { type FindingList, messageOf } from '../findings/finding-list.js'
+import type { Job } from './messages.js'
+import { examineOptions, requiredPaths, sampleOptions, withCanaries } from './options.js'
 import { Resources } from './resources.js'
 
 /** Milliseconds that each step of a plugin may take here: it waits for no network. */
 const LIMITS = { setup: 3_000, start: 5_000, ready: 5_000, stop: 3_000 }
-const PATIENCE = 3_000
+const TIMEOUT = 3_000
 
 type Step = (name: string) => void
 
 /** Looks at everything that can be seen of a plugin from outside, and answers what it logged meanwhile. */
 export async function examine(
-  chart: Chart,
+  chart: FindingList,
   plugin: Plugin,
   job: Job,
   step: Step,
 ): Promise<string | undefined> {
   examineSummary(chart, plugin)
   step('options')
+  const paths = job.options === undefined ? requiredPaths(plugin) : []
+  if (paths.length > 0) {
+    const detail = `it is not set up: no path can be made up for ${paths.join(', ')}`
+    chart.warning('options', 'OPTIONS_NEEDED', detail, GIVE_OPTIONS)
+  }
   const options = job.options ?? withCanaries(plugin, sampleOptions(plugin), job.canary)
   await examineOptions(chart, plugin, options)
   const valid = await plugin.options?.['~standard'].validate(options)
   if (valid?.issues !== undefined) {
-    const advice = 'give options that it accepts, in a file, with --with FILE'
     const first = valid.issues[0]?.message ?? 'not accepted'
-    chart.wrong('options', 'OPTIONS_NEEDED', `made-up options are refused: ${first}`, advice)
+    const which = job.options === undefined ? 'made-up options' : 'the options that were given'
+    chart.wrong('options', 'OPTIONS_NEEDED', `${which} are refused: ${first}`, GIVE_OPTIONS)
     return undefined
   }
+  if (paths.length > 0) return undefined
   const missing = needsOf(plugin).filter(({ token }) => !helpers.some(([helped]) => helped.token === token))
   if (missing.length > 0) {
     const names = missing.map(({ name }) => name).join(', ')
-    const advice = 'hold it against its contract in a test of yours, with contractSuite of sallyport/testing'
+    const advice = 'test it with the plugins that it needs, with contractSuite of sallyport/testing'
     chart.warning('setup', 'NEEDS_OTHERS', `it is not set up alone: it needs ${names}`, advice)
     return undefined
   }
   return new Life(chart, plugin, options, job.folder, step).examine()
 }
 
-function examineSummary(chart: Chart, { summary, name, version }: Plugin): void {
-  if (summary !== undefined && /^\p{Lu}.*\.$/su.test(summary)) {
+const GIVE_OPTIONS = 'give options that it accepts, in a file, with --with FILE'
+
+function examineSummary(chart: FindingList, { summary, name, version }: Plugin): void {
+  const fault = summary === undefined ? 'has no summary' : summaryFault(summary)
+  if (fault === undefined) {
     chart.ok('shape', `${name} ${version ?? 'without a version'}: ${summary}`)
-  } else {
-    const advice = 'give it a `summary`: what it does for the operator, in one sentence with a full stop'
-    chart.wrong('shape', 'SUMMARY_MISSING', `${name} does not say what it does`, advice)
+    return
   }
+  const advice =
+    'give it a `summary`: what it does for the operator, in one sentence with a capital letter and a full stop'
+  chart.wrong('shape', 'SUMMARY_MISSING', `${name} ${fault}`, advice)
+}
+
+function summaryFault(summary: string): string | undefined {
+  const faults = [
+    !/^\p{Lu}/u.test(summary) && 'does not begin with a capital letter',
+    !summary.endsWith('.') && 'does not end with a full stop',
+  ].filter((fault) => fault !== false)
+  return faults.length === 0 ? undefined : `has a summary that ${faults.join(' and ')}: "${summary}"`
 }
 
 /** Who provides what a plugin may need, when it does not bring it itself. The kernel has a health of its own. */
 const helpers: readonly (readonly [Capability, List])[] = [
   [Health, []],
-  [StateStore, [{ use: 'state/memory' }]],
-  [IssuerMetadata, [{ use: 'discovery/issuer' }]],
+  [StateStore, stateInMemory],
+  [IssuerMetadata, issuerDiscovery],
 ]
 
 const needsOf = ({ requires = [], provides = [] }: Plugin): readonly Capability[] =>
@@ -79,7 +88,7 @@ class Life {
   private whole = true
 
   constructor(
-    private readonly chart: Chart,
+    private readonly chart: FindingList,
     private readonly plugin: Plugin,
     private readonly options: unknown,
     private readonly folder: string,
@@ -90,12 +99,12 @@ class Life {
     const before = new Resources()
     const first = await this.begin('setup')
     if (first !== undefined) {
-      await this.judge(first)
+      await this.test(first)
       const second = await this.begin('setup again')
       this.step('stop')
       await first.booted.stop()
       // The first took with it only what was its own.
-      if (second !== undefined) await this.judge(second, 'SETUP_ONCE')
+      if (second !== undefined) await this.test(second, 'SETUP_ONCE')
       await second?.booted.stop()
     }
     this.examineStops()
@@ -106,23 +115,23 @@ class Life {
   private async begin(turn: 'setup' | 'setup again'): Promise<Running | undefined> {
     this.step(turn)
     const { chart, plugin, options, folder, lines } = this
-    const bench = new Bench(plugin.provides ?? [], {
-      patience: PATIENCE,
-      begins: (contract, { asks }) => this.step(`${contract}, which ${asks}`),
+    const runner = new ConformanceRunner(plugin.provides ?? [], {
+      timeout: TIMEOUT,
+      onCheck: (capability, { statement }) => this.step(`${capability}, which ${statement}`),
     })
     const helping = helpers.filter(([{ token }]) => needsOf(plugin).some((need) => need.token === token))
-    const scrubber = new Scrubber()
+    const scrubber = new LogScrubber()
     const log = createLog({ level: 'trace', stream: { write: (line) => lines.push(line) }, scrubber })
     try {
       const list = [
-        { use: bench.plugin },
+        { use: runner.plugin },
         ...helping.flatMap(([, list]) => list),
         { use: plugin, with: options },
       ]
       const booted = await boot(list, { catalogue, folder, log, scrubber, limits: LIMITS })
       await booted.ready({})
       await aTurn()
-      return { booted, bench }
+      return { booted, runner }
     } catch (error) {
       this.whole = false
       if (turn === 'setup') {
@@ -134,32 +143,32 @@ class Life {
   }
 
   /** The second time around, what was kept before and is no longer kept shares something with the first. */
-  private async judge({ booted, bench }: Running, again?: 'SETUP_ONCE'): Promise<void> {
+  private async test({ booted, runner }: Running, again?: 'SETUP_ONCE'): Promise<void> {
     const { chart, plugin } = this
     const wrong = chart.findings.filter(({ state }) => state === 'wrong').length
     if (again !== undefined && (wrong > 0 || !this.whole)) return
-    for await (const { contract, clause, state, detail = '' } of bench.judge(booted.app)) {
+    for await (const { capability, requirement, state, detail = '' } of runner.run(booted.app)) {
       await aTurn()
-      if (state === 'unsure' && again === undefined) {
+      if (state === 'inconclusive' && again === undefined) {
         const advice = 'give options with --with for a place that can be read from here'
-        chart.warning(contract, 'UNSEEN', detail, advice)
+        chart.warning(capability, 'UNSEEN', detail, advice)
       }
-      if (state !== 'broken') continue
+      if (state !== 'failed') continue
       if (again !== undefined) chart.wrong('setup', again, `once another gateway stopped: ${detail}`, ALONE)
-      else chart.wrong(contract, clause.code, detail, clause.advice)
-      if (clause.code !== 'HANGS') continue
+      else chart.wrong(capability, requirement.code, detail, requirement.advice)
+      if (requirement.code !== 'HANGS') continue
       this.whole = false
       return
     }
     const now = chart.findings.filter(({ state }) => state === 'wrong').length
-    if (again === undefined) tellContracts(chart, plugin, now === wrong)
+    if (again === undefined) reportContract(chart, plugin, now === wrong)
   }
 
   private examineStops(): void {
     for (const line of this.lines) {
       const { msg, err }: Readonly<Record<string, unknown>> = JSON.parse(line)
       if (msg !== 'a plugin did not stop cleanly') continue
-      const detail = isMapping(err) ? String(err['message']) : 'it failed in stop'
+      const detail = isJsonObject(err) ? String(err['message']) : 'it failed in stop'
       const advice =
         'let every step of gateway.onStop end, and soon: what cannot be closed is logged, not thrown'
       this.chart.wrong('stop', 'STOP_FAILED', detail, advice)
@@ -169,8 +178,8 @@ class Life {
   /** What would keep the process alive that was not there before; it has a second to go. */
   private async examineLeaks(before: Resources): Promise<void> {
     this.step('after the stop')
-    for (let turns = 20; turns > 0 && before.left().length > 0; turns--) await setTimeout(50)
-    const left = before.left()
+    for (let turns = 20; turns > 0 && before.leaked().length > 0; turns--) await setTimeout(50)
+    const left = before.leaked()
     if (left.length === 0) return this.chart.ok('stop', 'nothing is left open')
     const advice = 'end it in gateway.onStop'
     this.chart.wrong(
@@ -183,8 +192,8 @@ class Life {
 }
 
 interface Running {
-  readonly booted: Booted
-  readonly bench: Bench
+  readonly booted: GatewayInstance
+  readonly runner: ConformanceRunner
 }
 
 // Without one, promises that nobody catches are not told, and no sign of life gets out.
@@ -192,14 +201,14 @@ const aTurn = (): Promise<void> => setImmediate()
 
 const ALONE = 'keep nothing that changes in module scope: two gateways run side by side at every reload'
 
-function tellContracts(chart: Chart, { provides = [] }: Plugin, kept: boolean): void {
-  const known = contracts.map(({ capability }) => capability.token)
+function reportContract(chart: FindingList, { provides = [] }: Plugin, passed: boolean): void {
+  const known = conformanceSuites.map(({ capability }) => capability.token)
   const others = provides.filter(({ token }) => !known.includes(token))
   if (others.length > 0) {
     const names = others.map(({ name }) => name).join(', ')
-    const advice = 'hold it against its contract in a test of yours'
+    const advice = 'test what it does in a test of yours'
     chart.warning('contract', 'CONTRACT_UNJUDGED', `there is no suite for ${names}`, advice)
   }
   const held = provides.filter(({ token }) => known.includes(token)).map(({ name }) => name)
-  if (kept && held.length > 0) chart.ok('contract', `it keeps that of ${held.join(', ')}`)
+  if (passed && held.length > 0) chart.ok('contract', `it keeps that of ${held.join(', ')}`)
 }

@@ -5,13 +5,12 @@ export class Resources {
   private readonly intervals = new Map<number, object>()
   private readonly before: readonly string[]
 
-  /** What comes from now on is new. */
   constructor() {
     const { intervals } = this
-    // An interval that is unref'd is told nowhere else. One of Node's own, as for connections, is not the plugin's.
+    // An unref'd interval is listed nowhere else. Those of Node itself, as for connections, are not the plugin's.
     createHook({
       init(id, type, _trigger, resource: { readonly _repeat?: unknown }) {
-        // A timer that runs out by itself leaves nothing.
+        // Timeouts end by themselves.
         if (type === 'Timeout' && typeof resource._repeat === 'number' && !isOfNode()) {
           intervals.set(id, resource)
         }
@@ -21,8 +20,7 @@ export class Resources {
     this.before = this.all()
   }
 
-  /** What is there now and was not before. */
-  left(): readonly string[] {
+  leaked(): readonly string[] {
     const known = [...this.before]
     return this.all().filter((name) => {
       const at = known.indexOf(name)

@@ -1,0 +1,10 @@
+import { completionScript } from '../../line/completion/script.js'
+import type { Command, Invocation } from '../../line/option.js'
+
+/** Prints the completion script of the shell that was asked for. */
+export async function completion(
+  { positionals: [shell] }: Invocation,
+  commands: readonly Command[],
+): Promise<undefined> {
+  process.stdout.write(completionScript(shell, commands))
+}

@@ -1,0 +1,36 @@
+import { proxy } from 'sallyport/presets/proxy'
+import { painter } from '../../colour.js'
+import { planOf } from '../../config/all-problems.js'
+import { readList } from '../../config/read-list.js'
+import { mapped } from '../../config/result.js'
+import type { Invocation } from '../../line/option.js'
+import { valuesOf } from '../../line/values.js'
+import { exitCode, printProblems } from '../../terminal.js'
+import { examine } from '../../tools/doctor/examine.js'
+import { findingsText } from '../../tools/findings/report.js'
+import { readProxySettings } from '../proxy/run.js'
+import { doctorGroup } from './flags.js'
+
+/** Looks at what a gateway needs around it, and says what to do about what is wrong there. */
+export async function doctor(invocation: Invocation): Promise<number> {
+  const { config, json } = valuesOf([doctorGroup], invocation.options)
+  const given = invocation.options.get('target-uri')
+  if ((config === undefined) === (given === undefined)) {
+    const message = 'expected either a file, or the flags of a proxy with its --target-uri'
+    return printProblems([
+      { place: config === undefined ? '--config' : (given?.place ?? '--target-uri'), message },
+    ])
+  }
+  const outcome =
+    config === undefined ? mapped(await readProxySettings(invocation), proxy) : await readList(config)
+  const checked = await planOf(outcome)
+  if ('problems' in checked) return printProblems(checked.problems)
+
+  const folder = 'folder' in outcome ? outcome.folder : process.cwd()
+  const findings = await examine(checked.plan, folder)
+  const paint = painter(process.stdout, process.env)
+  const code = findings.some(({ state }) => state === 'wrong') ? exitCode.failed : exitCode.ok
+  // What some plugin's examination left open must not keep the process here.
+  process.stdout.write(`${findingsText(findings, json, paint)}\n`, () => process.exit(code))
+  return code
+}

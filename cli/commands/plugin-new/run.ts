@@ -1,0 +1,34 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileFailure } from 'sallyport/toolkit'
+import type { Invocation } from '../../line/option.js'
+import { valuesOf } from '../../line/values.js'
+import { exitCode, printProblems } from '../../terminal.js'
+import { pluginFiles } from '../../tools/plugin-new/files.js'
+import { pluginNewCommand } from './flags.js'
+
+/** Writes a plugin that works, with its test, into a folder of its own. */
+export async function pluginNew({ options, positionals: [name = ''] }: Invocation): Promise<number> {
+  const { kind } = valuesOf(pluginNewCommand.groups, options)
+  const place = 'NAME'
+  if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) {
+    return printProblems([
+      { place, message: 'expected a package name: lower-case letters, digits, ".", "_" and "-"' },
+    ])
+  }
+  const files = Object.entries(pluginFiles(name, kind))
+  try {
+    // Not recursive: a folder that is there already is not written into.
+    await mkdir(name)
+    await Promise.all(files.map(([file, text]) => writeFile(join(name, file), text, { flag: 'wx' })))
+  } catch (error) {
+    const there = error instanceof Error && 'code' in error && error.code === 'EEXIST'
+    return printProblems([
+      { place, message: there ? 'a folder of this name is here already' : fileFailure(error) },
+    ])
+  }
+  process.stdout.write(
+    `${name} is written. Next:\n  cd ${name} && npm install && npm test && npm run verify\n`,
+  )
+  return exitCode.ok
+}

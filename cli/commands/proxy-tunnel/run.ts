@@ -1,0 +1,20 @@
+import { TunnelSettings, tunnel as tunnelList } from 'sallyport/presets/tunnel'
+import { tunnelTable } from '#plugins/presets/proxy/table.js'
+import { readPreset } from '../../config/preset-settings.js'
+import type { GatewayCommand } from '../../gateway-command.js'
+import type { Invocation } from '../../line/option.js'
+import { internalPart } from '../../ready-line.js'
+import { runGateway } from '../../run-gateway.js'
+
+/** Forwards to one MCP server, and is reachable from outside. */
+export const tunnel = (invocation: Invocation): Promise<number> => runGateway(command, invocation)
+
+const command: GatewayCommand<TunnelSettings> = {
+  read: (invocation) => readPreset({ table: tunnelTable, schema: TunnelSettings }, invocation),
+  list: tunnelList,
+  readyLine: ({ name, targetUri }, addresses) => {
+    const { main, public: outside } = addresses
+    const route = `${outside} by a tunnel to ${main} -> ${targetUri}`
+    return `sallyport proxy "${name}" reachable at ${route}${internalPart(addresses)}`
+  },
+}

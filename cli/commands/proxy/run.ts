@@ -1,0 +1,22 @@
+import { ProxySettings, proxy as proxyList } from 'sallyport/presets/proxy'
+import { proxyTable } from '#plugins/presets/proxy/table.js'
+import { readPreset } from '../../config/preset-settings.js'
+import type { Result } from '../../config/result.js'
+import type { GatewayCommand } from '../../gateway-command.js'
+import type { Invocation } from '../../line/option.js'
+import { internalPart } from '../../ready-line.js'
+import { runGateway } from '../../run-gateway.js'
+
+/** Forwards to one MCP server. */
+export const proxy = (invocation: Invocation): Promise<number> => runGateway(command, invocation)
+
+/** The settings of `sallyport proxy`, from flags, environment and file. */
+export const readProxySettings = (invocation: Invocation): Promise<Result<ProxySettings>> =>
+  readPreset({ table: proxyTable, schema: ProxySettings }, invocation)
+
+const command: GatewayCommand<ProxySettings> = {
+  read: readProxySettings,
+  list: proxyList,
+  readyLine: ({ name, targetUri }, addresses) =>
+    `sallyport proxy "${name}" listening on ${addresses.main} -> ${targetUri}${internalPart(addresses)}`,
+}

@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Entry, type Fetch, GatewayError, isScope, type List, type Scope } from 'sallyport'
+import {
+  PLACES,
+  QuickstartFlags,
+  QuickstartSettings,
+  quickstart as quickstartList,
+} from 'sallyport/presets/quickstart'
+import { basicAuthorization, createFetcher, isJsonObject } from 'sallyport/toolkit'
+import { stringify } from 'yaml'
+import { quickstartTable } from '#plugins/presets/quickstart/table.js'
+import { type Paint, painter } from '../../colour.js'
+import { usedFrom } from '../../config/further-uses.js'
+import { readPreset } from '../../config/preset-settings.js'
+import { resolveSettings } from '../../config/resolve-settings.js'
+import type { GatewayCommand } from '../../gateway-command.js'
+import type { Invocation } from '../../line/option.js'
+import { packageFolder, programName } from '../../program-name.js'
+import { internalPart } from '../../ready-line.js'
+import { runGateway } from '../../run-gateway.js'
+import { printProblems } from '../../terminal.js'
+import { freePorts } from './free-ports.js'
+import { type TourStep, tour } from './tour.js'
+
+/** Runs everything at once on this machine, and prints commands to try. */
+export async function quickstart(invocation: Invocation): Promise<number> {
+  const flags = await readPreset({ table: quickstartTable, schema: QuickstartFlags }, invocation)
+  if ('problems' in flags) return printProblems(flags.problems)
+  const parts = await partsFor(flags.settings)
+  return runGateway(commandFor(parts), invocation)
+}
+
+/** What every part is given, once: a reload changes the plugins beside them alone. */
+type Parts = Omit<QuickstartSettings, 'plugins'>
+
+const commandFor = (parts: Parts): GatewayCommand<QuickstartSettings> => ({
+  read: async (invocation) => {
+    const flags = await readPreset({ table: quickstartTable, schema: QuickstartFlags }, invocation)
+    if ('problems' in flags) return { problems: flags.problems }
+    const secrets = new Set([...flags.secrets, parts.clientSecret, parts.serverToken])
+    // The tour's list is written to another folder.
+    const plugins = flags.settings.plugins.map((row) => ({ ...row, use: usedFrom(flags.folder, row.use) }))
+    const value = { ...parts, plugins }
+    return resolveSettings(QuickstartSettings, { ...flags, secrets, value })
+  },
+  list: quickstartList,
+  quietOnTerminal: true,
+  readyLine: async (settings, addresses) => {
+    const ready = `sallyport quickstart listening on ${addresses.main}${internalPart(addresses)}`
+    return `${ready}\n\n${await tourText(settings)}`
+  },
+})
+
+async function partsFor({ port }: QuickstartFlags): Promise<Parts> {
+  const [free, ...others] = await freePorts(4, port ?? 8080)
+  // With --port that very port is used, and the start fails when it is not free.
+  const ports = [port === undefined || port === 0 ? free : port, ...others]
+  const [address, internalAddress, issuerAddress, serverAddress] = ports.map((each) => `127.0.0.1:${each}`)
+  return QuickstartSettings.parse({
+    address,
+    internalAddress,
+    issuerAddress,
+    serverAddress,
+    clientId: 'newcomer',
+    clientSecret: randomBytes(16).toString('base64url'),
+    serverToken: `of-the-gateway-${randomBytes(16).toString('base64url')}`,
+    servers: join(packageFolder(), 'examples/registry/servers.json'),
+  })
+}
+
+async function tourText(settings: QuickstartSettings): Promise<string> {
+  const { address, internalAddress } = settings
+  const resources = [`http://${address}${PLACES.registry}`, `http://${address}${PLACES.sample}/mcp`]
+  // Not the global `fetch`, which would load a second HTTP client into this start.
+  const fetcher = createFetcher({ allowPrivate: true, environment: {} })
+  const [registry = '', sample = ''] = await Promise.all(
+    resources.map((resource) => tokenFor(resource, settings, fetcher.fetch)),
+  )
+  await fetcher.close()
+  const steps = tour({
+    address,
+    internalAddress,
+    program: programName(process.argv[1] ?? '', process.env),
+    list: writtenList(quickstartList(settings)),
+    tokens: { registry, sample },
+  })
+  const paint = painter(process.stdout, process.env)
+  return [
+    'Paste these into another terminal, one by one. Ctrl-C here ends everything and leaves nothing behind.',
+    ...steps.map((step, index) => stepText(step, index + 1, paint)),
+  ].join('\n\n')
+}
+
+const stepText = ({ title, command }: TourStep, number: number, paint: Paint): string =>
+  [paint('bold', `${number}. ${title}`), ...(command === undefined ? [] : [command])].join('\n')
+
+async function tokenFor(
+  resource: string,
+  { issuerAddress, clientId, clientSecret }: QuickstartSettings,
+  fetch: Fetch,
+): Promise<string> {
+  const response = await fetch(`http://${issuerAddress}/token`, {
+    method: 'POST',
+    headers: { authorization: basicAuthorization(clientId, clientSecret) },
+    body: new URLSearchParams({ grant_type: 'client_credentials', resource }),
+  })
+  const answer: unknown = await response.json()
+  const token = isJsonObject(answer) ? answer['access_token'] : undefined
+  if (typeof token === 'string') return token
+  throw new GatewayError(
+    'QUICKSTART_FAILED',
+    `the local identity provider gave no token (${response.status})`,
+  )
+}
+
+/** Writes the list to a file that only this user can read, and that is removed when the process exits. */
+function writtenList(list: List): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-quickstart-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'gateway.yaml')
+  writeFileSync(file, stringify({ plugins: asWritten(list) }, { lineWidth: 0 }), { mode: 0o600 })
+  return file
+}
+
+const asWritten = (list: List): object[] =>
+  list.map((item: Entry | Scope) => {
+    if (isScope(item)) return { scope: item.scope, plugins: asWritten(item.plugins) }
+    const { origin: _, named: __, shortNames: ___, ...entry } = item
+    return entry
+  })

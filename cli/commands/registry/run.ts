@@ -1,0 +1,22 @@
+import { RegistrySettings, registry as registryList } from 'sallyport/presets/registry'
+import { registryTable } from '#plugins/presets/registry/table.js'
+import { readPreset } from '../../config/preset-settings.js'
+import type { Result } from '../../config/result.js'
+import type { GatewayCommand } from '../../gateway-command.js'
+import type { Invocation } from '../../line/option.js'
+import { internalPart } from '../../ready-line.js'
+import { runGateway } from '../../run-gateway.js'
+
+/** Serves a registry. */
+export const registry = (invocation: Invocation): Promise<number> => runGateway(command, invocation)
+
+/** The settings of `sallyport registry`, from flags, environment and file. */
+export const readRegistrySettings = (invocation: Invocation): Promise<Result<RegistrySettings>> =>
+  readPreset({ table: registryTable, schema: RegistrySettings }, invocation)
+
+const command: GatewayCommand<RegistrySettings> = {
+  read: readRegistrySettings,
+  list: registryList,
+  readyLine: (_settings, addresses) =>
+    `sallyport registry listening on ${addresses.main}${internalPart(addresses)}`,
+}

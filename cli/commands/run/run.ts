@@ -1,0 +1,36 @@
+import { readDocument } from '../../config/document.js'
+import { usesOf } from '../../config/further-uses.js'
+import type { Result } from '../../config/result.js'
+import type { RunSettings } from '../../config/run-file.js'
+import { runSettings } from '../../config/run-file.js'
+import type { GatewayCommand } from '../../gateway-command.js'
+import type { Invocation } from '../../line/option.js'
+import { internalPart } from '../../ready-line.js'
+import { runGateway } from '../../run-gateway.js'
+
+/** Boots the list of plugins that a file holds. */
+export const run = (invocation: Invocation): Promise<number> => runGateway(command, invocation)
+
+const command: GatewayCommand<RunSettings> = {
+  read: readRunSettings,
+  list: ({ plugins }) => plugins,
+  readyLine: (_settings, addresses) => {
+    const { main, public: outside } = addresses
+    const internal = internalPart(addresses)
+    if (main === undefined) return `sallyport run is up; no plugin of the list opens the main port${internal}`
+    const reach = outside === undefined ? '' : `, reachable at ${outside}`
+    return `sallyport run listening on ${main}${reach}${internal}`
+  },
+}
+
+/** The settings of `sallyport run`, from its file and flags. */
+export async function readRunSettings({
+  options,
+  problems: earlier,
+}: Invocation): Promise<Result<RunSettings>> {
+  const config = options.get('config')?.value
+  if (typeof config !== 'string') return { problems: earlier }
+  const { document, problems } = await readDocument(config, process.env, 'mapping or list')
+  if (document === undefined) return { problems: [...earlier, ...problems] }
+  return runSettings(document, [...earlier, ...problems], usesOf(options.get('plugin')))
+}

@@ -1,0 +1,156 @@
+import { text } from 'node:stream/consumers'
+import { ConfigError, definePlugin, GatewayError, isScope, type List, SecretStore } from 'sallyport'
+import { encryptedFile, keyring } from 'sallyport/presets/tools'
+import type { Problem } from '#core/contract/problem.js'
+import { withPart } from '../../config/part-of-list.js'
+import { readList } from '../../config/read-list.js'
+import { type Located, locatedHere } from '../../config/result.js'
+import type { Invocation } from '../../line/option.js'
+import { valuesOf } from '../../line/values.js'
+import { askHidden } from '../../prompt.js'
+import { exitCode, printProblems } from '../../terminal.js'
+import { secretCommand } from './flags.js'
+
+interface Asked {
+  readonly action: string
+  readonly name: string
+}
+
+/** Keeps the secrets that `--remote-forward-headers-secret` names. */
+export async function secret(invocation: Invocation): Promise<number> {
+  const [action = '', name = ''] = invocation.positionals
+  const asked = { action, name }
+  const problems = problemsOf(asked, invocation)
+  if (problems.length > 0) return printProblems(problems)
+  const { config, store, passphraseFile } = valuesOf(secretCommand.groups, invocation.options)
+  try {
+    if (config !== undefined) {
+      const list = await readList(config)
+      return 'problems' in list ? printProblems(list.problems) : await within(list, asked)
+    }
+    if (store !== 'file') {
+      const code = await inKeyring(asked, store === 'keyring')
+      if (code !== undefined) return code
+    }
+    const passphrase = passphraseFile === undefined ? await askedPassphrase() : undefined
+    return await within(locatedHere([encryptedFile({ passphrase, passphraseFile })]), asked)
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error instanceof ConfigError) throw error
+    return printProblems([{ place: `secret ${action}`, message: error.message }])
+  }
+}
+
+function problemsOf({ action, name }: Asked, { options }: Invocation): Problem[] {
+  const place = `secret ${action}`
+  const ofFile = options.has('config') ? ['store', 'passphrase-file'] : []
+  const refused = ofFile
+    .flatMap((flag) => options.get(flag) ?? [])
+    .filter(({ source }) => source !== 'default')
+  if (refused.length > 0) {
+    const message = 'cannot be combined with --config: its file says where secrets are kept'
+    return refused.map((option) => ({ place: option.place, message }))
+  }
+  if (action === 'list') {
+    return name === '' ? [] : [{ place, message: 'takes no name' }]
+  }
+  if (isName(name)) return []
+  return [{ place, message: 'a name is expected, of letters, digits, ".", "_" and "-", 128 at most' }]
+}
+
+const isName = (name: string): boolean => /^\w[\w.-]{0,127}$/.test(name)
+
+/** Nothing when there is no keyring and somebody else may be asked; that is said, for it decides where secrets lie. */
+async function inKeyring(asked: Asked, only: boolean): Promise<number | undefined> {
+  try {
+    return await within(locatedHere([keyring]), asked)
+  } catch (error) {
+    if (only || !(error instanceof GatewayError) || !error.code.startsWith('KEYRING_')) throw error
+    process.stderr.write(`${error.message}: using the encrypted file\n`)
+    return undefined
+  }
+}
+
+/** Boots the secret stores of a list, and does with them what was asked. */
+function within(list: Located<List>, asked: Asked): Promise<number> {
+  let stores: () => readonly SecretStore[] = () => []
+  const user = definePlugin({
+    name: 'secret',
+    api: 1,
+    setup(gateway) {
+      stores = gateway.use(SecretStore)
+    },
+  })
+  const root = { ...list, settings: list.settings.filter((item) => !isScope(item)) }
+  const neededBy = `secret ${asked.action}`
+  const part = { neededBy, capabilities: [SecretStore], user: () => ({ use: user }) }
+  return withPart(root, part, () => act(stores(), asked))
+}
+
+async function act(stores: readonly SecretStore[], { action, name }: Asked): Promise<number> {
+  if (action === 'get') return printed(await firstOf(stores, (store) => store.get(name)))
+  const writable = stores.flatMap(({ name: store, keeping }) =>
+    keeping === undefined ? [] : [{ name: store, keeping }],
+  )
+  // Asked for before the value is read: a store that cannot be written must not take a value to nowhere.
+  const found = await firstOf(writable, async ({ keeping }) => ({ keeping, names: await keeping.names() }))
+  if (found === undefined)
+    throw new GatewayError('SECRET_UNWRITABLE', 'no secret store of the list can be written')
+  const { keeping, names } = found
+  if (action === 'list') {
+    // A plugin's own keys have names that nobody can ask for here.
+    for (const each of names.filter(isName)) process.stdout.write(`${each}\n`)
+    return exitCode.ok
+  }
+  if (action === 'rm') return (await keeping.delete(name)) ? exitCode.ok : missing()
+  await keeping.set(name, await newValue(name))
+  return exitCode.ok
+}
+
+/** What the first store gives; one that fails ends the search only when no other gives anything. */
+async function firstOf<Store extends { readonly name: string }, T>(
+  stores: readonly Store[],
+  ask: (store: Store) => T | undefined | Promise<T | undefined>,
+): Promise<T | undefined> {
+  const failures: GatewayError[] = []
+  for (const store of stores) {
+    try {
+      const found = await ask(store)
+      if (found === undefined) continue
+      for (const { message } of failures) process.stderr.write(`${message}: using ${store.name}\n`)
+      return found
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      failures.push(error)
+    }
+  }
+  if (failures[0] !== undefined) throw failures[0]
+  return undefined
+}
+
+function printed(value: string | undefined): number {
+  if (value === undefined) return missing()
+  process.stdout.write(`${value}\n`)
+  return exitCode.ok
+}
+
+function missing(): number {
+  process.stderr.write('there is no secret of that name\n')
+  return exitCode.failed
+}
+
+/** Never from the command line, which other users of the machine can read. */
+async function newValue(name: string): Promise<string> {
+  if (process.stdin.isTTY) return askHidden(`Value of ${name}: `)
+  const value = (await text(process.stdin)).replace(/\r?\n$/, '')
+  if (value === '')
+    throw new GatewayError('SECRET_EMPTY', 'a value is expected on standard input, and it is empty')
+  return value
+}
+
+/** Nothing where the environment tells it, or nobody is there to be asked. */
+async function askedPassphrase(): Promise<string | undefined> {
+  const { SALLYPORT_SECRETS_PASSPHRASE: phrase = '', SALLYPORT_SECRETS_PASSPHRASE_FILE: file = '' } =
+    process.env
+  if (phrase !== '' || file !== '' || !process.stdin.isTTY) return undefined
+  return askHidden('Passphrase of the encrypted file: ')
+}

@@ -1,0 +1,191 @@
+import { isJsonObject } from 'sallyport/toolkit'
+import type { z } from 'zod'
+import type { Problem } from '#core/contract/problem.js'
+import { valueAt } from '#core/kernel/find-faults.js'
+import { formatHostPort } from '#core/toolkit/host-port.js'
+import { pathText } from '#core/toolkit/path-text.js'
+import { flagOf, keyOf, type SettingGroup } from '#plugins/presets/settings/setting.js'
+import type { Invocation, Option, OptionValue, ResolvedOption } from '../line/option.js'
+import { expectation, readValue } from '../line/read.js'
+import { type Document, readDocument } from './document.js'
+import { fromHere, usesOf } from './further-uses.js'
+import { hidden } from './hidden.js'
+import type { Path } from './path.js'
+import { resolveSettings } from './resolve-settings.js'
+import type { Result } from './result.js'
+
+/** What the settings of a preset are read by. */
+export interface PresetReader<Settings> {
+  readonly table: readonly SettingGroup[]
+  readonly schema: z.ZodType<Settings>
+}
+
+/** The settings of a preset: a flag wins over the environment, that over the file, the file over the default. */
+export async function readPreset<Settings>(
+  preset: PresetReader<Settings>,
+  invocation: Invocation,
+): Promise<Result<Settings>> {
+  const config = invocation.options.get('config')?.value
+  const read = typeof config === 'string' ? await readDocument(config, process.env) : { problems: [] }
+  const earlier = [...invocation.problems, ...read.problems]
+  if (read.document === undefined && read.problems.length > 0) return { problems: earlier }
+  return new PresetSettings(preset, invocation, read.document).read(earlier)
+}
+
+/** The settings in a file of a preset, without flags. */
+export const presetOfFile = <Settings>(
+  preset: PresetReader<Settings>,
+  document: Document,
+  earlier: readonly Problem[],
+): Result<Settings> => new PresetSettings(preset, undefined, document).read(earlier)
+
+/** Where something was written: the nearer to the command line, the lower. */
+const RANKS = { flag: 0, environment: 1, file: 2, none: 3 } as const
+
+type Rank = keyof typeof RANKS
+
+class PresetSettings<Settings> {
+  private value: unknown
+  /** The flags and variables in effect, by the path that they set. */
+  private readonly places = new Map<string, string>()
+  private readonly problems: Problem[] = []
+  private readonly secrets: Set<string>
+  private readonly options: readonly Option[]
+
+  constructor(
+    private readonly preset: PresetReader<Settings>,
+    private readonly invocation: Invocation | undefined,
+    private readonly document: Document | undefined,
+  ) {
+    this.value = document?.value ?? {}
+    this.secrets = new Set(document?.secrets)
+    this.options = preset.table.flatMap(({ options }) => options)
+  }
+
+  read(earlier: readonly Problem[]): Result<Settings> {
+    for (const option of this.options) this.take(option)
+    this.takeName()
+    this.takePlugins()
+    for (const secret of this.secrets) hidden.add(secret)
+    const { value, secrets } = this
+    const folder = this.document?.folder ?? process.cwd()
+    const locate = (path: Path, part?: 'key' | 'value') => this.locate(path, part)
+    return resolveSettings(this.preset.schema, { value, folder, secrets, locate }, [
+      ...earlier,
+      ...this.problems,
+    ])
+  }
+
+  private take(option: Option): void {
+    const path = pathOf(option)
+    const written = this.written(option)
+    // A value that was refused on the command line is not missing.
+    const refused = this.invocation?.problems.find(({ place }) => place === `--${option.name}`)
+    if (refused !== undefined) this.set(path, standIn(option), refused.place)
+    if (written === 'none') return
+    if (this.isOverridden(option, written)) this.set(path, undefined)
+    else if (written === 'file') this.takeFromFile(option, path)
+    else {
+      const { value, place } = this.given(option) ?? { value: '', place: '' }
+      this.set(path, this.settingOf(option, value, true), place)
+    }
+  }
+
+  /** A value of the file is read by the same reader as the text of the flag. */
+  private takeFromFile(option: Option, path: Path): void {
+    // One inside a section is that section's to read.
+    if (path.length > 1) return
+    const value = readValue(option, valueAt(this.value, path))
+    this.set(path, value === undefined ? standIn(option) : this.settingOf(option, value, false))
+    if (value !== undefined) return
+    const place = this.document?.locate(path) ?? pathText(path)
+    this.problems.push({ place, message: `${expectation(option)} is expected` })
+  }
+
+  private given({ name }: Option): ResolvedOption | undefined {
+    const option = this.invocation?.options.get(name)
+    return option?.source === 'default' ? undefined : option
+  }
+
+  private written(option: Option): Rank {
+    const source = this.given(option)?.source
+    if (source === 'flag' || source === 'environment') return source
+    return valueAt(this.document?.value, pathOf(option)) === undefined ? 'none' : 'file'
+  }
+
+  /** Of a secret and its file one is used: that of the nearer place, and of two at one place the value. */
+  private isOverridden({ name }: Option, own: Rank): boolean {
+    const isFile = name.endsWith('-file')
+    const twin = this.options.find(
+      (each) => each.name === (isFile ? name.replace(/-file$/, '') : `${name}-file`),
+    )
+    if (twin === undefined) return false
+    const other = RANKS[this.written(twin)]
+    return isFile ? other <= RANKS[own] : other < RANKS[own]
+  }
+
+  private settingOf(option: Option, value: OptionValue, isOfCommandLine: boolean): unknown {
+    if (option.secret === true) for (const text of textsOf(value)) this.secrets.add(text)
+    if (Array.isArray(value))
+      return value.map((item) => (typeof item === 'string' ? item : [item.name, item.value]))
+    // Other relative paths start at the folder of the file.
+    if (isOfCommandLine && this.document !== undefined && typeof value === 'string')
+      return fromHere(option, value)
+    return typeof value === 'object' && 'port' in value ? formatHostPort(value) : value
+  }
+
+  private takeName(): void {
+    const [name] = this.invocation?.positionals ?? []
+    if (name !== undefined) this.set(['name'], name, 'SERVER_NAME')
+  }
+
+  private takePlugins(): void {
+    const option = this.invocation?.options.get('plugin')
+    const uses = usesOf(option)
+    const written = valueAt(this.value, ['plugins']) ?? []
+    // The schema says what else it should be.
+    if (uses.length === 0 || !Array.isArray(written)) return
+    this.set(['plugins'], [...written, ...uses.map((use) => ({ use }))])
+    for (const index of uses.keys())
+      this.places.set(pathText(['plugins', written.length + index]), option?.place ?? '')
+  }
+
+  private set(path: Path, value: unknown, place?: string): void {
+    this.value = withValue(this.value, path, value)
+    if (place !== undefined) this.places.set(pathText(path), place)
+  }
+
+  private locate(path: Path, part?: 'key' | 'value'): string {
+    for (let length = path.length; length > 0; length--) {
+      const place = this.places.get(pathText(path.slice(0, length)))
+      if (place !== undefined) return place
+    }
+    if (this.document !== undefined) return this.document.locate(path, part)
+    const [key = ''] = path.map(String)
+    if (key === 'name') return 'SERVER_NAME'
+    const option =
+      this.options.find((each) => pathText(pathOf(each)) === pathText(path)) ??
+      this.options.find(({ name }) => name === key || keyOf(name) === key)
+    return option === undefined ? pathText(path) : flagOf(option.name)
+  }
+}
+
+// Without what is required no list could be looked at for further problems; what has problems is never booted.
+const standIn = ({ required }: Option): string | undefined =>
+  required === true ? 'http://refused.invalid/' : undefined
+
+const pathOf = ({ name, path }: Option): Path => path ?? [keyOf(name)]
+
+function textsOf(value: OptionValue): string[] {
+  if (typeof value === 'string') return [value]
+  return Array.isArray(value) ? value.map((item) => (typeof item === 'string' ? item : item.value)) : []
+}
+
+// A wrong value on the way, such as `auth: yes`, stays: the schema reports it.
+function withValue(value: unknown, [key, ...rest]: Path, leaf: unknown): unknown {
+  if (key === undefined) return leaf
+  if (value !== undefined && !isJsonObject(value)) return value
+  const { [key]: old, ...others } = value ?? {}
+  const inner = withValue(old, rest, leaf)
+  return inner === undefined ? others : { ...others, [key]: inner }
+}

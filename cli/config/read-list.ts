@@ -1,0 +1,29 @@
+import type { List } from 'sallyport'
+import { isJsonObject } from 'sallyport/toolkit'
+import type { Problem } from '#core/contract/problem.js'
+import type { Document } from './document.js'
+import { readDocument } from './document.js'
+import { type FilePreset, filePresets } from './file-presets.js'
+import { mapped, type Result } from './result.js'
+import { runSettings } from './run-file.js'
+
+/** The list of a file of `sallyport run`, or of a preset's file. */
+export async function readList(file: string): Promise<Result<List>> {
+  const { document, problems } = await readDocument(file, process.env, 'mapping or list')
+  return document === undefined ? { problems } : listSettings(document, problems)
+}
+
+/** Whether a file is one of `sallyport run`. */
+const isListFile = (value: unknown): boolean =>
+  Array.isArray(value) || (isJsonObject(value) && Object.keys(value).every((key) => key === 'plugins'))
+
+function listSettings(document: Document, earlier: readonly Problem[]): Result<List> {
+  const { value } = document
+  if (isListFile(value)) return mapped(runSettings(document, earlier), ({ plugins }) => plugins)
+  const written = isJsonObject(value) ? Object.keys(value) : []
+  const known = ({ schema: { properties } }: FilePreset): number =>
+    written.filter((key) => isJsonObject(properties) && key in properties).length
+  // The sort is stable.
+  const [preset] = filePresets().toSorted((a, b) => known(b) - known(a))
+  return preset?.list(document, earlier) ?? { problems: earlier }
+}

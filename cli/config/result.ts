@@ -1,0 +1,37 @@
+import type { Problem } from '#core/contract/problem.js'
+import { pathText } from '#core/toolkit/path-text.js'
+import type { Path } from './path.js'
+
+/** Settings, with what messages need to name the place where each was written. */
+export interface Located<Settings> {
+  readonly settings: Settings
+  /** Relative paths in the settings are relative to it. */
+  readonly folder: string
+  /** Never printed. */
+  readonly secrets: ReadonlySet<string>
+  readonly locate: (path: Path) => string
+}
+
+/** Settings that nobody wrote. */
+export const locatedHere = <Settings>(settings: Settings): Located<Settings> => ({
+  settings,
+  folder: process.cwd(),
+  secrets: new Set(),
+  locate: pathText,
+})
+
+export type Result<Settings> =
+  | Located<Settings>
+  | {
+      readonly problems: readonly Problem[]
+      /** What could be read in spite of the problems: never booted, only checked for further problems. */
+      readonly readable?: Located<Settings>
+    }
+
+/** The same with other settings, such as the list that they become. */
+export function mapped<From, To>(result: Result<From>, change: (settings: From) => To): Result<To> {
+  const within = (located: Located<From>): Located<To> => ({ ...located, settings: change(located.settings) })
+  if (!('problems' in result)) return within(result)
+  const { problems, readable } = result
+  return { problems, ...(readable !== undefined && { readable: within(readable) }) }
+}

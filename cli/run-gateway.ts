@@ -1,0 +1,148 @@
+import { isatty } from 'node:tty'
+import type { List, Log } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import type { BootContext, GatewayServer } from 'sallyport/embed'
+import { createLog, LogScrubber, serve } from 'sallyport/embed'
+import { allProblems, silentContext } from './config/all-problems.js'
+import { type Located, mapped } from './config/result.js'
+import type { GatewayCommand } from './gateway-command.js'
+import type { Invocation } from './line/option.js'
+import { logOptions } from './log-options.js'
+import { fewOpenFiles } from './open-files.js'
+import { reload } from './reload.js'
+import { tuneHeap } from './runtime-tuning.js'
+import { exitOnUncaughtError, handleSignals } from './signals.js'
+import { exitCode, printError, printProblems, said } from './terminal.js'
+import { workerCount } from './workers/flags.js'
+import { workerNumber } from './workers/worker-id.js'
+
+const STDERR = 2
+
+/** Boots the list of a command, reloads it on SIGHUP, and returns the exit code. */
+export async function runGateway<Settings>(
+  command: GatewayCommand<Settings>,
+  invocation: Invocation,
+): Promise<number> {
+  tuneHeap()
+  const worker = workerNumber()
+  if (worker !== undefined) {
+    const { runWorker } = await import('./workers/worker.js')
+    return end(await runWorker(worker, logOptions(invocation)))
+  }
+  const result = await command.read(invocation)
+  if ('problems' in result) {
+    const lists = mapped(result, (settings) => command.list(settings))
+    return printProblems('problems' in lists ? await allProblems(lists) : result.problems)
+  }
+  if (invocation.problems.length > 0) return printProblems(invocation.problems)
+  if (isOn(invocation, 'print-plugins')) return printPlugins(command.list(result.settings), result)
+  return end(await runProcesses(command, invocation, result))
+}
+
+/** Everything was stopped. A timer that a plugin forgot must not keep the process here. */
+async function end(code: number): Promise<never> {
+  await said()
+  process.exit(code)
+}
+
+async function runProcesses<Settings>(
+  command: GatewayCommand<Settings>,
+  invocation: Invocation,
+  located: Located<Settings>,
+): Promise<number> {
+  const count = workerCount(invocation)
+  if (count === 1) return new GatewayProcess(command, invocation).run(located)
+  const { Primary } = await import('./workers/primary.js')
+  return new Primary(command, invocation, count).run(located)
+}
+
+async function printPlugins(list: List, located: Located<unknown>): Promise<number> {
+  const { canonicalText } = await import('./config/canonical.js')
+  process.stdout.write(await canonicalText(list, located.secrets, silentContext(located)))
+  return exitCode.ok
+}
+
+const isOn = ({ options }: Invocation, flag: string): boolean => options.get(flag)?.value === true
+
+class GatewayProcess<Settings> {
+  private readonly debug: boolean
+  private readonly scrubber = new LogScrubber()
+  private readonly log: Log
+  private readonly ending = new AbortController()
+  private running: GatewayServer | undefined
+  /** It serves on for the drain delay when it is stopped: not when it ends by itself. */
+  private drains = false
+
+  constructor(
+    private readonly command: GatewayCommand<Settings>,
+    private readonly invocation: Invocation,
+  ) {
+    this.debug = isOn(invocation, 'debug')
+    const isQuiet = command.quietOnTerminal === true && isatty(STDERR)
+    this.log = createLog({ ...logOptions(invocation, isQuiet ? 'error' : 'info'), scrubber: this.scrubber })
+  }
+
+  async run(located: Located<Settings>): Promise<number> {
+    this.handleSignals()
+    const few = fewOpenFiles()
+    if (few !== undefined) this.log.warn(few)
+    try {
+      const running = await serve(this.command.list(located.settings), this.contextOf(located))
+      this.running = running
+      if (!running.keepsStdout) await this.announce(located, running)
+      await this.untilStopped(running)
+      return exitCode.ok
+    } catch (error) {
+      return this.ending.signal.aborted ? exitCode.ok : printError(error, this.debug)
+    }
+  }
+
+  private async announce({ settings }: Located<Settings>, { addresses }: GatewayServer): Promise<void> {
+    const line = await this.command.readyLine?.(settings, addresses)
+    if (line !== undefined) process.stdout.write(`${line}\n`)
+  }
+
+  private handleSignals(): void {
+    handleSignals(this.log, {
+      stop: (signal, atTerminal) => {
+        this.drains = !atTerminal
+        this.ending.abort(new Error(`stopped by ${signal}`))
+      },
+      stopNow: () => process.exit(exitCode.failed),
+      reload: () => {
+        if (this.running === undefined) this.log.warn('still starting: the configuration is not read again')
+        else void this.reload(this.running)
+      },
+    })
+    exitOnUncaughtError(this.log)
+  }
+
+  private async untilStopped(running: GatewayServer): Promise<void> {
+    const { signal } = this.ending
+    // A list without a server has nothing else that keeps the process alive.
+    const keepAlive = setInterval(() => {}, 2 ** 30)
+    const stopped = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve()
+      else signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+    try {
+      await Promise.race([stopped, running.over])
+    } finally {
+      clearInterval(keepAlive)
+      await running.stop(undefined, this.drains ? undefined : 0)
+    }
+  }
+
+  private reload(running: GatewayServer): Promise<void> {
+    return reload(
+      this.log,
+      () => this.command.read(this.invocation),
+      (located) => running.swap(this.command.list(located.settings), this.contextOf(located)),
+    )
+  }
+
+  private contextOf({ folder, locate, secrets }: Located<Settings>): BootContext {
+    for (const secret of secrets) this.scrubber.add(secret)
+    return { catalogue, folder, locate, log: this.log, scrubber: this.scrubber, signal: this.ending.signal }
+  }
+}

@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { PluginKind } from '../../commands/plugin-new/flags.js'
+import { dependencyOn } from './own-package.js'
+
+/** The files of a new plugin by name: those of the example of its kind, and what makes a package of them. */
+export function pluginFiles(name: string, kind: PluginKind): Readonly<Record<string, string>> {
+  const manifestPath = createRequire(import.meta.url).resolve('sallyport/package.json')
+  const home = dirname(manifestPath)
+  const copied = (file: string): string =>
+    readFileSync(join(home, 'examples/plugins', kind, file), 'utf8').replaceAll(`my-${kind}`, name)
+  const source = copied('index.ts')
+  return {
+    'package.json': json(manifestOf(name, kind, source, home)),
+    'tsconfig.json': json({ compilerOptions, include: ['index.ts'] }),
+    'index.ts': source,
+    'index.test.ts': copied('index.test.ts'),
+    'README.md': copied('README.md') + working(name),
+    '.gitignore': 'node_modules/\ndist/\n',
+  }
+}
+
+function manifestOf(name: string, kind: PluginKind, source: string, home: string): object {
+  const own: Manifest = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'))
+  const { version, engines, dependencies, devDependencies } = own
+  const sallyport = `^${version}`
+  const tools = ['@types/node', 'tsx', 'typescript'].map((tool) => [tool, devDependencies[tool]])
+  return {
+    name,
+    version: '0.1.0',
+    description: `A plugin for Sallyport: ${kind}.`,
+    keywords: ['sallyport-plugin'],
+    type: 'module',
+    engines,
+    exports: './dist/index.js',
+    files: ['dist'],
+    scripts: {
+      build: 'tsc',
+      test: 'node --import tsx --test index.test.ts',
+      verify: 'npm run build && sallyport plugin verify .',
+      prepack: 'npm run build',
+    },
+    peerDependencies: { sallyport },
+    ...(source.includes("'zod'") && { dependencies: { zod: dependencies['zod'] } }),
+    devDependencies: {
+      ...Object.fromEntries(tools),
+      sallyport: dependencyOn(home, version),
+    },
+  }
+}
+
+interface Manifest {
+  readonly version: string
+  readonly engines: Readonly<Record<string, string>>
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly devDependencies: Readonly<Record<string, string>>
+}
+
+const compilerOptions = {
+  target: 'es2023',
+  module: 'nodenext',
+  types: ['node'],
+  strict: true,
+  noUncheckedIndexedAccess: true,
+  skipLibCheck: true,
+  declaration: true,
+  rootDir: '.',
+  outDir: 'dist',
+}
+
+const working = (name: string): string => `
+## Working on it
+
+\`\`\`sh
+npm install
+npm test          # its own test
+npm run verify    # builds it, and checks it against its contract
+\`\`\`
+
+\`npm run verify -- --with options.yaml\` gives it options, such as paths, which cannot be made up.
+
+A file names it by the path of its \`dist/index.js\`, such as \`./${name}/dist/index.js\`, while you work on it, and
+by its package name once it is installed beside the file.
+`
+
+const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`

@@ -1,0 +1,14 @@
+const NUMBER_VARIABLE = 'SALLYPORT_WORKER_NUMBER'
+
+/** The environment that makes a process this worker: its command line is that of the primary. */
+export const workerEnvironment = (number: number): Record<string, string> => ({
+  [NUMBER_VARIABLE]: String(number),
+})
+
+/** The number of this worker; undefined in a process that no primary started, whatever its environment says. */
+export function workerNumber(): number | undefined {
+  const text = process.env[NUMBER_VARIABLE]
+  // Child processes of a worker are no workers.
+  delete process.env[NUMBER_VARIABLE]
+  return text === undefined || process.send === undefined ? undefined : Number(text)
+}
