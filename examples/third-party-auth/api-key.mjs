@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { Authenticator, ConfigError, definePlugin, secretFrom } from 'sallyport'
+import { Authenticator, ConfigError, definePlugin } from 'sallyport'
+import { secretFrom } from 'sallyport/toolkit'
 import { z } from 'zod'
 
 const digest = (text) => createHash('sha256').update(text).digest()

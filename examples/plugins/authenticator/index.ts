@@ -1,0 +1,42 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { Authenticator, ConfigError, definePlugin } from 'sallyport'
+import { secretFrom, secretText } from 'sallyport/toolkit'
+import { z } from 'zod'
+
+const digest = (text: string) => createHash('sha256').update(text).digest()
+
+export default definePlugin({
+  name: 'my-authenticator',
+  api: 1,
+  version: '0.1.0',
+  summary: 'Accepts one key, sent as a bearer token.',
+  provides: [Authenticator],
+  options: z.strictObject({
+    name: z.string().min(1).default('my-authenticator').describe('the provider in logs and metrics'),
+    key: secretText().optional().describe('the key that is accepted; a file is safer'),
+    keyFile: z.string().min(1).optional().describe('file that holds the key; read again when it changes'),
+    subject: z.string().min(1).default('key').describe('who sent a request that has the key'),
+  }),
+
+  setup(gateway, { name, key: value, keyFile, subject }) {
+    const { log, scrubber } = gateway
+    const file = keyFile === undefined ? undefined : gateway.path(keyFile)
+    const key = secretFrom({ value, file }, { log, scrubber })
+    if (key === undefined) {
+      throw new ConfigError([{ place: 'keyFile', message: 'expected a file that holds the key, or key' }])
+    }
+    gateway.onStop(() => key.close())
+    gateway.provide(Authenticator, {
+      provider: name,
+      authenticate({ credentials }) {
+        if (credentials.kind !== 'bearer') return { rejection: { kind: 'notMine', cause: 'missing' } }
+        // In equal time, so that no answer tells how near a guess was; digests are of equal length.
+        if (timingSafeEqual(digest(credentials.token), digest(key.reveal()))) {
+          return { identity: { provider: name, subject, claims: {} } }
+        }
+        // Another authenticator of the list may know this token.
+        return { rejection: { kind: 'notMine', cause: 'unknown' } }
+      },
+    })
+  },
+})

@@ -1,0 +1,39 @@
+import { definePlugin, Source } from 'sallyport'
+import { z } from 'zod'
+
+export default definePlugin({
+  name: 'my-source',
+  api: 1,
+  version: '0.1.0',
+  summary: 'Lists MCP servers whose names and URLs are given.',
+  provides: [Source],
+  options: z.strictObject({
+    name: z.string().min(1).describe('the name that registries list it by'),
+    servers: z
+      .record(z.string(), z.url())
+      .default({ 'com.example/hello': 'https://mcp.example.com/mcp' })
+      .describe('URLs of the servers, by their names'),
+  }),
+
+  setup(gateway, { name, servers }) {
+    gateway.provide(Source, {
+      name,
+      place: 'my-source',
+      // A place that changes by itself is asked again after `every` milliseconds.
+      fetch: async ({ signal }) => ({ kind: 'whole', payloads: documents(servers, signal) }),
+    })
+  },
+})
+
+/**
+ * One after the other, so that a long list is never in memory as a whole. An error half way leaves the catalogue as it
+ * was: half a list takes nothing away.
+ */
+async function* documents(servers: Readonly<Record<string, string>>, signal: AbortSignal) {
+  for (const [name, url] of Object.entries(servers)) {
+    // What waits for a file or the network takes the signal itself: `readFile(path, { signal })`.
+    signal.throwIfAborted()
+    const remotes = [{ type: 'streamable-http', url }]
+    yield Buffer.from(JSON.stringify({ name, description: 'Says hello.', version: '1.0.0', remotes }))
+  }
+}
