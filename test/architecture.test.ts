@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { dirname, join, normalize, relative } from 'node:path'
 import { test } from 'node:test'
+import { transformSync } from 'esbuild'
 import { catalogue } from 'sallyport/builtin'
 
 const root = join(import.meta.dirname, '..')
@@ -57,38 +58,92 @@ test('the core imports itself and packages, and nothing by the name of this pack
   assert.deepEqual(told(imports.filter((one) => topOf(one.file) === 'core' && isOwnName(one))), [])
 })
 
-test('a plugin imports the public door, packages and its own folder', () => {
+const rooms: Readonly<Record<string, readonly string[]>> = {
+  contract: ['contract'],
+  toolkit: ['contract', 'toolkit'],
+  log: ['contract', 'toolkit', 'log'],
+  egress: ['contract', 'toolkit', 'egress'],
+  http: ['contract', 'toolkit', 'http'],
+  kernel: ['contract', 'toolkit', 'log', 'egress', 'http', 'kernel'],
+  // Above all others: what tests plugins is imported by none of them.
+  conformance: ['contract', 'toolkit', 'http', 'kernel', 'conformance'],
+}
+
+test('the rooms of the core import one way', () => {
+  const roomOf = (file: string): string => file.split('/')[1] ?? ''
+  const inside = imports.filter(({ file }) => file.startsWith('core/') && file.split('/').length > 2)
+  assert.deepEqual(
+    Object.keys(rooms).toSorted(),
+    [...new Set(inside.map(({ file }) => roomOf(file)))].toSorted(),
+  )
+  const upward = inside.filter(
+    (one) => isRelative(one) && !rooms[roomOf(one.file)]?.includes(roomOf(targetOf(one))),
+  )
+  assert.deepEqual(told(upward), [])
+})
+
+test('no import goes in a circle, types included', () => {
+  const importsOf = new Map<string, string[]>()
+  for (const one of imports.filter(isRelative)) {
+    const target = targetOf(one).replace(/\.js$/, '.ts')
+    importsOf.set(one.file, [...(importsOf.get(one.file) ?? []), target])
+  }
+  const finished = new Set<string>()
+  const circleFrom = (file: string, path: readonly string[]): readonly string[] | undefined => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file]
+    if (finished.has(file)) return undefined
+    for (const next of importsOf.get(file) ?? []) {
+      const circle = circleFrom(next, [...path, file])
+      if (circle !== undefined) return circle
+    }
+    finished.add(file)
+    return undefined
+  }
+  for (const file of sources) assert.equal(circleFrom(file, [])?.join(' -> '), undefined)
+})
+
+test('no file of the program is longer than 250 lines', () => {
+  const long = sources.filter((file) => readFileSync(join(root, file), 'utf8').split('\n').length > 251)
+  assert.deepEqual(long, [])
+})
+
+test('a plugin imports the public doors, packages, its own folder, and the connections to stores', () => {
   const plugins = imports.filter(({ file }) => file.startsWith('plugins/') && file !== 'plugins/index.ts')
   const astray = plugins.filter((one) =>
     isRelative(one)
       ? dirname(one.file).split('/')[1] !== targetOf(one).split('/')[1]
-      : isOwnName(one) && one.from !== 'sallyport',
+      : (isOwnName(one) && one.from !== 'sallyport' && one.from !== 'sallyport/toolkit') ||
+        (one.from.startsWith('#') && !one.from.startsWith('#plugins/store/')),
   )
   assert.deepEqual(told(astray), [])
 })
 
 test('the catalogue imports every plugin only when it is asked for', () => {
   const eager = imports.filter(
-    ({ file, typeOnly, lazy }) => file === 'plugins/index.ts' && !typeOnly && !lazy,
+    ({ file, from, typeOnly, lazy }) =>
+      file === 'plugins/index.ts' && !typeOnly && !lazy && from !== './presets/renamed.js',
   )
   assert.deepEqual(told(eager), [])
 })
 
-test('a preset imports no plugin: types of the public door, schemas, and its own folder', () => {
+// The toolkit, so that a preset judges addresses and URLs by the very rules of the plugins in its list.
+test('a preset imports no plugin: the toolkit, types of the public door, schemas, and its own folder', () => {
   const presets = imports.filter(({ file }) => file.startsWith('plugins/presets/'))
   const allowed = (one: Import): boolean =>
     isRelative(one)
       ? targetOf(one).startsWith('plugins/presets/')
-      : one.from === 'zod' || (isOwnName(one) && one.typeOnly)
+      : one.from === 'zod' || one.from === 'sallyport/toolkit' || (isOwnName(one) && one.typeOnly)
   assert.deepEqual(told(presets.filter((one) => !allowed(one))), [])
 })
 
 test('the command line imports by name what lies outside it', () => {
   const doors = [
     'sallyport',
-    'sallyport/problem',
-    'sallyport/duration',
-    // In the text of the tests that it writes for others.
+    'sallyport/embed',
+    'sallyport/toolkit',
+    '#core/contract/problem.js',
+    '#core/toolkit/duration-text.js',
+    // `plugin verify` judges by the contracts that plugin authors test with.
     'sallyport/testing',
     'sallyport/builtin',
     'sallyport/package.json',
@@ -107,7 +162,7 @@ test('the container is reached through one file', () => {
   const users = imports
     .filter(({ from }) => from === 'tsyringe' || from === 'reflect-metadata')
     .map(({ file }) => file)
-  assert.deepEqual([...new Set(users)], ['core/container.ts'])
+  assert.deepEqual([...new Set(users)], ['core/kernel/container.ts'])
 })
 
 test('only the core adds to the types of Fastify', () => {
@@ -120,16 +175,87 @@ test('only the core adds to the types of Fastify', () => {
   )
 })
 
-test('no file of the core names a plugin', () => {
-  const names = Object.keys(catalogue)
-  for (const file of sources.filter((source) => topOf(source) === 'core')) {
-    const text = readFileSync(join(root, file), 'utf8')
-    assert.deepEqual(
-      names.filter((name) => text.includes(`'${name}'`) || text.includes(`"${name}"`)),
-      [],
-      file,
-    )
-  }
+test('core and command line name no plugin', () => {
+  // An example of a command line is for a reader: `plugins NAME` shows what a name looks like.
+  const examples = /'sallyport plugins [a-z]+\/[a-z-]+'/g
+  const names = new RegExp(`(?<![\\w./-])(?:${Object.keys(catalogue).join('|')})(?![\\w/-])`, 'g')
+  const naming = sources
+    .filter((file) => topOf(file) !== 'plugins')
+    .flatMap((file) => {
+      const text = readFileSync(join(root, file), 'utf8')
+      const code = text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '').replaceAll(examples, '')
+      return [...code.matchAll(names)].map(([name]) => `${file} names ${name}`)
+    })
+  assert.deepEqual(naming, [])
+})
+
+const testFolder = join(root, 'test')
+const testsAndTheirTools = readdirSync(testFolder, { recursive: true, encoding: 'utf8' }).filter(
+  (file) => file.endsWith('.ts') && !file.startsWith('kit/'),
+)
+const tests = testsAndTheirTools.filter((file) => file.endsWith('.test.ts'))
+
+test('a test imports the kit by name', () => {
+  const byPath = testsAndTheirTools.filter((file) =>
+    /from '\.[^']*\bkit\//.test(readFileSync(join(testFolder, file), 'utf8')),
+  )
+  assert.deepEqual(byPath, [])
+})
+
+test('what only an examination needs is loaded by it alone', () => {
+  const examinations = (from: string): boolean => /\/examine(?:-[a-z]+)?\.js$/.test(from)
+  const eager = imports.filter(
+    ({ file, from, typeOnly, lazy }) =>
+      file.startsWith('plugins/') && examinations(from) && !typeOnly && !lazy,
+  )
+  assert.deepEqual(told(eager), [])
+})
+
+test('every plugin has a test under its name', () => {
+  const untested = Object.keys(catalogue).filter((name) => !tests.includes(`plugins/${name}.test.ts`))
+  assert.deepEqual(untested, [])
+})
+
+test('every file of the core that does something has a test under its name', () => {
+  const tested = new Map<string, string>([
+    ...['random-name', 'requirement', 'sample-contents', 'sample-requests', 'synchronous'].map(
+      (file) => [`core/conformance/${file}.ts`, 'by those of the suites'] as const,
+    ),
+    ['core/contract/list.ts', 'types, and one predicate'],
+    ['core/contract/plugin.ts', 'types, and a function that returns what it is given'],
+    ['core/http/end-socket.ts', 'by that of pending-upgrade, which ends every socket by it'],
+    ['core/log/dropped-lines.ts', 'by that of stderr'],
+    ['core/log/line-sink.ts', 'by that of stderr'],
+    ['core/log/pretty.ts', 'by that of log'],
+    ['core/toolkit/path-text.ts', 'by those of cli/config and plan, whose places it writes'],
+    ['core/toolkit/web-url.ts', 'by those of the plugins whose options are URLs'],
+    ['core/toolkit/process-group.ts', 'by those of tunnel/command and source/git'],
+    ['core/toolkit/files/directory-watch.ts', 'by that of watched-file, which is made of it'],
+    ...['child', 'convert', 'frames', 'nesting', 'reader'].map(
+      (file) => [`core/toolkit/yaml/${file}.ts`, 'by source/file-yaml, over the process'] as const,
+    ),
+  ])
+  const untested = sources.filter(
+    (file) =>
+      /^core\/.*\//.test(file) &&
+      !file.startsWith('core/contract/capabilities/') &&
+      transformSync(readFileSync(join(root, file), 'utf8'), { loader: 'ts' }).code.trim() !== '' &&
+      !tests.includes(file.replace(/\.ts$/, '.test.ts')),
+  )
+  assert.deepEqual(untested.toSorted(), [...tested.keys()].toSorted())
+})
+
+test('a test of the core, a plugin or the command line has the name of what it tests', () => {
+  const names = sources.map((file) => file.replace(/\.ts$/, ''))
+  const astray = tests
+    .filter((file) => ['core', 'plugins', 'cli'].includes(topOf(file)))
+    .filter((file) => {
+      const tested = file.replace(/(?:\.alone)?\.test\.ts$/, '')
+      return !names.some(
+        (name) => tested === name || tested.startsWith(`${name}-`) || tested.startsWith(`${name}/`),
+      )
+    })
+  assert.deepEqual(astray, [])
 })
 
 test('every plugin is known by its path, and every file that makes one is in the catalogue', async () => {
@@ -162,14 +288,26 @@ test('nothing that can change lives in module scope', () => {
 
 test('what is imported is a dependency', () => {
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const declared = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })
+  const bundle = readFileSync(join(root, '.build/bundle.mjs'), 'utf8')
+  const [, names = ''] = /BUNDLED = new Set\(\[([^\]]*)\]\)/.exec(bundle) ?? []
+  const bundled = [...names.matchAll(/'([^']+)'/g)].map(([, name]) => name)
+  const declared = [
+    ...Object.keys({
+      ...manifest.dependencies,
+      ...manifest.optionalDependencies,
+      ...manifest.peerDependencies,
+    }),
+    ...bundled,
+  ]
   const nameOf = (from: string): string =>
     from
       .split('/')
       .slice(0, from.startsWith('@') ? 2 : 1)
       .join('/')
   const used = new Set(
-    imports.filter((one) => !isRelative(one) && !isOwnName(one)).map(({ from }) => nameOf(from)),
+    imports
+      .filter((one) => !isRelative(one) && !isOwnName(one) && !one.from.startsWith('#'))
+      .map(({ from }) => nameOf(from)),
   )
   const foreign = [...used].filter((name) => !name.startsWith('node:') && !builtinModules.includes(name))
   assert.deepEqual(

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { chmodSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { folder } from './kit/folder.js'
-import { issuing } from './kit/issuer.js'
-import { listening } from './kit/listening.js'
-import { type Program, program } from './kit/program.js'
+import { folder } from '#kit/folder.js'
+import { issuing } from '#kit/issuer.js'
+import { listening } from '#kit/listening.js'
+import { type Program, program } from '#kit/program.js'
 
 /** A value that stands nowhere but where it was put, in the spellings in which it could come out. */
 function canary(name: string): string {

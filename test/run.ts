@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { compiled } from './compiled.js'
 
 // `npm test` runs every test; `npm test -- kernel proxy` those whose path holds one of the words, and `!alone` among
 // them leaves out those that hold it.
@@ -24,24 +25,49 @@ if (files.length === 0) {
 const bundled = spawnSync('npm', ['run', '--silent', 'bundle'], { cwd: join(root, '..'), stdio: 'inherit' })
 if (bundled.status !== 0) process.exit(1)
 
+const sources = join(compiled(join(root, '..')), 'test')
+
 // What measures time or memory has the machine for itself: its name ends in `.alone.test.ts`.
 const alone = files.filter((file) => file.endsWith('.alone.test.ts'))
 const together = files.filter((file) => !alone.includes(file))
-const passed = [run(together, 2), run(alone, 1)]
-process.exit(passed.every(Boolean) ? 0 : 1)
+const failed = [...run(together, 2), ...run(alone, 1)]
+// A file that ran by itself has had its chance.
+const again = files.length === 1 ? failed : tryAgain(failed)
+process.exit(again.length === 0 ? 0 : 1)
 
-function run(some: readonly string[], concurrency: number): boolean {
-  if (some.length === 0) return true
+/** Runs what failed beside others once more, by itself: a busy machine is no fault of the code. It is always told. */
+function tryAgain(files: readonly string[]): readonly string[] {
+  if (files.length === 0) return []
+  process.stdout.write(`\nthese failed, and are tried again, one at a time:\n  ${files.join('\n  ')}\n\n`)
+  const still = run(files, 1)
+  const passed = files.filter((file) => !still.includes(file))
+  if (passed.length > 0)
+    process.stdout.write(`\nfailed at first, passed by themselves:\n  ${passed.join('\n  ')}\n`)
+  if (still.length > 0) process.stdout.write(`\nfailed twice:\n  ${still.join('\n  ')}\n`)
+  return still
+}
+
+/** Runs these files and returns those that failed. */
+function run(some: readonly string[], concurrency: number): readonly string[] {
+  if (some.length === 0) return []
+  const report = join(sources, 'failed-files.txt')
+  rmSync(report, { force: true })
   const { status } = spawnSync(
     process.execPath,
     [
-      ...['-C', 'source', '--import', 'tsx', '--test', '--test-reporter=spec'],
-      `--test-concurrency=${concurrency}`,
+      ...['-C', 'compiled', '--enable-source-maps', '--test', `--test-concurrency=${concurrency}`],
+      ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+      ...[`--test-reporter=${join(sources, 'failed-files.js')}`, `--test-reporter-destination=${report}`],
       // What hangs fails, and says where.
       '--test-timeout=240000',
-      ...some.map((file) => join(root, file)),
+      ...some.map((file) => join(sources, file.replace(/\.ts$/, '.js'))),
     ],
     { stdio: 'inherit' },
   )
-  return status === 0
+  if (status === 0) return []
+  const told = existsSync(report) ? readFileSync(report, 'utf8').trim().split('\n') : []
+  // By its source or by what was compiled of it: both have one name but for the extension.
+  const failed = new Set(told.map((path) => relative(sources, path).replace(/\.js$/, '.ts')))
+  // A failure that belongs to none of these files is one of the whole run.
+  return [...failed].every((file) => some.includes(file)) ? [...failed] : some
 }

@@ -35,10 +35,10 @@ function read(file: string): Results {
   }
 }
 
-/** What the README shows is made from these files, and by nothing else. */
+/** What the pages show is made from these files, and by nothing else. */
 async function write(results: Results): Promise<void> {
   writeFileSync(committed.results, `${JSON.stringify(results, null, 2)}\n`)
   writeFileSync(committed.chart, chartOf(results))
-  const { readmePath, renewed } = await import('../docs/readme.js')
-  writeFileSync(readmePath, await renewed())
+  const { renewAll } = await import('../docs/pages.js')
+  await renewAll()
 }

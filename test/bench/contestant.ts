@@ -19,6 +19,8 @@ interface Surroundings {
   /** Its number, or a list of them as taskset reads it. */
   readonly core?: number | string
   readonly environment?: Readonly<Record<string, string>>
+  /** Where its log goes, when that is not read here. */
+  readonly stderr?: number | 'pipe'
 }
 
 /** Milliseconds that a server has to come up, or to end. */
@@ -28,9 +30,9 @@ const PATIENCE = 15_000
 export async function announced(
   name: string,
   argv: readonly string[],
-  { core = SERVED, environment = {} }: Surroundings = {},
+  surroundings: Surroundings = {},
 ): Promise<Contestant> {
-  const child = begun([process.execPath, ...argv], { core, environment })
+  const child = begun([process.execPath, ...argv], surroundings)
   const text = await new Promise<string>((resolve, reject) => {
     let [told, complaints] = ['', '']
     child.stderr?.on('data', (chunk) => {
@@ -38,11 +40,11 @@ export async function announced(
     })
     child.stdout?.on('data', (chunk) => {
       told += String(chunk)
-      if (/http:\/\/\S+\s/.test(told)) resolve(told)
+      if (/https?:\/\/\S+\s/.test(told)) resolve(told)
     })
     child.once('exit', (code) => reject(new Error(`${name} ended with ${code}\n${complaints}`)))
   })
-  return contestant(name, Number(/http:\/\/[^:]+:(\d+)/.exec(text)?.[1]), child)
+  return contestant(name, Number(/https?:\/\/[^:]+:(\d+)/.exec(text)?.[1]), child)
 }
 
 /** Starts a program on the core that is measured; it is ready when it takes connections on the port. */
@@ -67,13 +69,13 @@ export async function listening(name: string, port: number, argv: readonly strin
 
 function begun(
   argv: readonly string[],
-  { core = SERVED, environment = {} }: Surroundings = {},
+  { core = SERVED, environment = {}, stderr = 'pipe' }: Surroundings = {},
 ): ChildProcess {
   const [command = '', ...rest] = onCore(core, argv)
   const child = spawn(command, rest, {
     cwd: root,
     env: { ...process.env, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', stderr],
   })
   living.add(child)
   child.once('exit', () => living.delete(child))

@@ -5,7 +5,7 @@ export const root = join(import.meta.dirname, '../..')
 /** The program as it was built. */
 export const bin = join(root, 'dist/cli/bin.js')
 
-/** What a run with `--write` leaves for the README. */
+/** What a run with `--write` leaves for the pages that show it. */
 export const committed = {
   results: join(import.meta.dirname, 'results.json'),
   chart: join(import.meta.dirname, 'chart.svg'),

@@ -1,19 +1,34 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { committed, root } from './place.js'
 import type { CallResult, Results } from './results.js'
 import { median } from './statistics.js'
 import { aligned, figureTable, reachTable } from './table.js'
 
-/** What the README shows of the run that is kept; until there is one, how to make one. */
-export function benchmark(): string {
-  if (!existsSync(committed.results))
-    return 'No run is kept here yet: `npm run bench` makes one on your machine.'
-  const results: Results = JSON.parse(readFileSync(committed.results, 'utf8'))
+const NO_RUN = 'No run is kept here yet: `npm run bench` makes one on your machine.'
+
+const kept = (): Results | undefined =>
+  existsSync(committed.results) ? JSON.parse(readFileSync(committed.results, 'utf8')) : undefined
+
+/** The rows that say most of a proxy: nothing checked, a known token, a token never seen before. */
+const SHORT = ['open', 'rs256', 'rs256-new']
+
+/** The run that is kept in one table of a few rows. */
+export function speed(): string {
+  const results = kept()
+  if (results === undefined) return NO_RUN
+  const calls = results.calls.filter(({ row }) => SHORT.includes(row))
+  return `Microseconds of processor time for a call, medians:\n\n${processorTime(calls)}`
+}
+
+/** The whole run that is kept. */
+export function benchmark(page: string): string {
+  const results = kept()
+  if (results === undefined) return NO_RUN
   const { command, node, cores, cpu, pinned } = results
   const where = `\`${command}\` on Node ${node.replace('v', '')}, ${cores} cores of ${cpu}`
   const parts = [
-    `<img src="${relative(root, committed.chart)}" width="760" alt="Bars of the processor time of a call, for Sallyport, the runtime and other proxies; the table below has the numbers">`,
+    `<img src="${relative(join(root, dirname(page)), committed.chart)}" width="760" alt="Bars of the processor time of a call, for Sallyport, the runtime and other proxies; the table below has the numbers">`,
     `Made by ${where}${pinned ? '; who is measured has one core for itself' : ''}. Microseconds of processor time for a call, medians:`,
     ...tablesOf(results.calls),
     'What Sallyport sets itself (half load has lasted half a second before its times count):',

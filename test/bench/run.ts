@@ -15,7 +15,16 @@ import { createWorld, FULL, QUICK } from './world.js'
 const LIMIT = 6
 
 /** Rows that a quick run leaves out unless they are asked for: they tell least that others do not. */
-const LIKE_OTHERS = new Set(['headers', 'es256', 'es256-new', 'exchange', 'registry-search', 'registry-get'])
+const LIKE_OTHERS = new Set([
+  'headers',
+  'tls-headers',
+  'access-log',
+  'es256',
+  'es256-new',
+  'exchange',
+  'registry-search',
+  'registry-get',
+])
 
 const tell = (text: string): void => void process.stderr.write(`${text}\n`)
 

@@ -1,4 +1,4 @@
-import type { Issuer } from '../kit/issuer.js'
+import type { Issuer } from '#kit/issuer.js'
 import type { Contestant } from './contestant.js'
 
 /** What a proxy in front of the target has to do. Each contestant is told it in its own words. */
@@ -9,6 +9,15 @@ export interface Task {
   readonly headers: Readonly<Record<string, string>>
   /** Exchanges the caller's token for one of the target. */
   readonly exchange?: boolean
+  /** Callers speak https. */
+  readonly tls?: TlsFiles
+}
+
+/** PEM files of a certificate, of its key, and of both. */
+export interface TlsFiles {
+  readonly cert: string
+  readonly key: string
+  readonly both: string
 }
 
 export type Incoming =

@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Issuer } from '../kit/issuer.js'
+import { Issuer } from '#kit/issuer.js'
 import { Load } from './load/load.js'
 import { callRows } from './rows/calls.js'
 

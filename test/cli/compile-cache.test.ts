@@ -3,8 +3,8 @@ import { chmodSync, readdirSync, statSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { folder } from '../kit/folder.js'
-import { program } from '../kit/program.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
 
 const skip = !('enableCompileCache' in nodeModule) && 'this Node keeps no compiled code'
 

@@ -1,9 +1,9 @@
-import type { Problem } from 'sallyport/problem'
-import { commands } from '#cli/options/commands.js'
-import type { OptionValue } from '#cli/options/option.js'
-import type { Parsed } from '#cli/options/parse.js'
-import { parse } from '#cli/options/parse.js'
-import { helpOptions } from '#cli/options/shared.js'
+import { commands } from '#cli/commands/index.js'
+import type { OptionValue } from '#cli/line/option.js'
+import type { Parsed } from '#cli/line/parse.js'
+import { parse } from '#cli/line/parse.js'
+import { helpOptions } from '#cli/line/shared-flags.js'
+import type { Problem } from '#core/contract/problem.js'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -20,7 +20,7 @@ export function proxied(argv: readonly string[], environment: Environment = {}):
 /** What was read for an option, when all was well. */
 export function valueGiven({ invocation, problems }: Parsed, name: string): OptionValue | undefined {
   if (invocation === undefined) throw new Error(problems.map(({ place }) => place).join())
-  return invocation.given.get(name)?.value
+  return invocation.options.get(name)?.value
 }
 
 export function placesOf({ problems }: { readonly problems: readonly Problem[] }): readonly string[] {

@@ -4,12 +4,12 @@ import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ownName, packageFolder, quoted } from '#cli/commands/own-name.js'
-import { folder } from '../../kit/folder.js'
+import { packageFolder, programCommand, programName, shellQuoted } from '#cli/program-name.js'
+import { folder } from '#kit/folder.js'
 
 test('a checkout is called by npm, from wherever', () => {
-  const said = `npm --silent --prefix ${quoted(packageFolder())} run sallyport --`
-  assert.equal(ownName('/checkout/cli/bin.ts', { npm_command: 'run-script' }), said)
+  const said = `npm --silent --prefix ${shellQuoted(packageFolder())} run sallyport --`
+  assert.equal(programName('/checkout/cli/bin.ts', { npm_command: 'run-script' }), said)
 })
 
 test('what is installed is called as it was, when that works in another terminal too', (t) => {
@@ -19,9 +19,12 @@ test('what is installed is called as it was, when that works in another terminal
   symlinkSync(program, join(bin, 'sallyport'))
   const started = join(bin, 'sallyport')
 
-  assert.equal(ownName(started, { npm_command: 'exec', PATH: bin }), 'npx sallyport')
-  assert.equal(ownName(started, { PATH: `/nowhere:${bin}` }), 'sallyport')
-  assert.equal(ownName(started, { PATH: '/nowhere' }), `node ${program}`)
+  assert.equal(programName(started, { npm_command: 'exec', PATH: bin }), 'npx sallyport')
+  assert.equal(programName(started, { PATH: `/nowhere:${bin}` }), 'sallyport')
+  assert.equal(programName(started, { PATH: '/nowhere' }), `node ${program}`)
+  assert.deepEqual(programCommand(started, { PATH: bin }), ['sallyport'])
+  for (const environment of [{ npm_command: 'exec', PATH: bin }, { PATH: '/nowhere' }])
+    assert.deepEqual(programCommand(started, environment), [process.execPath, program])
 })
 
 test('another program of the same name that stands first in the path is not taken for this one', (t) => {
@@ -31,14 +34,14 @@ test('another program of the same name that stands first in the path is not take
   symlinkSync(program, join(home, 'second/sallyport'))
 
   const PATH = `${home}/first:${home}/second`
-  assert.equal(ownName(join(home, 'second/sallyport'), { PATH }), `node ${program}`)
+  assert.equal(programName(join(home, 'second/sallyport'), { PATH }), `node ${program}`)
 })
 
 test('a shell reads any text as one word', () => {
   const text = fc.string({ unit: 'binary' }).filter((one) => !/[\0\ud800-\udfff]/.test(one))
   fc.assert(
     fc.property(text, (one) => {
-      assert.equal(execFileSync('sh', ['-c', `printf %s ${quoted(one)}`], { encoding: 'utf8' }), one)
+      assert.equal(execFileSync('sh', ['-c', `printf %s ${shellQuoted(one)}`], { encoding: 'utf8' }), one)
     }),
     { numRuns: 60 },
   )

@@ -1,7 +1,8 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { createLog, type Entry, serve } from 'sallyport'
+import type { Entry } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
+import { createLog, serve } from 'sallyport/embed'
 import { z } from 'zod'
 import { installed } from './installed.js'
 

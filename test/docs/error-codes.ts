@@ -19,14 +19,28 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   HOST_FORBIDDEN: answer('call the gateway by a name that it knows: `allowedHosts`, `--resource-url`'),
   METHOD_NOT_ALLOWED: answer('use GET or HEAD'),
   BODY_TOO_LARGE: answer('send less, or raise `--max-body`'),
-  BODY_TOO_SLOW: answer('send the body without long pauses'),
+  BODY_TOO_SLOW: answer('send the body faster, and without long pauses'),
   TRANSFER_CODING: answer('send the body chunked or with its length'),
+  REQUEST_UNSUPPORTED: answer(
+    'use `forward/http`: `forward/balanced` cannot send this path, a WebSocket, or a GET with a body',
+  ),
   TARGET_FORM: answer('ask for a path'),
   PATH_OUTSIDE_TARGET: answer("stay below the target's path: `..` must not lead out of it"),
   STARTING: answer('try again in a second'),
+  TOO_MANY_REQUESTS: answer(
+    'wait for the seconds in `Retry-After`; the limits are those of `limit/requests` in the list',
+  ),
+  AUTHENTICATION_BUSY: answer(
+    'try again in a second; too many unknown tokens are being asked about, 64 at once for each address',
+  ),
   AUTHENTICATION_UNAVAILABLE: answer(
     'try again; the identity provider is not reached, see `key_fetches_total`',
   ),
+  SIGN_IN_UNKNOWN: answer(
+    'begin the sign-in again, at the host of `resourceUrl`; its replicas need the same `cookieKeyFile`',
+  ),
+  SIGN_IN_UNAVAILABLE: answer('try again; the issuer where people sign in is not reached'),
+  SIGN_OUT_FORBIDDEN: answer('sign out with the button of a page'),
   REGISTRY_NOT_LOADED: answer('try again; its sources are not read yet, see `/readiness`'),
   SYNC_FAILED: answer('read the reason, which is that of the source'),
 
@@ -34,6 +48,11 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   TARGET_REFUSED: answer('start the target, or correct `--target-uri`'),
   TARGET_DNS: answer('correct the host of `--target-uri`, or the name server'),
   TARGET_TLS: answer('check the certificate of the target; `NODE_EXTRA_CA_CERTS` adds an authority'),
+  BODY_INCOMPLETE: answer('send the whole body: the connection ended before it did'),
+  BODIES_FULL: answer('ask again, or raise `keptBodies` of `forward/http`'),
+  TARGET_PLAIN_HTTP: answer(
+    'give the target an https URL; `--allow-plain-http` sends credentials in plain text all the same',
+  ),
   TARGET_RESET: answer("look into the target's log: it closed the connection half way"),
   TARGET_UNREACHABLE: answer('check routes and firewalls on the way to the target'),
   TARGET_MALFORMED: answer('check that the target speaks HTTP there, and not HTTPS'),
@@ -45,7 +64,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   TARGET_TIMEOUT: answer('raise `--target-timeout`, or find out why the target is slow'),
   TARGET_FAILED: answer('read the cause in the log'),
   TARGET_REDIRECT: answer('give the address that the target redirects to: a credential does not follow it'),
-  BODY_NOT_REPEATABLE: answer('send the request again: its body was too large to be kept for a second try'),
+  BODY_NOT_REPEATABLE: answer('send the request again: its body was not kept for a second try'),
 
   // The credential for the target
   CREDENTIAL_NOT_READY: answer('sign in: the URL is in the log'),
@@ -73,7 +92,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   LOGIN_MIXED_UP: log('start again; the answer came from another issuer than was asked'),
   LOGIN_REFUSED: log('read what the issuer says; somebody may have declined'),
   LOGIN_STOPPED: log('nothing: the gateway was stopped'),
-  LOGIN_TIMEOUT: log('be faster, or raise `--remote-auth-timeout`'),
+  LOGIN_TIMEOUT: log(
+    'open the URL that the error names and ask again; `--remote-auth-timeout` is how long a request waits',
+  ),
   LOGIN_UNAVAILABLE: log('try again later: the last attempts failed'),
   DEVICE_FLOW_UNSUPPORTED: log('leave out `--remote-auth-device`: this issuer cannot do it'),
   PKCE_UNSUPPORTED: log(
@@ -123,10 +144,18 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   GIT_TIMEOUT: log('raise `timeout` of the source'),
   GIT_REF_UNKNOWN: log('correct `ref`'),
   GIT_PATH_EMPTY: log('correct `path`'),
-  GIT_TOO_LARGE: log('choose a smaller `path`, or raise `maxBytes`'),
-  FILE_MALFORMED: log('repair that file: it is neither JSON nor YAML'),
-  GIT_FILE_MALFORMED: log('repair that file: it is neither JSON nor YAML'),
+  GIT_TOO_LARGE: log(
+    'raise `maxBytes`, which all files of the commit have to fit in, packed; or move the documents to a smaller repository',
+  ),
+  FILE_MALFORMED: log('repair that file: the message says what is wrong with it'),
+  GIT_FILE_MALFORMED: log('repair that file: the message says what is wrong with it'),
   FILE_UNREADABLE: log('check the path, and that this user may read it'),
+
+  // Redis
+  REDIS_UNAVAILABLE: log('read the reason beside it; `sallyport doctor` looks at Redis from here'),
+  REDIS_LOCK_LOST: log(
+    'nothing: somebody else has the lock since this process or Redis stood still for 10 s; it is tried again',
+  ),
 
   // The tunnel
   TUNNEL_HOST_KEY: log('compare the key with the one of the server itself before you trust it'),
@@ -141,6 +170,8 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   ),
 
   // Secrets
+  SIGN_IN_UNSUPPORTED: log('name another provider in `signIn`: this one has no code flow with PKCE'),
+  COOKIE_KEY_SHORT: start('make a key: `openssl rand -base64 32 > cookie.key`'),
   SECRET_EMPTY: start('put the value in: what is there is empty'),
   SECRET_UNREADABLE: start('check the path, and that this user may read it'),
   SECRET_UNWRITABLE: start('check the path, and that this user may write it'),
@@ -153,6 +184,17 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   STATE_PLAIN: start(
     'a login that was kept before there was a key: `sallyport auth seal`; else `sallyport auth logout all`, and sign in again',
   ),
+  DATABASE_UNAVAILABLE: answer(
+    'try again; the log says why the database cannot be used, `sallyport doctor` more',
+  ),
+  DATABASE_NOT_MIGRATED: answer('run `sallyport migrate --config FILE`; no restart is needed'),
+  DATABASE_LOCK_LOST: answer('try again; the connection to the database ended while a lock was held'),
+  DATABASE_REFUSES_WRITES: answer(
+    'make room on the disk of the database, or point `url` to the server that takes writes; no restart is needed',
+  ),
+  DATABASE_CONFLICT: answer('try again; somebody else wrote the same at once'),
+  DATABASE_RIGHTS: answer('grant the user of the database what `sallyport doctor` names'),
+  DATABASE_FAILED: answer('look up the SQLSTATE in the log: the database refused a statement'),
   KEYRING_MISSING: start('install `@napi-rs/keyring`, or keep the secret elsewhere'),
   KEYRING_UNAVAILABLE: start('unlock the keyring, or keep the secret elsewhere'),
 

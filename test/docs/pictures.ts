@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { chromium } from 'playwright-core'
-import { paste, stopsOf, WHOLE_TOUR } from '../kit/tour.js'
+import { paste, stopsOf, WHOLE_TOUR } from '#kit/tour.js'
 import { terminal } from './terminal.js'
 
-// `npm run pictures`: starts quickstart and takes the pictures of the README from it. CHROMIUM may name a browser.
+// `npm run pictures`: starts quickstart and takes the pictures of the pages from it. CHROMIUM may name a browser.
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, '.github/pictures')
 
@@ -59,13 +59,24 @@ async function photographed(catalogue: string): Promise<void> {
   })
   const page = await browser.newPage({ viewport: { width: 760, height: 520 }, colorScheme: 'light' })
   const list = `${catalogue}/registry/public`
-  const [name, server] = ['registry', 'server'].map((each) => join(folder, `${each}.png`))
+  const [name, server, hint, signedIn] = ['registry', 'server', 'sign-in', 'signed-in'].map((each) =>
+    join(folder, `${each}.png`),
+  )
   await page.goto(list)
   await page.screenshot({ path: name ?? '' })
-  await page.getByLabel('Search by name').fill('github-mcp')
+  await page.getByLabel('Search names, titles and descriptions').fill('github-mcp')
   await page.getByRole('button', { name: 'Search' }).click()
   await page.getByRole('link', { name: 'GitHub' }).click()
   await page.getByRole('button', { name: /^Copy/ }).first().waitFor()
   await page.screenshot({ path: server ?? '' })
+  await page.goto(`${catalogue}/registry/default`)
+  await page.screenshot({ path: hint ?? '' })
+  await page.getByRole('link', { name: 'Sign in' }).click()
+  await page.locator('[name=login]').fill('newcomer')
+  await page.locator('[name=password]').fill('any')
+  await page.locator('[type=submit]').click()
+  await page.locator('[type=submit]').click()
+  await page.getByRole('button', { name: 'Sign out' }).waitFor()
+  await page.screenshot({ path: signedIn ?? '' })
   await browser.close()
 }

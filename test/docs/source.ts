@@ -3,11 +3,11 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '../..')
 
-/** The text of every file of the program, but for what it writes for others. */
+/** The text of every file of the program. */
 export function sourceTexts(): string[] {
   return ['core', 'plugins', 'cli'].flatMap((top) =>
     readdirSync(join(root, top), { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts') && !file.startsWith('new-plugin/'))
+      .filter((file) => file.endsWith('.ts'))
       .map((file) => readFileSync(join(root, top, file), 'utf8')),
   )
 }
@@ -45,3 +45,32 @@ export function instrumentsInSource(): Instrument[] {
 /** How often an instrument is made, however it is written. */
 export const makings = (): number =>
   sourceTexts().flatMap((text) => [...text.matchAll(/meter\s*\.(?:counter|gauge|histogram)\(/g)]).length
+
+interface CapabilityFact {
+  readonly name: string
+  readonly howMany: string
+  readonly about: string
+}
+
+const CAPABILITY = /^export const (\w+) = (one|many)<[^>]*>\('/gm
+
+/** Every capability of the contract, with the first sentence of what its type says. */
+export function capabilitiesInSource(): CapabilityFact[] {
+  return sourceTexts()
+    .flatMap((text) =>
+      [...text.matchAll(CAPABILITY)].map(([, name = '', howMany = '']) => ({ text, name, howMany })),
+    )
+    .map(({ text, name, howMany }) => ({
+      name,
+      howMany: howMany === 'one' ? 'one' : 'any number',
+      about: sentenceOf(text, name),
+    }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function sentenceOf(text: string, name: string): string {
+  const declared = text.search(new RegExp(`^export (?:interface|type) ${name}\\b`, 'm'))
+  const comment = text.slice(0, declared).match(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*$/)?.[1] ?? ''
+  const plain = comment.replaceAll(/\s*\n\s*\*?\s*/g, ' ').trim()
+  return plain.match(/^.*?\.(?= |$)/)?.[0] ?? plain
+}

@@ -1,5 +1,4 @@
-import { writeFileSync } from 'node:fs'
-import { readmePath, renewed } from './readme.js'
+import { renewAll } from './pages.js'
 
-// `npm run docs`: writes the tables that the README shows. A test fails when they are out of date.
-writeFileSync(readmePath, await renewed())
+// `npm run docs`: writes the tables of every page. A test fails when they are out of date.
+await renewAll()

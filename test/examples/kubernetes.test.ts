@@ -1,41 +1,65 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
-import { folder } from '../kit/folder.js'
-import { program } from '../kit/program.js'
+import { z } from 'zod'
+import { folder } from '#kit/folder.js'
+import { issuing } from '#kit/issuer.js'
+import { program } from '#kit/program.js'
+import { authority } from '#kit/tls.js'
 
 const root = join(import.meta.dirname, '../..')
 const place = join(root, 'examples/kubernetes')
 
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string }
+}
+
 interface Container {
+  readonly image: string
   readonly args: readonly string[]
   readonly ports?: readonly { readonly name: string; readonly containerPort: number }[]
-  readonly volumeMounts: readonly { readonly name: string }[]
-  readonly readinessProbe?: { readonly httpGet: { readonly port: string } }
-  readonly livenessProbe?: { readonly httpGet: { readonly port: string } }
+  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
+  readonly startupProbe?: Probe
+  readonly readinessProbe?: Probe
+  readonly livenessProbe?: Probe
+  readonly securityContext?: object
+  readonly resources?: { readonly limits: { readonly memory: string } }
 }
 
 interface PodSpec {
+  readonly initContainers?: readonly Container[]
   readonly containers: readonly Container[]
   readonly volumes: readonly { readonly name: string }[]
+  readonly securityContext?: object
+  readonly terminationGracePeriodSeconds?: number
 }
+
+interface ServicePort {
+  readonly name: string
+  readonly targetPort: string
+}
+
+type Labels = Readonly<Record<string, string>>
 
 interface Manifest {
   readonly apiVersion: string
   readonly kind: string
-  readonly metadata: { readonly name: string }
+  readonly metadata: { readonly name: string; readonly labels?: Labels }
   readonly data?: Readonly<Record<string, string>>
+  readonly stringData?: Readonly<Record<string, string>>
   readonly spec?: PodSpec & {
-    readonly template?: { readonly spec: PodSpec; readonly metadata: { readonly labels: object } }
-    readonly selector?: object
-    readonly ports?: readonly { readonly targetPort: string }[]
+    readonly template?: { readonly spec: PodSpec; readonly metadata: { readonly labels: Labels } }
+    readonly selector?: Labels
+    readonly ports?: readonly ServicePort[]
   }
 }
 
-const manifests: readonly Manifest[] = readdirSync(place).flatMap((file) =>
+const files = readdirSync(place).filter((file) => file.endsWith('.yaml'))
+const manifests: readonly Manifest[] = files.flatMap((file) =>
   parseAllDocuments(readFileSync(join(place, file), 'utf8')).map((document): Manifest => {
     assert.deepEqual(document.errors, [], file)
     return document.toJS()
@@ -43,13 +67,43 @@ const manifests: readonly Manifest[] = readdirSync(place).flatMap((file) =>
 )
 const deployments = manifests.filter(({ kind }) => kind === 'Deployment')
 const podOf = ({ spec }: Manifest): PodSpec | undefined => spec?.template?.spec ?? spec
+const containersOf = (pod: PodSpec | undefined): readonly Container[] => [
+  ...(pod?.initContainers ?? []),
+  ...(pod?.containers ?? []),
+]
+/** What a ConfigMap or Secret of this name has. */
+const dataOf = (kind: string, name: string): Readonly<Record<string, string>> => {
+  const { data, stringData } =
+    manifests.find((each) => each.kind === kind && each.metadata.name === name) ?? {}
+  return { ...data, ...stringData }
+}
 const argsOf = (name: string): readonly string[] =>
   deployments.flatMap((each) => (each.metadata.name === name ? (podOf(each)?.containers ?? []) : []))[0]
     ?.args ?? []
 
+/** The kind of the Prometheus operator, as far as it is used here: no package has it. */
+const ServiceMonitor = z.strictObject({
+  apiVersion: z.literal('monitoring.coreos.com/v1'),
+  kind: z.literal('ServiceMonitor'),
+  metadata: z.strictObject({ name: z.string(), namespace: z.string() }),
+  spec: z.strictObject({
+    selector: z.strictObject({ matchLabels: z.record(z.string(), z.string()) }),
+    podTargetLabels: z.array(z.string()),
+    endpoints: z.array(
+      z.strictObject({
+        port: z.string(),
+        path: z.string().startsWith('/'),
+        interval: z.string().regex(/^\d+s$/),
+      }),
+    ),
+  }),
+})
+const monitor = ServiceMonitor.parse(manifests.find(({ kind }) => kind === 'ServiceMonitor'))
+
 test('every manifest has the form that Kubernetes gives its kind, and no field that it does not know', (t) => {
   assert.ok(manifests.length >= 9)
-  const source = manifests.map(({ apiVersion, kind, ...fields }, index) => {
+  const known = manifests.filter(({ kind }) => kind !== 'ServiceMonitor')
+  const source = known.map(({ apiVersion, kind, ...fields }, index) => {
     const made = `import { ${kind} as Kind${index} } from 'kubernetes-models/${apiVersion}/${kind}'`
     return `${made}\nnew Kind${index}(${JSON.stringify(fields)}).validate()`
   })
@@ -79,15 +133,35 @@ test('every manifest has the form that Kubernetes gives its kind, and no field t
   }
 })
 
-test('the registry of the ConfigMap is one that starts', async (t) => {
-  const { data = {} } = manifests.find(({ kind }) => kind === 'ConfigMap') ?? {}
-  const home = folder(t, data)
-  const [command = '', , mounted = ''] = argsOf('registry')
-  const file = join(home, mounted.replace('/etc/sallyport/', ''))
+for (const [name, plugin] of [
+  ['registry', /use: auth\/kubernetes/],
+  ['catalogue', /use: store\/postgres/],
+] as const)
+  test(`the registry of the ConfigMap ${name} is one that starts`, async (t) => {
+    const home = folder(t, dataOf('ConfigMap', name))
+    const [command = '', , mounted = ''] = argsOf(name)
+    const file = join(home, mounted.replace('/etc/sallyport/', ''))
 
-  const printing = program(t, [command, '--config', file, '--print-plugins'])
-  assert.equal(await printing.ended(), 0, printing.output.stderr)
-  assert.match(printing.output.stdout, /use: auth\/kubernetes/)
+    const printing = program(t, [command, '--config', file, '--print-plugins'])
+    assert.equal(await printing.ended(), 0, printing.output.stderr)
+    assert.match(printing.output.stdout, plugin)
+    const checking = program(t, ['check', '--config', file])
+    assert.equal(await checking.ended(), 0, checking.output.stderr)
+  })
+
+test('the tables are made by another user of the database than the one that serves, from the same file', () => {
+  const pod = podOf(deployments.find(({ metadata }) => metadata.name === 'catalogue') ?? assert.fail())
+  const [migrating, serving] = containersOf(pod)
+  assert.equal(migrating?.args[0], 'migrate')
+  assert.deepEqual(migrating?.args.slice(1), serving?.args.slice(1))
+  const [owner, user] = ['catalogue-owner', 'catalogue'].map(
+    (name) => new URL(dataOf('Secret', name)['database-url'] ?? '').username,
+  )
+  assert.deepEqual([owner, user], ['sallyport_owner', 'sallyport'])
+  const placeOf = (container: Container | undefined, volume: string) =>
+    container?.volumeMounts.find(({ name }) => name === volume)?.mountPath
+  assert.equal(placeOf(migrating, 'owner'), placeOf(serving, 'secrets'))
+  assert.equal(placeOf(serving, 'owner'), undefined)
 })
 
 test('the flags of the proxy are understood', async (t) => {
@@ -96,24 +170,127 @@ test('the flags of the proxy are understood', async (t) => {
   assert.match(printing.output.stdout, /use: credential\/static-bearer/)
 })
 
-test('probes, mounts, ports and selectors lead somewhere', () => {
+test('what probes, Services and Prometheus ask for is served', async (t) => {
+  const issuer = await issuing(t)
+  for (const deployment of deployments) {
+    const { name } = deployment.metadata
+    const data = dataOf('ConfigMap', name)
+    const secrets = { ...dataOf('Secret', name), 'cookie.key': randomBytes(32).toString('base64') }
+    const home = folder(t, { ...data, ...secrets, 'ca.crt': authority(t).certificate })
+    // What a cluster mounts into each pod; nothing outside is asked.
+    const mounted = ', caCertPath: ca.crt, authTokenFile: token }'
+    const file = String(data['sallyport.yaml'])
+      .replace(/(?<=name: cluster, audience: registry) }/, mounted)
+      .replace('https://idp.example.com/', issuer.url)
+      .replace(/(?<=audience: registry) }/, ', allowPrivateIP: true }')
+      .replaceAll('/var/run/secrets/catalogue', home)
+      .replace('/var/lib/sallyport', join(home, 'state'))
+      .replace('registry.modelcontextprotocol.io', 'registry.invalid')
+    writeFileSync(join(home, 'sallyport.yaml'), file)
+    writeFileSync(join(home, 'token'), 'x')
+    writeFileSync(join(home, 'database-url'), 'postgres://127.0.0.1:9/none')
+    const [container] = podOf(deployment)?.containers ?? []
+    const { args = [], ports = [], startupProbe, readinessProbe, livenessProbe } = container ?? {}
+    const text = [...args, ...Object.values(data)].join(' ')
+    for (const { containerPort } of ports)
+      assert.match(text, new RegExp(`0\\.0\\.0\\.0:${containerPort}|--port=${containerPort}`))
+    const argv = args.map((word) =>
+      word
+        .replace('/etc/sallyport', home)
+        .replace('/var/run/secrets/target', home)
+        .replace(/0\.0\.0\.0(?::\d+)?$|=8080$/, (at) =>
+          at === '=8080' ? '=0' : at.replace('0.0.0.0', '127.0.0.1').replace(/:\d+/, ':0'),
+        ),
+    )
+    const anywhere = ['--internal-address', '127.0.0.1:0', '--address', '127.0.0.1:0']
+    const running = program(t, argv[0] === 'registry' ? [...argv, ...anywhere] : argv)
+    await running.ready()
+    const [, internal = ''] = /metrics on (http:\S+)\)/.exec(running.output.stdout) ?? []
+    const probes = [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet.path)
+    assert.deepEqual(probes, ['/health', '/health', '/readiness'])
+    for (const path of [...probes, ...monitor.spec.endpoints.map((endpoint) => endpoint.path)])
+      assert.notEqual((await fetch(`${internal}${path}`)).status, 404, path)
+  }
+})
+
+test('mounts, ports, labels and Services lead somewhere', () => {
   for (const manifest of manifests) {
     const pod = podOf(manifest)
     const volumes = pod?.volumes?.map(({ name }) => name) ?? []
-    for (const { ports = [], volumeMounts, readinessProbe, livenessProbe } of pod?.containers ?? []) {
+    for (const { ports = [], volumeMounts, startupProbe, readinessProbe, livenessProbe } of containersOf(
+      pod,
+    )) {
       const names = ports.map(({ name }) => name)
       for (const { name } of volumeMounts) assert.ok(volumes.includes(name), name)
-      for (const probe of [readinessProbe, livenessProbe]) {
+      for (const probe of [startupProbe, readinessProbe, livenessProbe]) {
         if (probe !== undefined) assert.ok(names.includes(probe.httpGet.port))
       }
     }
   }
-  const labels = deployments.map(({ spec }) => JSON.stringify(spec?.template?.metadata.labels))
-  for (const { spec } of manifests.filter(({ kind }) => kind === 'Service')) {
-    assert.ok(labels.includes(JSON.stringify(spec?.selector)))
-    assert.deepEqual(
-      spec?.ports?.map(({ targetPort }) => targetPort),
-      ['http'],
-    )
+  const services = manifests.filter(({ kind }) => kind === 'Service')
+  const labels = [
+    ...deployments.map(({ spec }) => spec?.template?.metadata.labels ?? {}),
+    ...services.map(({ metadata }) => metadata.labels ?? {}),
+  ]
+  const ours = (selector: Labels): boolean =>
+    Object.keys(selector).every((key) => key.startsWith('app.kubernetes.io/'))
+  const leads = (selector: Labels): boolean =>
+    labels.some((each) => Object.entries(selector).every(([key, value]) => each[key] === value))
+  const selectors = manifests.flatMap((manifest) => valuesOf(manifest, 'matchLabels'))
+  const all = [...(selectors as Labels[]).filter(ours), ...services.map(({ spec }) => spec?.selector ?? {})]
+  assert.ok(all.length >= 12)
+  for (const selector of all) assert.ok(leads(selector), JSON.stringify(selector))
+
+  const ports = services.flatMap(
+    ({ metadata, spec }) =>
+      spec?.ports?.map(({ name, targetPort }) => ({ service: metadata.name, name, targetPort })) ?? [],
+  )
+  for (const { targetPort } of ports) assert.ok(['http', 'internal'].includes(targetPort))
+  const backends = manifests.flatMap((manifest) => valuesOf(manifest, 'backend')) as {
+    service: { name: string; port: { name: string } }
+  }[]
+  assert.equal(backends.length, 3)
+  for (const { service } of backends)
+    assert.ok(ports.some((port) => port.service === service.name && port.name === service.port.name))
+  for (const { port } of monitor.spec.endpoints) assert.ok(ports.some(({ name }) => name === port))
+})
+
+test('no pod is root, can become it, writes to its root, or takes all memory', () => {
+  const user = /^USER (\d+):\d+$/m.exec(readFileSync(join(root, 'examples/docker/Dockerfile'), 'utf8'))?.[1]
+  const pods = manifests.flatMap((manifest) =>
+    podOf(manifest)?.containers === undefined ? [] : (podOf(manifest) ?? []),
+  )
+  assert.equal(pods.length, 4)
+  for (const pod of pods) {
+    const { fsGroup: _, ...context }: { fsGroup?: number } = pod.securityContext ?? {}
+    const seccompProfile = { type: 'RuntimeDefault' }
+    assert.deepEqual(context, {
+      runAsNonRoot: true,
+      runAsUser: Number(user),
+      runAsGroup: Number(user),
+      seccompProfile,
+    })
+    for (const { securityContext, resources, image } of containersOf(pod)) {
+      const none = {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      }
+      assert.deepEqual(securityContext, none)
+      assert.match(resources?.limits.memory ?? '', /^\d+Mi$/)
+      assert.match(image, /:\d+\.\d+\.\d+$/)
+    }
   }
 })
+
+test('a pod has the time that stopping takes', () => {
+  // The drain delay in Kubernetes, requests in flight, and the steps of the plugins.
+  for (const deployment of deployments)
+    assert.ok((podOf(deployment)?.terminationGracePeriodSeconds ?? 0) >= 5 + 10 + 10)
+})
+
+/** Every value of this key, however deep. */
+function valuesOf(value: unknown, key: string): unknown[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) => (name === key ? [inner] : valuesOf(inner, key)))
+}

@@ -5,11 +5,11 @@ import { chmodSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { eventually } from '../kit/captured-log.js'
-import { folder } from '../kit/folder.js'
-import { listening } from '../kit/listening.js'
-import { realIssuer } from '../kit/oidc-provider.js'
-import { bin } from '../kit/program.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { listening } from '#kit/listening.js'
+import { realIssuer } from '#kit/oidc-provider.js'
+import { bin } from '#kit/program.js'
 
 const root = join(import.meta.dirname, '../..')
 

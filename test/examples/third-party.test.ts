@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { eventually } from '../kit/captured-log.js'
-import { folder } from '../kit/folder.js'
-import { listening } from '../kit/listening.js'
-import { program } from '../kit/program.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { listening } from '#kit/listening.js'
+import { program } from '#kit/program.js'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -73,10 +73,11 @@ test('custom-gateway: a registry and two proxies stand behind one port and one g
 
 test('the plugins of the examples keep their contracts', async (t) => {
   const home = copied(t)
-  writeFileSync(join(home, 'inventory.yaml'), 'name: mine\npath: inventory.csv\n')
+  const options = join(home, 'third-party-source', 'options.yaml')
+  writeFileSync(options, 'name: mine\npath: inventory.csv\n')
   const plugins = [
     ['third-party-auth/api-key.mjs'],
-    ['third-party-source/inventory.mjs', '--with', join(home, 'inventory.yaml')],
+    ['third-party-source/inventory.mjs', '--with', options],
     ['custom-gateway/office-hours.mjs'],
   ]
   for (const [file = '', ...flags] of plugins) {

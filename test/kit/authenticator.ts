@@ -27,9 +27,9 @@ export const closedRoute = definePlugin({
 })
 
 /** A gateway on a free port with these entries at its gate, and a way to knock. */
-export async function gateOf(t: TestContext, entries: List) {
+export async function gateOf(t: TestContext, entries: List, listening: object = {}) {
   const { log, lines, scrubber } = recordedLog()
-  const door = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+  const door = { use: 'listen/http', with: { address: '127.0.0.1:0', ...listening } }
   const running = await serving(t, [door, { use: 'discovery/issuer' }, ...entries, { use: closedRoute }], {
     log,
     scrubber,

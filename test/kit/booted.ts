@@ -1,19 +1,19 @@
 import type { TestContext } from 'node:test'
+import type { List } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
 import {
   type BootContext,
-  type Booted,
   boot,
   createLog,
-  type List,
-  type Running,
-  Scrubber,
+  type GatewayInstance,
+  type GatewayServer,
+  LogScrubber,
   type ServeContext,
   serve,
-} from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
+} from 'sallyport/embed'
 
 /** A log whose lines can be read by the test, made and scrubbed like the real one. */
-export function recordedLog(scrubber = new Scrubber()) {
+export function recordedLog(scrubber = new LogScrubber()) {
   const lines: Record<string, unknown>[] = []
   const stream = { write: (line: string) => lines.push(JSON.parse(line)) }
   return { log: createLog({ level: 'trace', stream, scrubber }), lines, scrubber }
@@ -32,7 +32,7 @@ export async function booted(
   t: TestContext,
   list: List,
   given: Partial<BootContext> = {},
-): Promise<Booted['app']> {
+): Promise<GatewayInstance['app']> {
   const running = await boot(list, contextFor(given))
   t.after(() => running.stop())
   await running.ready({})
@@ -44,7 +44,7 @@ export async function serving(
   t: TestContext,
   list: List,
   given: Partial<ServeContext> = {},
-): Promise<Running> {
+): Promise<GatewayServer> {
   const running = await serve(list, contextFor(given))
   t.after(() => running.stop(0))
   return running

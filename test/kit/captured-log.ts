@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { createLog, type Log, type LogOptions } from 'sallyport'
-import { reallyWait } from './fake-clock.js'
+import type { Log } from 'sallyport'
+import { createLog, type LogOptions } from 'sallyport/embed'
+import { reallyElapsed, reallyWait } from './fake-clock.js'
 
 export interface CapturedLog {
   readonly log: Log
@@ -27,7 +28,7 @@ export function capturedLog(options: LogOptions = {}): CapturedLog {
 
 /** What `look` answers as soon as that is neither `undefined` nor `false`; so many seconds of real time at most. */
 export async function eventually<T>(look: () => Awaitable<T | false | undefined>, seconds = 10): Promise<T> {
-  for (const end = performance.now() + seconds * 1000; performance.now() < end; await reallyWait(10)) {
+  for (const end = reallyElapsed() + seconds * 1000; reallyElapsed() < end; await reallyWait(10)) {
     const found = await look()
     if (found !== undefined && found !== false) return found
   }

@@ -1,43 +1,46 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type Capability, createLog, isPlannedScope, type List, type PlannedScope, planList } from 'sallyport'
+import type { Capability, List } from 'sallyport'
+import { createLog, isPlannedScope, type PlannedScope, planList } from 'sallyport/embed'
+import type { Fixtures } from '#core/conformance/requirement.js'
+import { ConformanceRunner } from '#core/conformance/runner.js'
 import { booted, contextFor, recordedLog } from './booted.js'
-import { Bench } from './contracts/bench.js'
-import type { Facts } from './contracts/contract.js'
 
 /** A list under test, and what only its author knows of it. */
 export interface ContractCase {
   readonly list: List
-  readonly facts?: Facts
+  readonly fixtures?: Fixtures
+  /** @deprecated now `fixtures` */
+  readonly facts?: Fixtures
 }
 
 /**
- * Holds everything that a list provides to its contract: guards, authenticators, credentials, header sources, stores,
- * sources, registrars and observers, each to what its capability asks for. One subtest for each thing that is asked.
+ * Tests everything that a list provides against the requirements of its capabilities, in one subtest for each
+ * requirement. What cannot be found out without more `fixtures` or options fails too.
  */
 export function contractSuite(
   name: string,
   start: (t: TestContext) => ContractCase | Promise<ContractCase>,
 ): void {
   test(`${name} keeps its contract`, async (t) => {
-    const { list, facts = {} } = await start(t)
+    const { list, facts = {}, fixtures = facts } = await start(t)
     const quiet = contextFor({ log: createLog({ level: 'silent' }) })
-    const bench = new Bench(providedIn(await planList(list, quiet)), { facts })
+    const runner = new ConformanceRunner(providedBy(await planList(list, quiet)), { fixtures })
     const { log, lines, scrubber } = recordedLog()
-    const app = await booted(t, [{ use: bench.plugin }, ...list], { log, scrubber })
-    let asked = 0
-    for await (const { contract, clause, state, detail } of bench.judge(app)) {
-      asked++
-      await t.test(`${contract}: ${clause.asks}`, () => {
-        assert.equal(state, 'kept', `${clause.code}: ${detail}; ${clause.advice}`)
+    const app = await booted(t, [{ use: runner.plugin }, ...list], { log, scrubber })
+    let count = 0
+    for await (const { capability, requirement, state, detail } of runner.run(app)) {
+      count++
+      await t.test(`${capability}: ${requirement.statement}`, () => {
+        assert.equal(state, 'passed', `${requirement.code}: ${detail}; ${requirement.advice}`)
       })
     }
-    assert.ok(asked > 0, 'nothing in the list has a contract that there is a suite for')
-    const secrets = [facts.token, facts.secret?.value].filter((secret) => secret !== undefined)
-    const told = secrets.some((secret) => JSON.stringify(lines).includes(secret))
-    assert.equal(told, false, 'a secret is in the log')
+    assert.ok(count > 0, 'nothing in the list provides a capability that there is a suite for')
+    const secrets = [fixtures.token, fixtures.secret?.value].filter((secret) => secret !== undefined)
+    const logged = secrets.some((secret) => JSON.stringify(lines).includes(secret))
+    assert.equal(logged, false, 'a secret is in the log')
   })
 }
 
-const providedIn = ({ items }: PlannedScope): readonly Capability[] =>
+const providedBy = ({ items }: PlannedScope): readonly Capability[] =>
   items.flatMap((item) => (isPlannedScope(item) ? [] : (item.plugin.provides ?? [])))

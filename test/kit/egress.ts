@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { createFetcher, type Fetcher, type FetcherOptions, type Resolve, UpstreamError } from 'sallyport'
+import { UpstreamError } from 'sallyport'
+import { createFetcher, type Fetcher, type FetcherOptions, type Resolve } from 'sallyport/toolkit'
 
 /** A resolver for which every name is this machine. */
 export const hereForAll: Resolve = async () => [{ address: '127.0.0.1', family: 4 }]

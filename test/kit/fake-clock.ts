@@ -15,8 +15,8 @@ export interface FakeClock {
 
 /**
  * Stops the clock: `Date`, `setTimeout`, `setInterval`, their promises and `AbortSignal.timeout` stand still until
- * the test moves them, for every plugin and library in this process; sockets and files go on as ever, and so does
- * `performance.now()`. Make it before the list is booted. The end of the test puts the real time back.
+ * the test moves them, for every plugin and library in this process. Sockets and files go on as ever, and so does
+ * `performance.now()`, which moves on with the clock, too. Make it before the list is booted. The end of the test puts the real time back.
  */
 export function fakeClock(t: TestContext, start: Date | number = Date.now()): FakeClock {
   const clock = new Standstill(Number(start))
@@ -48,7 +48,11 @@ const real = {
   clearInterval,
   pause: timers.setTimeout,
   abortAfter: AbortSignal.timeout,
+  elapsed: performance.now.bind(performance),
 }
+
+/** Milliseconds that really went by, whatever the time of the test is. */
+export const reallyElapsed = (): number => real.elapsed()
 
 const LONGEST = 2 ** 31 - 1
 /** Turns of the event loop in which promises that hang on each other settle. */
@@ -63,7 +67,10 @@ class Standstill {
   // The keys are timers of Node's own that never come due: so they can be cleared, `unref`ed and printed as ever.
   private readonly due = new Map<NodeJS.Timeout, Due>()
 
-  constructor(public now: number) {}
+  constructor(
+    public now: number,
+    private readonly start = now,
+  ) {}
 
   install(): void {
     const moment = (): number => this.now
@@ -89,6 +96,7 @@ class Standstill {
     replacePromises(<T>(delay = 0, value?: T, options: Waiting = {}) =>
       this.pause(delay, value as T, options),
     )
+    Object.assign(performance, { now: () => real.elapsed() + this.now - this.start })
     AbortSignal.timeout = (delay) => {
       const ending = new AbortController()
       this.set(() => ending.abort(new DOMException('it took too long', 'TimeoutError')), delay, false).unref()
@@ -97,7 +105,9 @@ class Standstill {
   }
 
   restore(): void {
-    const { pause, abortAfter, ...rest } = real
+    const { pause, abortAfter, elapsed: _, ...rest } = real
+    // Its own is that of all performances.
+    Reflect.deleteProperty(performance, 'now')
     put(rest)
     replacePromises(pause)
     AbortSignal.timeout = abortAfter

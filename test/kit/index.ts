@@ -1,5 +1,19 @@
 // What plugin authors test with, too: it is published as `sallyport/testing`.
 export {
+  type CheckResult,
+  type ConformanceContext,
+  type ConformanceSuite,
+  type Fixtures,
+  Inconclusive,
+  type Requirement,
+} from '#core/conformance/requirement.js'
+export {
+  type ConformanceOptions,
+  type ConformanceResult,
+  ConformanceRunner,
+} from '#core/conformance/runner.js'
+export { conformanceSuites } from '#core/conformance/suites.js'
+export {
   type AuthenticatorCase,
   authenticatorSuite,
   closedRoute,
@@ -12,15 +26,7 @@ export {
 export { booted, recordedLog, serving } from './booted.js'
 export { eventually } from './captured-log.js'
 export { type ContractCase, contractSuite } from './contract-suite.js'
-export { Bench, type BenchOptions, contracts, type Judgement } from './contracts/bench.js'
-export {
-  type Clause,
-  type Contract,
-  Doubt,
-  type Facts,
-  type Outcome,
-  type Place,
-} from './contracts/contract.js'
+export * from './deprecated.js'
 export { type FakeClock, fakeClock } from './fake-clock.js'
 export { providerFaults, tooManyRequests } from './faults.js'
 export { type Asked, Issuer, type IssuerOptions, type IssuerPlaces, issuing } from './issuer.js'

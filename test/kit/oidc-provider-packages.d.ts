@@ -1,6 +1,6 @@
 // Neither of them brings types; this is as much of them as the kit uses.
 declare module 'oidc-provider' {
-  import type { RequestListener } from 'node:http'
+  import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
   export interface GrantContext {
     body: unknown
@@ -9,6 +9,16 @@ declare module 'oidc-provider' {
       readonly params: Readonly<Record<string, string | undefined>>
       readonly provider: Provider
     }
+  }
+
+  export interface PageContext {
+    body: unknown
+    readonly path: string
+    readonly type: string
+    readonly status: number
+    readonly req: IncomingMessage
+    readonly res: ServerResponse
+    set(header: string, value: string): void
   }
 
   interface Token {
@@ -26,6 +36,14 @@ declare module 'oidc-provider' {
   export default class Provider {
     constructor(issuer: string, configuration: object)
     callback(): RequestListener
+    use(middleware: (context: PageContext, next: () => Promise<void>) => Promise<void>): void
+    interactionDetails(
+      request: IncomingMessage,
+      response: ServerResponse,
+    ): Promise<{ readonly params: Readonly<Record<'client_id', string>> }>
+    readonly Client: {
+      find(id: string): Promise<{ readonly clientId: string; readonly clientName?: string } | undefined>
+    }
     registerGrantType(
       name: string,
       handle: (context: GrantContext) => Promise<void>,

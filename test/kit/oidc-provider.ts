@@ -12,6 +12,19 @@ export interface RealIssuerOptions {
   readonly tls?: { readonly key: string; readonly cert: string }
   /** Grants that the provider does not bring along, each with how a token request of it is answered. */
   readonly grants?: Readonly<Record<string, RealGrant>>
+  /** A second client, `pages`, where people sign in by the provider's own forms, with any password. */
+  readonly people?: RealPeople
+}
+
+export interface RealPeople {
+  readonly redirectUri: string
+  /** The name in their ID tokens. */
+  readonly name?: string
+  readonly refreshes?: boolean
+  /** Whom access tokens are for, if not for the registry. */
+  readonly audience?: string
+  /** Seconds, asked for each access token. */
+  readonly lifetime?: () => number
 }
 
 export interface RealGrant {
@@ -29,16 +42,29 @@ export interface RealIssuer {
   /** What the provider answers its client to a token request. */
   granted(form: Readonly<Record<string, string>>): Promise<Readonly<Record<string, unknown>>>
   revoke(token: string): Promise<void>
+  /** In place of the provider's own response, by path. */
+  readonly responses: Map<string, RequestListener>
+  /** The method and path of each request. */
+  readonly requests: string[]
 }
 
 const AUDIENCE = 'urn:example:registry'
+/** The client of `people`. */
+export const PAGES = { clientId: 'pages', clientSecret: 'the-secret-of-the-pages' }
 const CLIENT = { clientId: 'registry', clientSecret: 'a secret: with % and +' }
 
 /** `oidc-provider` as somebody would run it, on loopback. Closed when the test ends. */
 export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}): Promise<RealIssuer> {
   const { algorithm = 'RS256', format = 'jwt', tls, version = 9, grants = {} } = options
   const handler: { listener?: RequestListener } = {}
-  const listener: RequestListener = (request, response) => handler.listener?.(request, response)
+  const responses = new Map<string, RequestListener>()
+  const requests: string[] = []
+  const listener: RequestListener = (request, response) => {
+    const [path = ''] = (request.url ?? '').split('?')
+    requests.push(`${request.method} ${path}`)
+    const respond = responses.get(path) ?? handler.listener
+    respond?.(request, response)
+  }
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
   t.after(() => {
@@ -51,7 +77,10 @@ export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}
   // It tells its stage of development, and what a production server would do, on the console.
   for (const method of ['info', 'warn'] as const) t.mock.method(console, method, () => {})
   const { default: Provider } = await (version === 8 ? import('oidc-provider-8') : import('oidc-provider'))
-  const provider = new Provider(url, await configuration(algorithm, format, Object.keys(grants)))
+  const provider = new Provider(
+    url,
+    await configuration(algorithm, format, Object.keys(grants), options.people),
+  )
   for (const [name, { handle, parameters }] of Object.entries(grants)) {
     provider.registerGrantType(name, handle, [...parameters])
   }
@@ -83,10 +112,17 @@ export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}
     },
     granted: async (form) => JSON.parse(await post('/token', form)),
     revoke: async (token) => void (await post('/token/revocation', { token })),
+    responses,
+    requests,
   }
 }
 
-async function configuration(algorithm: string, format: string, grants: readonly string[]): Promise<object> {
+async function configuration(
+  algorithm: string,
+  format: string,
+  grants: readonly string[],
+  people: RealPeople | undefined,
+): Promise<object> {
   const { privateKey } = await generateKeyPair(algorithm, { extractable: true })
   const jwk = { ...(await exportJWK(privateKey)), kid: 'signing', alg: algorithm, use: 'sig' }
   return {
@@ -100,9 +136,19 @@ async function configuration(algorithm: string, format: string, grants: readonly
         redirect_uris: [],
         response_types: [],
       },
+      ...(people === undefined ? [] : [pagesClient(algorithm, people)]),
     ],
+    ...(people !== undefined && {
+      conformIdTokenClaims: false,
+      claims: { openid: ['sub', 'name'] },
+      findAccount: (_context: unknown, id: string) => ({
+        accountId: id,
+        claims: () => ({ sub: id, ...(people.name !== undefined && { name: people.name }) }),
+      }),
+      issueRefreshToken: () => people.refreshes === true,
+    }),
     features: {
-      devInteractions: { enabled: false },
+      devInteractions: { enabled: people !== undefined },
       clientCredentials: { enabled: true },
       introspection: { enabled: true },
       revocation: { enabled: true },
@@ -110,8 +156,8 @@ async function configuration(algorithm: string, format: string, grants: readonly
         enabled: true,
         getResourceServerInfo: () => ({
           scope: 'read',
-          audience: AUDIENCE,
-          accessTokenTTL: 300,
+          audience: people?.audience ?? AUDIENCE,
+          accessTokenTTL: people?.lifetime?.() ?? 300,
           accessTokenFormat: format,
           ...(format === 'jwt' && { jwt: { sign: { alg: algorithm } } }),
         }),
@@ -119,3 +165,11 @@ async function configuration(algorithm: string, format: string, grants: readonly
     },
   }
 }
+
+const pagesClient = (algorithm: string, { redirectUri }: RealPeople): object => ({
+  client_id: PAGES.clientId,
+  client_secret: PAGES.clientSecret,
+  id_token_signed_response_alg: algorithm,
+  grant_types: ['authorization_code', 'refresh_token'],
+  redirect_uris: [redirectUri],
+})

@@ -32,29 +32,44 @@ interface Surroundings {
   readonly patience?: number
   /** It leads a process group, as a shell would have it. */
   readonly group?: boolean
+  /** Its standard input is that of the test, and empty by default. */
+  readonly input?: 'pipe' | 'ignore'
   /** It can load plugins that are not built, on every Node. */
   readonly typescript?: boolean
+  /** The name of its machine, where root tests. */
+  readonly hostname?: string
 }
 
 /** Starts `sallyport` with only these variables in its environment. Killed when the test ends. */
 export function program(
   t: TestContext,
   argv: readonly string[],
-  { environment = {}, cwd = root, patience = 10, group = false, typescript = false }: Surroundings = {},
+  {
+    environment = {},
+    cwd = root,
+    patience = 10,
+    group = false,
+    input = 'ignore',
+    typescript = false,
+    hostname,
+  }: Surroundings = {},
 ): Program {
   const { PATH = '', HOME = '' } = process.env
   const loader = typescript ? ['--import', import.meta.resolve('tsx')] : []
-  const child = spawn(process.execPath, [...loader, bin, ...argv], {
+  const renamed = hostname !== undefined && process.getuid?.() === 0
+  const own = renamed ? ['unshare', '--uts', 'sh', '-c', 'hostname "$0" && exec "$@"', hostname] : []
+  const [command = '', ...rest] = [...own, process.execPath, ...loader, bin, ...argv]
+  const child = spawn(command, rest, {
     cwd,
     env: { PATH, HOME, DBUS_SESSION_BUS_ADDRESS, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input, 'pipe', 'pipe'],
     detached: group,
   })
   const output = { stdout: '', stderr: '' }
-  child.stdout.on('data', (chunk) => {
+  child.stdout?.on('data', (chunk) => {
     output.stdout += String(chunk)
   })
-  child.stderr.on('data', (chunk) => {
+  child.stderr?.on('data', (chunk) => {
     output.stderr += String(chunk)
   })
   const exit = once(child, 'close').then(([code]: (number | null)[]) => code ?? null)
@@ -75,7 +90,7 @@ export function program(
   return {
     process: child,
     output,
-    ready: () => eventually(look(/http:\/\/\S+/, 'stdout'), patience),
+    ready: () => eventually(look(/https?:\/\/[^\s,]+/, 'stdout'), patience),
     until: (pattern) => eventually(look(pattern, 'stderr'), patience).catch(explained),
     ended: () => exit,
   }

@@ -1,14 +1,20 @@
 import { connect, type Socket } from 'node:net'
+import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 
-/** A connection to a server by its origin; the caller closes it. */
-export function dial(origin: string): Socket {
-  const { hostname, port } = new URL(origin)
-  return connect({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) })
+/** A connection to a server by its origin, of https too; the caller closes it. */
+export function dial(origin: string, tls: ConnectionOptions = {}): Socket {
+  const { hostname, port, protocol } = new URL(origin)
+  const to = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
+  return protocol === 'https:' ? connectTls({ rejectUnauthorized: false, ...to, ...tls }) : connect(to)
 }
 
 /** Sends bytes as they are, and answers with everything that came until the other side closed. */
-export async function spoken(origin: string, bytes: string | Buffer): Promise<string> {
-  const socket = dial(origin)
+export async function spoken(
+  origin: string,
+  bytes: string | Buffer,
+  tls: ConnectionOptions = {},
+): Promise<string> {
+  const socket = dial(origin, tls)
   const chunks: Buffer[] = []
   await new Promise<void>((resolve, reject) => {
     socket.on('data', (chunk) => chunks.push(chunk))
@@ -24,10 +30,12 @@ export async function asked(
   origin: string,
   requestLine: string,
   headers: readonly string[] = ['Host: gateway'],
+  tls: ConnectionOptions = {},
 ): Promise<{ status: number; body: string }> {
   const answer = await spoken(
     origin,
     `${requestLine} HTTP/1.1\r\n${[...headers, 'Connection: close'].join('\r\n')}\r\n\r\n`,
+    tls,
   )
   const [head = '', ...rest] = answer.split('\r\n\r\n')
   return { status: Number(head.slice(9, 12)), body: rest.join('\r\n\r\n') }

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
-import { createServer } from 'node:https'
+import { createServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { folder } from './folder.js'
 
 export interface Identity {
   readonly key: string
@@ -80,8 +81,9 @@ export async function tlsListening(
   t: TestContext,
   identity: Identity,
   listener: RequestListener,
+  more: ServerOptions = {},
 ): Promise<number> {
-  const server = createServer({ key: identity.key, cert: identity.cert }, listener)
+  const server = createServer({ key: identity.key, cert: identity.cert, ...more }, listener)
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
   t.after(() => {
     server.closeAllConnections()
@@ -94,4 +96,16 @@ export function temporaryFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   return folder
+}
+
+/** The entry of a port that speaks https on loopback, with a certificate of this authority. */
+export function secureListener(
+  t: TestContext,
+  { issue }: Authority = authority(t),
+  options: { readonly tls?: object; readonly maxConnections?: number } = {},
+) {
+  const { cert, key } = issue(['127.0.0.1', 'localhost'])
+  const files = folder(t, { 'tls.crt': cert, 'tls.key': key })
+  const tls = { cert: join(files, 'tls.crt'), key: join(files, 'tls.key'), ...options.tls }
+  return { use: 'listen/http', with: { address: '127.0.0.1:0', ...options, tls } }
 }

@@ -1,10 +1,12 @@
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Calls } from './calls.js'
+import { fullLog } from './full-log.js'
 import { slowReader, slowWriter } from './slow.js'
 import { SERVERS, type Stage } from './stage.js'
 import { type HeldStreams, openStream } from './streams.js'
 import type { Tally } from './tally.js'
+import { upgradeAndLeave } from './upgrades.js'
 
 export interface Scene {
   readonly stage: Stage
@@ -18,10 +20,12 @@ type Fault = (scene: Scene, round: number) => Promise<void>
 /** What happens, one after the other and over again. */
 export const faults: Readonly<Record<string, Fault>> = {
   'streams and calls are broken off': brokenOff,
+  'upgrades are refused, joined and abandoned': abandonedUpgrades,
   'the target is killed and comes back': ({ stage, tally }) => targetAway(stage, tally, 0),
   'the issuer signs with a new key': newKey,
   'slow clients, while the proxy reads its configuration again': slowClients,
   'the servers change': newServers,
+  "the disk behind the proxy's log is full for a while": fullLog,
   'the target stays away for two seconds': ({ stage, tally }) => targetAway(stage, tally, 2_000),
   'the registry reads its configuration again': ({ stage }) => {
     process.kill(stage.registry.pid, 'SIGHUP')
@@ -78,23 +82,44 @@ async function slowClients({ stage: { proxy }, tally, calls }: Scene): Promise<v
   settled()
 }
 
-/** Callers that go away at every point of a call; the target must not be left with what they asked for. */
+/** Callers that go away at every point of a call. */
 async function brokenOff({ stage, tally, calls, held }: Scene): Promise<void> {
   const { port } = stage.proxy
-  const began = Date.now()
   for (let index = 0; index < 20; index++) {
     const stream = await openStream(port, calls.token)
     stream.on('error', () => {}).destroy()
     await halfRequest(port, calls.token)
   }
+  await targetIsLeft('broken off', { stage, tally, calls, held })
+}
+
+/** Callers that ask for an upgrade and leave: before they are refused, from a WebSocket, and from a plain stream. */
+async function abandonedUpgrades(scene: Scene): Promise<void> {
+  const { stage, tally, calls } = scene
+  for (let index = 0; index < 20; index++) {
+    const began = Date.now()
+    const answers = await Promise.all([
+      upgradeAndLeave(stage.proxy.port, '/mcp'),
+      upgradeAndLeave(stage.proxy.port, '/mcp?websocket', calls.token),
+      upgradeAndLeave(stage.proxy.port, '/mcp', calls.token),
+    ])
+    if (answers.join() === '401,101,200') tally.right('upgrades')
+    else tally.failed('upgrades', began, `they were answered with ${answers}`, ['target', 'reload'])
+  }
+  await targetIsLeft('left upgrades', scene)
+}
+
+/** The target must not be left with what nobody listens to any more. */
+async function targetIsLeft(what: string, { stage, tally, held }: Scene): Promise<void> {
+  const began = Date.now()
   const end = Date.now() + 5_000
   let open = Number.NaN
   while (Date.now() < end) {
     open = await openAtTarget(stage)
-    if (open <= held.count) return tally.right('broken off')
+    if (open <= held.count) return tally.right(what)
     await pause(100)
   }
-  tally.failed('broken off', began, `the target has ${open} streams open, and callers hold ${held.count}`)
+  tally.failed(what, began, `the target has ${open} streams open, and callers hold ${held.count}`)
 }
 
 /** A request that promises a body and sends a part of it. */

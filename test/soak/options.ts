@@ -4,8 +4,9 @@ import { Misuse } from '../bench/misuse.js'
 export const HELP = `npm run soak -- [OPTIONS]
 
 Runs the built proxy and registry at half of what they carry here, and troubles them: the target is ended and started
-again, the issuer signs with new keys, clients are slow or go away, and the configuration is read again. It ends by
-itself, with 1 when a call failed that should not have, or when memory, handles or timers grew.
+again, the issuer signs with new keys, clients are slow or go away, the disk of the log is full, and the configuration is
+read again. It ends by itself, with 1 when a call failed that should not have, when memory, handles or timers grew, or when
+files stayed open.
 
   --minutes N    how long (30); at least 2, which is a look
   --json         print the report as JSON

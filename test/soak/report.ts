@@ -1,3 +1,4 @@
+import type { FilesLeft } from './open-files.js'
 import type { Counts } from './tally.js'
 import { type Growth, limits } from './watch.js'
 
@@ -10,11 +11,22 @@ export interface Report {
   readonly totals: Readonly<Record<string, Counts>>
   readonly failures: readonly string[]
   readonly growth: readonly Growth[]
+  readonly files: readonly FilesLeft[]
   readonly held: boolean
 }
 
 /** As a person reads it; it is Markdown too. */
-export function asText({ minutes, node, rate, faults, totals, failures, growth, held }: Report): string {
+export function asText({
+  minutes,
+  node,
+  rate,
+  faults,
+  totals,
+  failures,
+  growth,
+  files,
+  held,
+}: Report): string {
   const faultCount = Object.values(faults).reduce((sum, count) => sum + count, 0)
   const parts = [
     `${minutes} minutes at ${rate} calls a second, ${faultCount} faults, Node ${node}: ${held ? 'held' : 'NOT held'}`,
@@ -26,6 +38,10 @@ export function asText({ minutes, node, rate, faults, totals, failures, growth, 
     table(
       ['process', '', 'after the warm-up', 'at the end', 'slope over the run', 'at most', ''],
       growth.map(growthLine),
+    ),
+    table(
+      ['process', 'open files before the first call', 'after the last', ''],
+      files.map(({ who, first, last, held }) => [who, first, last, held ? 'held' : 'LEFT OPEN']),
     ),
     ...(failures.length === 0 ? [] : [`The first failures:\n${failures.join('\n')}`]),
   ]

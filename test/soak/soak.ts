@@ -6,6 +6,7 @@ import { commanded, Misuse } from '../bench/misuse.js'
 import { bin, root } from '../bench/place.js'
 import { Calls } from './calls.js'
 import { faults, type Scene } from './faults.js'
+import { OpenFiles } from './open-files.js'
 import { HELP, type Options, readOptions } from './options.js'
 import { asText, type Report } from './report.js'
 import { createStage } from './stage.js'
@@ -45,6 +46,7 @@ async function soaked({ minutes, build, bin: other }: Options): Promise<Report> 
   await calls.renewTokens()
   const held = new HeldStreams(stage.proxy.port, () => calls.token, tally)
   const watches = [stage.proxy, stage.registry].map((served) => new Watch(served, tally))
+  const files = [stage.proxy, stage.registry].map((served) => new OpenFiles(served))
 
   await calls.capacity(5)
   const rate = Math.round((await calls.capacity(5)) / 2)
@@ -57,6 +59,9 @@ async function soaked({ minutes, build, bin: other }: Options): Promise<Report> 
   for (const watch of watches) watch.stop()
   await held.stop()
   await calls.stop()
+  // Idle connections to it end with it.
+  await stage.restartTarget(0)
+  const left = await Promise.all(files.map((one) => one.left()))
   const leftovers = await stage.close()
   for (const what of leftovers) tally.failed('stop', Date.now(), what)
   const warm = Math.max(LEAST_WARM_UP, minutes * 60_000 * WARM_UP)
@@ -69,7 +74,8 @@ async function soaked({ minutes, build, bin: other }: Options): Promise<Report> 
     totals: tally.totals,
     failures: tally.failures,
     growth,
-    held: tally.sum.failed === 0 && growth.every((one) => one.held),
+    files: left,
+    held: left.every((one) => one.held) && tally.sum.failed === 0 && growth.every((one) => one.held),
   }
 }
 

@@ -1,13 +1,13 @@
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { Issuer } from '#kit/issuer.js'
 import { announced, type Contestant, freePort } from '../bench/contestant.js'
 import { LOADING } from '../bench/cores.js'
-import { Issuer } from '../kit/issuer.js'
 
 /** A server under test, with its internal port and that of its inspector. */
 export interface Served extends Contestant {
@@ -20,6 +20,8 @@ export interface Stage {
   readonly issuer: Issuer
   readonly proxy: Served
   readonly registry: Served
+  /** The file behind the proxy's stderr. */
+  readonly proxyLog: string
   /** Writes the file that the registry serves from. */
   writeServers(edition: number): void
   target(): Contestant
@@ -47,12 +49,16 @@ export async function createStage(bin: string): Promise<Stage> {
   }
   writeServers(0)
   let target = await startTarget(0)
-  const proxy = await startProxy(bin, home, issuer, target.port)
+  const proxyLog = join(home, 'proxy.log')
+  const log = openSync(proxyLog, 'a')
+  const proxy = await startProxy(bin, home, issuer, target.port, log)
+  closeSync(log)
   const registry = await startRegistry(bin, home, issuer)
   return {
     issuer,
     proxy,
     registry,
+    proxyLog,
     writeServers,
     target: () => target,
     async restartTarget(away) {
@@ -86,11 +92,17 @@ function startTarget(port: number): Promise<Contestant> {
   return announced('target', ['-C', 'source', '--import', 'tsx', script, String(port)], { core: LOADING })
 }
 
-async function startProxy(bin: string, home: string, issuer: Issuer, target: number): Promise<Served> {
+async function startProxy(
+  bin: string,
+  home: string,
+  issuer: Issuer,
+  target: number,
+  stderr: number,
+): Promise<Served> {
   const [internal, inspector] = [await freePort(), await freePort()]
   const bearer = join(home, 'bearer')
   writeFileSync(bearer, 'soak', { mode: 0o600 })
-  const running = await announced('proxy', [
+  const argv = [
     ...[
       `--inspect=127.0.0.1:${inspector}`,
       bin,
@@ -104,7 +116,8 @@ async function startProxy(bin: string, home: string, issuer: Issuer, target: num
     '--oidc-allow-private-ip',
     `--remote-auth-bearer-token-file=${bearer}`,
     '--remote-forward-headers=X-A=1',
-  ])
+  ]
+  const running = await announced('proxy', argv, { stderr })
   return { ...running, internal, inspector }
 }
 

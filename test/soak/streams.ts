@@ -61,6 +61,8 @@ export class HeldStreams {
   /** Listens until the stream ends, and tells how. */
   private async listen(): Promise<string> {
     const stream = await openStream(this.port, this.token())
+    // It was asked for before the stop, which could not end it yet.
+    if (this.over) stream.destroy()
     this.open.add(stream)
     this.tally.right('streams')
     let silent = setTimeout(() => {}, 0)

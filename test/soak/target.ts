@@ -1,11 +1,13 @@
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { text } from 'node:stream/consumers'
 
 // The target of a soak. It is ended and started again at any time, on the port of its first argument. A POST is
 // answered with its own body, or with as many bytes as `?size=` asks for; a GET opens a stream with an event every half
-// second; `?streams` tells how many are open.
-const open = new Set<ServerResponse>()
+// second; `?streams` tells how many are open. A
+// WebSocket of `?websocket` sends everything back.
+const open = new Set<ServerResponse | Duplex>()
 
 const server = createServer((request, response) => {
   const { searchParams } = new URL(request.url ?? '/', 'http://target')
@@ -25,9 +27,21 @@ const server = createServer((request, response) => {
     response.on('close', () => open.delete(response))
   }
 })
+// One to any other path gets an event stream, as from a server that ignores the header.
+server.on('upgrade', (request, socket) => {
+  open.add(socket)
+  socket.on('error', () => {}).on('close', () => open.delete(socket))
+  if (request.url === '/mcp?websocket') {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+    socket.pipe(socket)
+  } else {
+    socket.resume().on('end', () => socket.end())
+    socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: first\n\n')
+  }
+})
 server.keepAliveTimeout = 60_000
 setInterval(() => {
-  for (const one of open) one.write('data: more\n\n')
+  for (const one of open) if (one instanceof ServerResponse) one.write('data: more\n\n')
 }, 500)
 server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => {
   process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}\n`)

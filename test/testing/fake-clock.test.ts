@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as later } from 'node:timers/promises'
-import { Credential, definePlugin, type Held } from 'sallyport'
+import { Credential, definePlugin, type OutgoingCredential } from 'sallyport'
 import {
   booted,
   closedRoute,
@@ -118,7 +118,7 @@ test('an exchanged token is used again until shortly before it ends', async (t) 
   const clock = fakeClock(t)
   const issuer = await issuing(t)
   issuer.grant = (form) => ({ sub: 'exchanged', for: form.get('subject_token') })
-  const held: (Held | undefined)[] = []
+  const held: (OutgoingCredential | undefined)[] = []
   const use = definePlugin({
     name: 'asking',
     api: 1,

@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { folder } from '../kit/folder.js'
+import { folder } from '#kit/folder.js'
 
 const root = join(import.meta.dirname, '../..')
 const run = promisify(execFile)

@@ -12,7 +12,7 @@ export const apache: ProxyKind = {
     file: `${MODULES}/mod_oauth2.so`,
     packages: 'apache2 libapache2-mod-oauth2',
   },
-  can: ({ exchange }) => exchange !== true,
+  can: ({ exchange, tls }) => exchange !== true && tls === undefined,
   async start(task, home) {
     const port = await freePort()
     const prefix = join(home, `apache-${port}`)

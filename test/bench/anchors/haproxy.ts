@@ -15,7 +15,7 @@ export const haproxy: ProxyKind = {
   },
 }
 
-function configuration({ target, incoming, bearer, headers }: Task, port: number): string {
+function configuration({ target, incoming, bearer, headers, tls }: Task, port: number): string {
   const out = { ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }), ...headers }
   return `global
   nbthread 1
@@ -27,7 +27,7 @@ defaults
   timeout server 60s
   http-reuse always
 frontend callers
-  bind 127.0.0.1:${port}
+  bind 127.0.0.1:${port}${tls === undefined ? '' : ` ssl crt ${tls.both} alpn http/1.1`}
 ${(incoming?.kind === 'jwt' ? checks(incoming) : []).map((line) => `  http-request ${line}\n`).join('')}${Object.entries(
   out,
 )

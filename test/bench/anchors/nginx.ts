@@ -18,9 +18,10 @@ export const nginx: ProxyKind = {
   },
 }
 
-function configuration({ target, bearer, headers }: Task, port: number): string {
+function configuration({ target, bearer, headers, tls }: Task, port: number): string {
   const out = { ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }), ...headers }
   const sent = Object.entries(out).map(([name, value]) => `proxy_set_header ${name} "${value}";`)
+  const secure = tls === undefined ? '' : ` ssl; ssl_certificate ${tls.cert}; ssl_certificate_key ${tls.key}`
   // The worker of a start by root would be nobody, who may not enter the folder of this run.
   const user = process.getuid?.() === 0 ? 'user root;' : ''
   return `daemon off;
@@ -45,7 +46,7 @@ http {
     keepalive_requests 1000000000;
   }
   server {
-    listen 127.0.0.1:${port};
+    listen 127.0.0.1:${port}${secure};
     location / {
       proxy_pass http://target;
       proxy_http_version 1.1;

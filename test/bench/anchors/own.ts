@@ -10,8 +10,9 @@ const servers = join(import.meta.dirname, '../servers')
 export const floor: ProxyKind = {
   name: 'runtime floor',
   can: () => true,
-  start({ target }) {
-    return announced(this.name, [join(servers, 'floor.mjs'), `http://127.0.0.1:${target}/mcp`])
+  start({ target, tls }) {
+    const secure = tls === undefined ? [] : [tls.cert, tls.key]
+    return announced(this.name, [join(servers, 'floor.mjs'), `http://127.0.0.1:${target}/mcp`, ...secure])
   },
 }
 
@@ -27,7 +28,11 @@ export const sallyport: ProxyKind = {
 export const inProcesses = (task: Task, count: number): Promise<Contestant> =>
   announced(`--workers ${count}`, [...proxyArguments(task), `--workers=${count}`], { core: EVERY })
 
-function proxyArguments({ target, incoming, bearer, headers, exchange }: Task): string[] {
+/** Sallyport with lines for these requests in its log. */
+export const withAccessLog = (task: Task, requests: 'off' | 'errors' | 'all'): Promise<Contestant> =>
+  announced(`--access-log ${requests}`, [...proxyArguments(task), `--access-log=${requests}`])
+
+function proxyArguments({ target, incoming, bearer, headers, exchange, tls }: Task): string[] {
   const flags = [`--target-uri=http://127.0.0.1:${target}/mcp`]
   if (incoming !== undefined) flags.push(...incomingFlags(incoming))
   if (bearer !== undefined) flags.push(`--remote-auth-bearer-token=${bearer}`)
@@ -36,6 +41,7 @@ function proxyArguments({ target, incoming, bearer, headers, exchange }: Task): 
     const url = `${incoming.issuer.origin}/token`
     flags.push(`--token-exchange-url=${url}`, '--token-exchange-allow-private-ip')
   }
+  if (tls !== undefined) flags.push(`--tls-cert=${tls.cert}`, `--tls-key=${tls.key}`)
   return [bin, 'proxy', 'bench', ...flags]
 }
 

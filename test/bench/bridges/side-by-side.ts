@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { everything } from '#kit/everything.js'
 import { installed } from '../../conformance/installed.js'
-import { everything } from '../../kit/everything.js'
 import { type Bridge, Running } from './bridge.js'
 
 /** The version of mcp-remote that ours is held against. */

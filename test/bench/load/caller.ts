@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 
@@ -20,8 +21,12 @@ export class Caller {
   constructor(
     port: number,
     private readonly expected: Expected,
+    tls: boolean,
   ) {
-    this.socket = connect({ host: '127.0.0.1', port, noDelay: true })
+    const to = { host: '127.0.0.1', port }
+    this.socket = tls ? connectTls({ ...to, rejectUnauthorized: false }) : connect(to)
+    this.socket.setNoDelay(true)
+    this.socket.setNoDelay(true)
     this.socket.on('data', (chunk) => this.read(chunk))
     this.socket.on('error', (error) => this.finish(error))
     this.socket.on('close', () => this.finish(new Error('the connection was closed')))

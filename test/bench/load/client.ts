@@ -18,7 +18,10 @@ const now = (): number => performance.now()
 async function run(order: Order): Promise<Outcome> {
   const next = await requestsOf(order)
   const expected = { status: order.status, body: Buffer.from(order.answer, 'base64') }
-  const callers = Array.from({ length: order.connections }, () => new Caller(order.port, expected))
+  const callers = Array.from(
+    { length: order.connections },
+    () => new Caller(order.port, expected, order.tls === true),
+  )
   const times: number[] = []
   const began = now()
   try {

@@ -2,6 +2,8 @@
 export interface Order {
   readonly port: number
   readonly connections: number
+  /** The connections are of TLS. */
+  readonly tls?: boolean
   /** It ends after so long, or after so many calls. */
   readonly seconds?: number
   readonly calls?: number

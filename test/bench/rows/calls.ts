@@ -8,6 +8,8 @@ export interface CallRow {
   readonly incoming?: { readonly kind: 'jwt' | 'introspection'; readonly algorithm: Algorithm }
   /** Every call has a token that nobody has seen. */
   readonly newTokens?: boolean
+  /** Callers speak https. */
+  readonly tls?: boolean
   readonly out: Pick<Task, 'bearer' | 'headers' | 'exchange'>
   /** Bytes of the request's body and of the answer's. */
   readonly size: number
@@ -20,8 +22,8 @@ const SMALL = 200
 const jwt = (algorithm: Algorithm) => ({ kind: 'jwt', algorithm }) as const
 
 export const callRows: readonly CallRow[] = [
-  { key: 'open', title: 'nobody asked, nothing added', out: NOTHING, size: SMALL },
-  { key: 'headers', title: 'nobody asked, a bearer and two headers out', out: OUT, size: SMALL },
+  { key: 'open', title: 'no authentication, nothing added', out: NOTHING, size: SMALL },
+  { key: 'headers', title: 'no authentication, a bearer and two headers out', out: OUT, size: SMALL },
   {
     key: 'rs256',
     title: 'RS256 in, a bearer and two headers out',
@@ -72,5 +74,20 @@ export const callRows: readonly CallRow[] = [
     incoming: jwt('RS256'),
     out: OUT,
     size: 64 * 1024,
+  },
+  {
+    key: 'tls-headers',
+    title: 'over TLS: no authentication, a bearer and two headers out',
+    tls: true,
+    out: OUT,
+    size: SMALL,
+  },
+  {
+    key: 'tls-rs256',
+    title: 'over TLS: RS256 in, a bearer and two headers out',
+    tls: true,
+    incoming: jwt('RS256'),
+    out: OUT,
+    size: SMALL,
   },
 ]

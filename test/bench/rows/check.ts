@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { request as secureRequest } from 'node:https'
 import { floor } from '../anchors/own.js'
 import type { Contestant } from '../contestant.js'
 import type { Task } from '../task.js'
@@ -12,11 +15,11 @@ export async function check(contestant: Contestant, task: Task, token = ''): Pro
 
   if (task.incoming !== undefined) {
     for (const bad of ['nonsense', withAnotherSignature(token)]) {
-      const { status } = await ask(contestant, bad)
+      const { status } = await ask(contestant, task, bad)
       if (status !== 401) throw wrong(`a token that is not right was answered with ${status}`)
     }
   }
-  const { status, text } = await ask(contestant, token)
+  const { status, text } = await ask(contestant, task, token)
   if (status !== 200) throw wrong(`a right token was answered with ${status}`)
   const { bearer = task.exchange === true ? 'bench' : undefined, headers } = task
   const wanted = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
@@ -26,13 +29,23 @@ export async function check(contestant: Contestant, task: Task, token = ''): Pro
   }
 }
 
-async function ask({ port }: Contestant, token: string): Promise<{ status: number; text: string }> {
-  const answer = await fetch(`http://127.0.0.1:${port}/mcp?echo`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}` },
-    body: '{}',
-  })
-  return { status: answer.status, text: (await answer.text()).toLowerCase() }
+async function ask(
+  { port }: Contestant,
+  { tls }: Task,
+  token: string,
+): Promise<{ status: number | undefined; text: string }> {
+  const to = { host: '127.0.0.1', port, path: '/mcp?echo', method: 'POST', agent: false }
+  const headers = { authorization: `Bearer ${token}`, 'content-length': 2 }
+  const asking =
+    tls === undefined
+      ? request({ ...to, headers })
+      : secureRequest({ ...to, headers, rejectUnauthorized: false })
+  const answered: Promise<IncomingMessage[]> = once(asking, 'response')
+  asking.end('{}')
+  const [answer] = await answered
+  let text = ''
+  for await (const chunk of answer ?? []) text += String(chunk)
+  return { status: answer?.statusCode, text: text.toLowerCase() }
 }
 
 /** The same claims, signed by nobody. */

@@ -8,7 +8,7 @@ import type { World } from '../world.js'
 /** Something that is called, and what to call it with. */
 export interface Called {
   readonly contestant: Contestant
-  readonly order: Pick<Order, 'head' | 'body' | 'token' | 'status' | 'answer'>
+  readonly order: Pick<Order, 'head' | 'body' | 'token' | 'status' | 'answer' | 'tls'>
 }
 
 export interface Manner {

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { sallyport } from '../anchors/own.js'
+import { certificateIn } from '../certificate.js'
 import { announced, type Contestant } from '../contestant.js'
 import { LOADING } from '../cores.js'
 import type { CallResult } from '../results.js'
@@ -38,10 +39,11 @@ export async function askedOf(world: World, row: CallRow, { port }: Contestant) 
   return { task: taskOf(row, port, world), token, order }
 }
 
-function taskOf({ incoming, out }: CallRow, target: number, { issuers }: World): Task {
-  if (incoming === undefined) return { target, ...out }
+function taskOf({ incoming, out, tls }: CallRow, target: number, { issuers, home }: World): Task {
+  const task = { target, ...out, ...(tls === true && { tls: certificateIn(home) }) }
+  if (incoming === undefined) return task
   const asked: Incoming = { kind: incoming.kind, ...issuers[incoming.algorithm] }
-  return { target, ...out, incoming: asked }
+  return { ...task, incoming: asked }
 }
 
 async function tokenOf({ incoming }: CallRow, { issuers }: World): Promise<string | undefined> {
@@ -52,7 +54,7 @@ async function tokenOf({ incoming }: CallRow, { issuers }: World): Promise<strin
 
 const inAnHour = (): number => Math.floor(Date.now() / 1000) + 3600
 
-async function orderOf({ size }: CallRow, target: number) {
+async function orderOf({ size, tls = false }: CallRow, target: number) {
   const path = `/mcp?size=${size}`
   const [open, close] = ['{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"', '"}}']
   const body = open + 'x'.repeat(size - open.length - close.length) + close
@@ -64,5 +66,5 @@ async function orderOf({ size }: CallRow, target: number) {
     `content-length: ${body.length}`,
   ]
   const expected = Buffer.from(await answer.arrayBuffer()).toString('base64')
-  return { head: lines.join('\r\n'), body, status: 200, answer: expected }
+  return { head: lines.join('\r\n'), body, status: 200, answer: expected, tls }
 }

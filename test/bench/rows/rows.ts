@@ -1,5 +1,6 @@
 import type { CallResult, Figure } from '../results.js'
 import type { World } from '../world.js'
+import { measureAccessLog } from './access-log.js'
 import { measureBodies } from './bodies.js'
 import { callRows } from './calls.js'
 import { measureProxies } from './proxied.js'
@@ -30,6 +31,7 @@ export const rows: readonly Row[] = [
     key: row.key,
     measure: async (world: World) => ({ calls: await measureProxies(world, row) }),
   })),
+  figures('access-log', measureAccessLog),
   figures('events', measureFirstEvents),
   figures('streams', measureOpenStreams),
   figures('bodies', measureBodies),

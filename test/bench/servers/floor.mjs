@@ -1,11 +1,14 @@
-// What the runtime itself costs: node:http in, an undici dispatch out, and nothing between.
+// What the runtime itself costs: node:http in, or node:https with a certificate and a key, an undici dispatch out, and nothing between.
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { Pool } from 'undici'
 
-const { origin } = new URL(process.argv[2])
+const [, , target, cert, key] = process.argv
+const { origin } = new URL(target)
 const pool = new Pool(origin, { bodyTimeout: 0 })
 
-const server = createServer((request, response) => {
+const answer = (request, response) => {
   const { host, connection, ...headers } = request.headers
   const body = request.method === 'GET' ? null : request
   let resume
@@ -32,6 +35,12 @@ const server = createServer((request, response) => {
       onError: () => response.destroy(),
     },
   )
-})
+}
+const server =
+  cert === undefined
+    ? createServer(answer)
+    : createSecureServer({ cert: readFileSync(cert), key: readFileSync(key) }, answer)
 server.keepAliveTimeout = 60_000
-server.listen(0, '127.0.0.1', () => process.stdout.write(`http://127.0.0.1:${server.address().port}\n`))
+server.listen(0, '127.0.0.1', () =>
+  process.stdout.write(`${cert === undefined ? 'http' : 'https'}://127.0.0.1:${server.address().port}\n`),
+)

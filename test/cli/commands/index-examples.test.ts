@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isPlannedScope, planList } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
+import { isPlannedScope, planList } from 'sallyport/embed'
 import { proxy } from 'sallyport/presets/proxy'
-import { readProxySettings } from '#cli/commands/proxy.js'
-import { commands } from '#cli/options/commands.js'
-import { recordedLog } from '../../kit/booted.js'
-import { wordsOf } from '../../kit/words.js'
+import { commands } from '#cli/commands/index.js'
+import { readProxySettings } from '#cli/commands/proxy/run.js'
+import { recordedLog } from '#kit/booted.js'
+import { wordsOf } from '#kit/words.js'
 import { parsed, placesOf } from '../parsed.js'
 
 /** The arguments of the calls in these examples, as a shell would hand them over. */
@@ -32,7 +32,7 @@ test('the examples of the proxy are its four scenarios, and each is a list that 
   for (const argv of callsIn(examples)) {
     const { invocation } = parsed(argv)
     assert.ok(invocation !== undefined)
-    const outcome = readProxySettings(invocation)
+    const outcome = await readProxySettings(invocation)
     assert.ok('settings' in outcome, argv.join(' '))
     const { items } = await planList(proxy(outcome.settings), {
       catalogue,

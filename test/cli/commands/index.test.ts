@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { commands } from '#cli/options/commands.js'
-import type { Option } from '#cli/options/option.js'
-import { accumulates } from '#cli/options/option.js'
-import { proxyExchangeGroup } from '#cli/options/proxy-exchange.js'
-import { proxyOAuthGroup } from '#cli/options/proxy-oauth.js'
-import { readOption } from '#cli/options/read.js'
+import { commands } from '#cli/commands/index.js'
+import type { Option } from '#cli/line/option.js'
+import { accumulates } from '#cli/line/option.js'
+import { readOption } from '#cli/line/read.js'
+import { exchange, oauth } from '#plugins/presets/proxy/table.js'
 
-const groups = [...commands.flatMap((command) => command.groups), proxyOAuthGroup, proxyExchangeGroup]
+const groups = [...commands.flatMap((command) => command.groups), oauth, exchange]
 const options = groups.flatMap((group): readonly Option[] => group.options)
 
 test('a flag takes a value in all commands that have it, or in none', () => {

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test'
 import { test } from 'node:test'
 import type { Root } from '#cli/config/document.js'
 import { readDocument } from '#cli/config/document.js'
-import { folder } from '../../kit/folder.js'
+import { folder } from '#kit/folder.js'
 import { placesOf } from '../parsed.js'
 
 async function read(t: TestContext, text: string | Uint8Array, root?: Root) {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { interpolate } from '#cli/config/interpolate.js'
-import { pathText } from '#cli/config/path.js'
-import { folder } from '../../kit/folder.js'
+import { pathText } from '#core/toolkit/path-text.js'
+import { folder } from '#kit/folder.js'
 import { placesOf } from '../parsed.js'
 
 function put(value: unknown, environment: Readonly<Record<string, string>> = {}, home = '/nowhere') {

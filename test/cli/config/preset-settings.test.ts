@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { test } from 'node:test'
-import { readRegistrySettings } from '#cli/commands/registry.js'
-import { readRunSettings } from '#cli/commands/run.js'
-import { folder } from '../../kit/folder.js'
+import { readRegistrySettings } from '#cli/commands/registry/run.js'
+import { readRunSettings } from '#cli/commands/run/run.js'
+import { folder } from '#kit/folder.js'
 import { parsed, placesOf } from '../parsed.js'
 
 type Environment = Readonly<Record<string, string>>

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { commands } from '#cli/options/commands.js'
-import { completionScript } from '#cli/options/completion.js'
-import { dispatch } from '#cli/options/dispatch.js'
-import { parse } from '#cli/options/parse.js'
-import { helpOptions } from '#cli/options/shared.js'
+import { commands } from '#cli/commands/index.js'
+import { completionScript } from '#cli/line/completion/script.js'
+import { dispatch } from '#cli/line/dispatch.js'
+import { parse } from '#cli/line/parse.js'
+import { helpOptions } from '#cli/line/shared-flags.js'
 import { placesOf } from '../parsed.js'
 
 function read(argv: readonly string[]) {
@@ -13,7 +13,7 @@ function read(argv: readonly string[]) {
 
 const target = ['--target-uri', 'https://target.example']
 
-test('a subcommand is found wherever the flags stand, and sade finds the same', () => {
+test('a subcommand is found wherever the flags stand, and sade finds the same', async () => {
   for (const argv of [
     ['proxy', 'stdio', 'foo', ...target],
     ['proxy', ...target, 'stdio', 'foo'],
@@ -24,7 +24,7 @@ test('a subcommand is found wherever the flags stand, and sade finds the same', 
 
     assert.equal(invocation?.command.name, 'proxy stdio')
     assert.deepEqual(invocation?.positionals, ['foo'])
-    assert.equal(dispatch(canonical, commands).name, 'proxy stdio')
+    assert.equal(await dispatch(canonical, commands), await invocation?.command.run())
   }
 })
 

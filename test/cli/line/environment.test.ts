@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { environmentNames } from '#cli/options/environment.js'
-import { settle } from '#cli/options/given.js'
-import type { Given, Option } from '#cli/options/option.js'
-import { proxyOAuthGroup } from '#cli/options/proxy-oauth.js'
-import { secretOf } from '#cli/options/secret.js'
+import { readProxySettings } from '#cli/commands/proxy/run.js'
+import { environmentNames } from '#cli/line/environment.js'
+import { oauth } from '#plugins/presets/proxy/table.js'
 import { parsed, placesOf, proxied, valueGiven } from '../parsed.js'
 
 test('every flag has a variable, and a flag wins over it', () => {
@@ -47,45 +45,39 @@ test('help and version are no business of the environment', () => {
   assert.notEqual(invocation, undefined)
 })
 
-const options: readonly Option[] = proxyOAuthGroup.options.filter(({ name }) =>
-  name.includes('client-secret'),
-)
-
-function secretFor(flags: readonly string[], environment: Readonly<Record<string, string>>) {
-  const occurrences = flags.map((flag) => {
-    const [name = '', text = ''] = flag.slice(2).split('=')
-    return { name, text }
-  })
-  const given = new Map<string, Given>()
-  for (const option of options) {
-    const settled = settle(option, occurrences, environment)
-    if (settled !== undefined && 'value' in settled) given.set(option.name, settled)
-  }
-  return secretOf('remote-auth-client-secret', given)
+/** The client secret of a login, as the settings have it, and the place of each. */
+async function secretFor(flags: readonly string[], environment: Readonly<Record<string, string>>) {
+  const { invocation } = proxied(['--remote-auth-client-id=mine', ...flags], environment)
+  assert.ok(invocation !== undefined)
+  const outcome = await readProxySettings(invocation)
+  assert.ok('settings' in outcome)
+  const { remoteAuthClientSecret: value, remoteAuthClientSecretFile: file } = outcome.settings
+  if (value !== undefined) return { value, place: outcome.locate(['remoteAuthClientSecret']) }
+  return file === undefined ? undefined : { file, place: outcome.locate(['remoteAuthClientSecretFile']) }
 }
 
-test('a secret comes from its flag, else from its file, else from the environment', () => {
+test('a secret comes from its flag, else from its file, else from the environment', async () => {
   const value = '--remote-auth-client-secret=by-flag'
   const file = '--remote-auth-client-secret-file=by-file'
   const environment = { SALLYPORT_REMOTE_OAUTH_CLIENT_SECRET: 'by-variable' }
 
-  assert.deepEqual(secretFor([value, file], environment), {
+  assert.deepEqual(await secretFor([value, file], environment), {
     value: 'by-flag',
     place: '--remote-auth-client-secret',
   })
-  assert.deepEqual(secretFor([file], environment), {
+  assert.deepEqual(await secretFor([file], environment), {
     file: 'by-file',
     place: '--remote-auth-client-secret-file',
   })
-  assert.deepEqual(secretFor([], environment), {
+  assert.deepEqual(await secretFor([], environment), {
     value: 'by-variable',
     place: 'SALLYPORT_REMOTE_OAUTH_CLIENT_SECRET',
   })
-  assert.equal(secretFor([], {}), undefined)
+  assert.equal(await secretFor([], {}), undefined)
 })
 
-test('the variables of the client secret are asked in their order', () => {
-  const secret = options.find(({ name }) => name === 'remote-auth-client-secret')
+test('the variables of the client secret are asked in their order', async () => {
+  const secret = oauth.options.find(({ name }) => name === 'remote-auth-client-secret')
   const names = secret === undefined ? [] : environmentNames(secret)
 
   assert.deepEqual(names, [
@@ -95,6 +87,6 @@ test('the variables of the client secret are asked in their order', () => {
   ])
   for (const [index, name] of names.entries()) {
     const set: Record<string, string> = Object.fromEntries(names.slice(index).map((each) => [each, each]))
-    assert.deepEqual(secretFor([], set), { value: name, place: name })
+    assert.deepEqual(await secretFor([], set), { value: name, place: name })
   }
 })

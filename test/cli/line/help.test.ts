@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { commands } from '#cli/options/commands.js'
-import { commandHelp, programHelp } from '#cli/options/help.js'
-import type { Command } from '#cli/options/option.js'
-import { proxyExchangeGroup } from '#cli/options/proxy-exchange.js'
-import { proxyOAuthGroup } from '#cli/options/proxy-oauth.js'
-import { helpOptions } from '#cli/options/shared.js'
+import { commands } from '#cli/commands/index.js'
+import { commandHelp, programHelp } from '#cli/line/help.js'
+import type { Command } from '#cli/line/option.js'
+import { helpOptions } from '#cli/line/shared-flags.js'
+import { exchange, oauth } from '#plugins/presets/proxy/table.js'
 
 function pageOf(width: number) {
   return {
@@ -29,7 +28,7 @@ test('the help of a command names every flag and every default', () => {
 test('no line is wider than the terminal', () => {
   const [command] = commands
   assert.ok(command !== undefined)
-  const everything = { ...command, groups: [proxyOAuthGroup, proxyExchangeGroup], examples: [] }
+  const everything = { ...command, groups: [oauth, exchange], examples: [] }
 
   for (const width of [80, 100]) {
     for (const each of [...commands, everything]) {
@@ -50,7 +49,7 @@ test('the help of the program names every command', () => {
 test('what a flag asks for beyond a value is said beside it', () => {
   const [proxy] = commands.filter(({ name }) => name === 'proxy')
   assert.ok(proxy !== undefined)
-  const text = commandHelp({ ...proxy, groups: [...proxy.groups, proxyOAuthGroup] }, pageOf(400))
+  const text = commandHelp({ ...proxy, groups: [...proxy.groups, oauth] }, pageOf(400))
 
   assert.match(text, /--target-uri URL +.*\(required\)/)
   assert.match(text, /--remote-forward-headers NAME=VALUE\n.*\(may be repeated\)/)

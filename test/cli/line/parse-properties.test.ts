@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { commands } from '#cli/options/commands.js'
-import { dispatch } from '#cli/options/dispatch.js'
-import { environmentNames } from '#cli/options/environment.js'
-import type { Option, OptionType } from '#cli/options/option.js'
-import { accumulates } from '#cli/options/option.js'
+import { commands } from '#cli/commands/index.js'
+import { dispatch } from '#cli/line/dispatch.js'
+import { environmentNames } from '#cli/line/environment.js'
+import type { Option, OptionType } from '#cli/line/option.js'
+import { accumulates } from '#cli/line/option.js'
 import { parsed } from '../parsed.js'
 
 const proxy = commands.find(({ name }) => name === 'proxy')
@@ -24,7 +24,7 @@ test('no command line makes the parser throw, and every text it reads was writte
       const { invocation, problems, asksFor } = parsed(argv)
 
       assert.ok(invocation !== undefined || problems.length > 0 || asksFor !== undefined)
-      for (const { value, source } of invocation?.given.values() ?? []) {
+      for (const { value, source } of invocation?.options.values() ?? []) {
         if (source === 'flag' && typeof value === 'string')
           assert.ok(argv.some((word) => word.endsWith(value)))
       }
@@ -88,7 +88,7 @@ test('the words of a command may stand anywhere among its flags', () => {
 
       assert.deepEqual(one.problems, [])
       assert.deepEqual(other.invocation?.positionals, ['name'])
-      assert.deepEqual(other.invocation?.given, one.invocation?.given)
+      assert.deepEqual(other.invocation?.options, one.invocation?.options)
       assert.deepEqual(other.canonical, one.canonical)
     }),
     { numRuns: 500 },
@@ -98,9 +98,18 @@ test('the words of a command may stand anywhere among its flags', () => {
 test('sade finds the same command in what the parser hands it', () => {
   fc.assert(
     fc.property(lines, ({ mixed }) => {
+      let called: string | undefined
+      const watched = commands.map((command) => {
+        const run = async () => {
+          called = command.name
+          return async () => undefined
+        }
+        return { ...command, run }
+      })
       const { canonical, invocation } = parsed(mixed)
 
-      assert.equal(dispatch(canonical, commands), invocation?.command)
+      void dispatch(canonical, watched)
+      assert.equal(called, invocation?.command.name)
     }),
   )
 })
@@ -115,8 +124,8 @@ test('what the environment says is what the flags would have said', () => {
       const byVariable = parsed(start, Object.fromEntries(variables))
 
       assert.deepEqual(
-        [...(byVariable.invocation?.given ?? [])].map(([name, { value }]) => [name, value]),
-        [...(byFlag.invocation?.given ?? [])].map(([name, { value }]) => [name, value]),
+        [...(byVariable.invocation?.options ?? [])].map(([name, { value }]) => [name, value]),
+        [...(byFlag.invocation?.options ?? [])].map(([name, { value }]) => [name, value]),
       )
       assert.ok(byVariable.invocation !== undefined)
     }),

@@ -57,7 +57,7 @@ test('digits that are text stay text', () => {
   const { invocation } = parsed(['proxy', '0123', ...target, '--oidc-audience', '0123'])
 
   assert.deepEqual(invocation?.positionals, ['0123'])
-  assert.equal(invocation?.given.get('oidc-audience')?.value, '0123')
+  assert.equal(invocation?.options.get('oidc-audience')?.value, '0123')
 })
 
 test('two dashes end the flags', () => {

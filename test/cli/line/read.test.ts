@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { durationText, parseDuration } from 'sallyport/duration'
-import { addressText, parseAddress, parsePort } from '#cli/options/address.js'
-import type { OptionType } from '#cli/options/option.js'
-import { readOption } from '#cli/options/read.js'
-import { parseSize } from '#cli/options/size.js'
+import type { OptionType } from '#cli/line/option.js'
+import { readOption } from '#cli/line/read.js'
+import { parseSize } from '#cli/line/size.js'
+import { durationText, parseDuration } from '#core/toolkit/duration-text.js'
+import { parsePort } from '#core/toolkit/host-port.js'
 
 function read(type: OptionType, text: string) {
   return readOption({ name: 'x', type, help: '' }, [text])
@@ -71,35 +71,6 @@ test('a size is its number times its unit', () => {
         parseSize(`${count}${unit}`),
         Number.isSafeInteger(count * size) ? count * size : undefined,
       )
-    }),
-  )
-})
-
-test('addresses need a host and a port, and brackets around IPv6', () => {
-  assert.deepEqual(parseAddress('127.0.0.1:80'), { host: '127.0.0.1', port: 80 })
-  assert.deepEqual(parseAddress('[::1]:0'), { host: '::1', port: 0 })
-  assert.deepEqual(parseAddress('localhost:65535'), { host: 'localhost', port: 65_535 })
-  for (const text of [
-    ':80',
-    '::1:80',
-    '[::1]',
-    'a:',
-    'a:65536',
-    '[a]:1',
-    'u@h:1',
-    'http://h:1',
-    'h :1',
-    'h:1x',
-    '',
-  ]) {
-    assert.equal(parseAddress(text), undefined, text)
-  }
-})
-
-test('every address is read back from how it is written', () => {
-  fc.assert(
-    fc.property(fc.oneof(fc.ipV4(), fc.ipV6(), fc.domain()), fc.nat({ max: 65_535 }), (host, port) => {
-      assert.deepEqual(parseAddress(addressText({ host, port })), { host, port })
     }),
   )
 })

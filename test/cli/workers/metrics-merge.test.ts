@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { Tally } from '#cli/workers/tally.js'
+import { MetricsMerge } from '#cli/workers/metrics-merge.js'
 
 /** The metrics of one process, made by the library that the real ones are made by. */
 function metricsOfOne() {
   const registers = [new Registry()]
   const counter = new Counter({ name: 'asked_total', help: 'Asked', labelNames: ['by'], registers })
-  const gauge = new Gauge({ name: 'held', help: 'Held', labelNames: ['of'], registers })
+  const gauge = new Gauge({ name: 'held', help: 'OutgoingCredential', labelNames: ['of'], registers })
   const histogram = new Histogram({ name: 'took', help: 'Took', buckets: [1, 2], registers })
   return { counter, gauge, histogram, text: async () => (await registers[0]?.metrics()) ?? '' }
 }
@@ -23,7 +23,7 @@ test('what workers counted is added up, and what they hold stays apart', async (
   two.histogram.observe(1.5)
   two.histogram.observe(9)
 
-  const text = new Tally().text([
+  const text = new MetricsMerge().text([
     { process: 1, boot: 1, worker: 1, text: await one.text() },
     { process: 2, boot: 1, worker: 2, text: await two.text() },
     { process: 0, boot: 0, text: '# HELP up Up\n# TYPE up gauge\nup 2\n' },
@@ -40,7 +40,7 @@ test('what workers counted is added up, and what they hold stays apart', async (
     'took_bucket{le="+Inf"} 3',
     'took_sum 11',
     'took_count 3',
-    '# HELP held Held',
+    '# HELP held OutgoingCredential',
     '# TYPE held gauge',
     'held{of="x",worker="1"} 7',
     'held{of="x",worker="2"} Nan',
@@ -51,7 +51,7 @@ test('what workers counted is added up, and what they hold stays apart', async (
 })
 
 test('a total never falls: not when a process ends, and not when its list is another', async () => {
-  const tally = new Tally()
+  const tally = new MetricsMerge()
   const asked = async (process: number, boot: number, count: number): Promise<string | undefined> => {
     const { counter, text } = metricsOfOne()
     counter.inc({ by: 'a' }, count)

@@ -1,27 +1,8 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
-import { availableParallelism } from 'node:os'
 import { test } from 'node:test'
-import { workerCount } from '#cli/options/workers.js'
-import { folder } from '../../kit/folder.js'
-import { closedPort } from '../../kit/listening.js'
-import { program } from '../../kit/program.js'
-import { placesOf, proxied } from '../parsed.js'
-
-test('a number of processes is a number, or as many as there are cores', () => {
-  for (const text of ['0', '257', '-1', '1.5', '0x2', 'all', '']) {
-    assert.deepEqual(placesOf(proxied([`--workers=${text}`])), ['--workers'], text)
-  }
-  assert.deepEqual(placesOf(proxied([], { SALLYPORT_WORKERS: 'many' })), ['SALLYPORT_WORKERS'])
-  const count = (flags: readonly string[], environment = {}) => {
-    const { invocation } = proxied(flags, environment)
-    return invocation && workerCount(invocation)
-  }
-  assert.equal(count([]), 1)
-  assert.equal(count(['--workers', '256']), 256)
-  assert.equal(count([], { SALLYPORT_WORKERS: '3' }), 3)
-  assert.equal(count(['--workers', 'auto']), availableParallelism())
-})
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
 
 test('what is wrong is told once, whoever finds it', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
@@ -54,14 +35,4 @@ test('what is wrong is told once, whoever finds it', async (t) => {
   assert.equal(busy?.startsWith(`address ${address}: `), true, busy)
   assert.match((await told('memory.yaml')).join(), /^--workers: .*"state\/memory"/)
   assert.match((await told('stdio.yaml')).join(), /^--workers: .*"listen\/stdio"/)
-})
-
-test('one process is what it always was: no cluster is loaded for it', async (t) => {
-  const argv = ['proxy', 'name', '--target-uri', await closedPort(), '--workers', '1']
-  const environment = { NODE_DEBUG: 'esm', SALLYPORT_WORKER_NUMBER: '7' }
-  const gateway = program(t, argv, { environment, patience: 60 })
-
-  await gateway.ready()
-  assert.match(gateway.output.stderr, /dist\/parts\/program-/)
-  assert.doesNotMatch(gateway.output.stderr, /node:cluster|dist\/parts\/(?:primary|worker)-/)
 })

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { Agent, request as ask } from 'node:http'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { closedPort } from '../../kit/listening.js'
-import { type Program, program } from '../../kit/program.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { closedPort } from '#kit/listening.js'
+import { type Program, program } from '#kit/program.js'
 
 /** A plugin whose routes tell which process answers, and which requests reached any of them. */
 const TELLS = `

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually } from '../../kit/captured-log.js'
+import { eventually } from '#kit/captured-log.js'
 import { type Gateway, lives, ofTwo, once } from './several.js'
 
 interface Readiness {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Agent } from 'node:http'
 import { test } from 'node:test'
-import { closedPort, listening } from '../../kit/listening.js'
+import { closedPort, listening } from '#kit/listening.js'
 import { ofTwo, once } from './several.js'
 
 const SIGN_IN = /^Open this URL to sign in: /gm

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { folder } from '../../kit/folder.js'
-import { program } from '../../kit/program.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
 import { anew } from './several.js'
 
 const SHOWS = `
@@ -97,5 +97,35 @@ test('what a plugin of a file says at the start is told in the same words by one
     const [alone, together] = [await told(file, 1), await told(file, 2)]
     assert.equal(alone.code, code)
     assert.deepEqual(together, alone)
+  }
+})
+
+test('of workers of which one did what was requested, and others only passed it on, the first answers', async (t) => {
+  const home = folder(t, {
+    'gateway.yaml': `
+plugins:
+  - { use: listen/http, with: { address: '127.0.0.1:0' } }
+  - { use: internal/server, with: { address: '127.0.0.1:0' } }
+  - { use: ./leads.mjs }
+`,
+    'leads.mjs': `
+      import { mkdirSync } from 'node:fs'
+      export default { name: 'leads', api: 1, setup(gateway) {
+        gateway.internal.post('/work', async (request, reply) => {
+          try {
+            mkdirSync(gateway.path('done'))
+            return { did: 'it' }
+          } catch {
+            return reply.code(202).send({ did: 'not' })
+          }
+        })
+      } }`,
+  })
+  const gateway = begun(t, home, 'gateway.yaml', 2)
+  await gateway.ready()
+  const internal = /metrics on (\S+)\)/.exec(gateway.output.stdout)?.[1] ?? ''
+  for (const status of [200, 202]) {
+    const answer = await fetch(`${internal}/work`, { method: 'POST' })
+    assert.equal(answer.status, status)
   }
 })

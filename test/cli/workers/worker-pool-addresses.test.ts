@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually } from '../../kit/captured-log.js'
+import { eventually } from '#kit/captured-log.js'
 import { anew, ofTwo } from './several.js'
 
 test('workers share an IPv6 address, and one that died has it again', async (t) => {

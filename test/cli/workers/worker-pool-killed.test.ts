@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { eventually } from '../../kit/captured-log.js'
+import { eventually } from '#kit/captured-log.js'
 import { anew, type Gateway, listText, lives, ofTwo, once, reached } from './several.js'
 
 /** A plugin that starts when its process is let go, and not before. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually } from '../../kit/captured-log.js'
+import { eventually } from '#kit/captured-log.js'
 import { lives, load, ofTwo, once, reached } from './several.js'
 
 test('workers answer on one port as one gateway, and end together', async (t) => {

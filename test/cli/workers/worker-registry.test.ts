@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { listening } from '../../kit/listening.js'
-import { program } from '../../kit/program.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { listening } from '#kit/listening.js'
+import { program } from '#kit/program.js'
 import { anew } from './several.js'
 
 const SERVERS = 200
@@ -18,13 +18,20 @@ test('registry workers that keep one state in turn and at once leave it whole, o
     if (down) return response.writeHead(503).end()
     const url = new URL(request.url ?? '', 'http://source')
     // Of what has changed since then there is all of it, whenever that was.
-    if (!url.searchParams.has('updated_since')) asked++
-    const servers = Array.from({ length: SERVERS }, (_, index) => ({
-      server: { name: `a.example/s${index}`, version: `${version}.0.0`, description: 'one of the test' },
+    const from = Number(url.searchParams.get('cursor') ?? 0)
+    if (!url.searchParams.has('updated_since') && from === 0) asked++
+    const to = Math.min(from + Number(url.searchParams.get('limit')), SERVERS)
+    const servers = Array.from({ length: to - from }, (_, index) => ({
+      server: {
+        name: `a.example/s${from + index}`,
+        version: `${version}.0.0`,
+        description: 'one of the test',
+      },
     }))
+    const nextCursor = to < SERVERS ? String(to) : undefined
     return response
       .writeHead(200, { 'content-type': 'application/json' })
-      .end(JSON.stringify({ servers, metadata: { count: SERVERS } }))
+      .end(JSON.stringify({ servers, metadata: { count: servers.length, nextCursor } }))
   })
   const home = folder(t, {
     'registry.yaml': `

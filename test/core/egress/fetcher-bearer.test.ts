@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createFetcher, type GatewayError } from 'sallyport'
-import { capturedLog, eventually } from '../../kit/captured-log.js'
-import { fetching, hereForAll } from '../../kit/egress.js'
-import { listening } from '../../kit/listening.js'
-import { temporaryFolder } from '../../kit/tls.js'
+import type { GatewayError } from 'sallyport'
+import { createFetcher } from 'sallyport/toolkit'
+import { capturedLog, eventually } from '#kit/captured-log.js'
+import { fetching, hereForAll } from '#kit/egress.js'
+import { listening } from '#kit/listening.js'
+import { temporaryFolder } from '#kit/tls.js'
 
 const here = {
   allowPrivate: true,
@@ -34,7 +35,7 @@ test('T11: a token file goes to the origins and URLs that are named, whole, and 
   for (const url of foreign) assert.equal(await seen(url), 'none', url)
 })
 
-test('a request with credentials of its own keeps them', async (t) => {
+test('a request that has an Authorization header keeps it', async (t) => {
   const echo = await echoing(t)
   const { fetch } = fetching(t, {
     ...here,
@@ -84,7 +85,7 @@ test('T10: a token file that holds no token fails when the fetcher is made, and 
   }
 })
 
-test('a token file that changes to no token changes nothing, and that is said', async (t) => {
+test('a token file that changes to an invalid token is ignored, and that is logged', async (t) => {
   const { log, lines } = capturedLog()
   const file = tokenFile(t, 'first')
   const echo = await echoing(t)
@@ -106,7 +107,7 @@ test('a token file that is missing or empty fails when the fetcher is made', (t)
   assert.throws(() => createFetcher({ bearer: { file: tokenFile(t, '\n'), to } }), { code: 'SECRET_EMPTY' })
 })
 
-test('a token file that everybody may read is warned about', (t) => {
+test('a token file that everybody may read causes a warning', (t) => {
   const { log, lines } = capturedLog()
 
   fetching(t, { bearer: { file: tokenFile(t, 'mine', 0o644), to: [] }, log })

@@ -17,10 +17,32 @@ import {
   processDiscoveryResponse,
   processIntrospectionResponse,
 } from 'oauth4webapi'
-import { fetching } from '../../kit/egress.js'
-import { listening } from '../../kit/listening.js'
+import { eventually } from '#kit/captured-log.js'
+import { fetching, tcpListening } from '#kit/egress.js'
+import { listening } from '#kit/listening.js'
 
-test('jose takes the fetcher as its own', async (t) => {
+const here = { allowPrivate: true }
+
+test('an aborted fetch rejects with the reason of the abort', async (t) => {
+  const hole = await tcpListening(t)
+  const { fetch } = fetching(t, here)
+  const reason = new Error('the caller left')
+  const controller = new AbortController()
+
+  const running = fetch(`http://127.0.0.1:${hole.port}/`, {
+    signal: controller.signal,
+  })
+  await eventually(() => (hole.hits > 0 ? true : undefined))
+  controller.abort(reason)
+
+  await assert.rejects(running, (error) => error === reason)
+  await assert.rejects(
+    fetch('https://provider.test/', { signal: AbortSignal.abort(reason) }),
+    (error) => error === reason,
+  )
+})
+
+test('jose accepts the fetcher', async (t) => {
   const { publicKey, privateKey } = await generateKeyPair('ES256')
   const keys = JSON.stringify({ keys: [await exportJWK(publicKey)] })
   const origin = await listening(t, (_request, response) => response.end(keys))
@@ -32,7 +54,7 @@ test('jose takes the fetcher as its own', async (t) => {
   assert.equal(found.payload.sub, 'me')
 })
 
-test('oauth4webapi takes the fetcher as its own, forms included', async (t) => {
+test('oauth4webapi accepts the fetcher, forms included', async (t) => {
   const bodies: string[] = []
   const origin = await listening(t, (request, response) => {
     const metadata = { issuer: origin, introspection_endpoint: `${origin}/introspect` }

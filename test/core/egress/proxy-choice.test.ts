@@ -1,29 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigError, createFetcher } from 'sallyport'
-import { connectProxy } from '../../kit/connect-proxy.js'
-import { closedPort, failsWith, fetching, hereForAll, tcpListening } from '../../kit/egress.js'
-import { listening } from '../../kit/listening.js'
-import { authority, tlsListening } from '../../kit/tls.js'
+import { ConfigError } from 'sallyport'
+import { createFetcher } from 'sallyport/toolkit'
+import { connectProxy } from '#kit/connect-proxy.js'
+import { closedPort, failsWith, fetching, hereForAll } from '#kit/egress.js'
+import { listening } from '#kit/listening.js'
+import { authority, tlsListening } from '#kit/tls.js'
 
-test('HTTPS_PROXY is gone through, although it is private, and the certificate behind it is judged', async (t) => {
-  const ours = authority(t)
-  const port = await tlsListening(t, ours.issue(['provider.test']), (_request, response) =>
-    response.end('through'),
-  )
-  const proxy = await connectProxy(t, { to: port })
-  const environment = { HTTPS_PROXY: proxy.url }
-  const trusting = fetching(t, { environment, caFile: ours.file })
-
-  const response = await trusting.fetch('https://provider.test/keys?token=canary')
-
-  assert.equal(await response.text(), 'through')
-  assert.deepEqual(proxy.asked, ['provider.test:443'])
-  await failsWith('EGRESS_TLS', fetching(t, { environment }).fetch('https://provider.test/'))
-  await failsWith('EGRESS_TLS', trusting.fetch('https://other.test/'))
-})
-
-test('RS-23 T2: behind a proxy a private address and localhost are refused all the same', async (t) => {
+test('RS-23 T2: a private address and localhost are refused with a proxy too', async (t) => {
   const proxy = await connectProxy(t, { to: await closedPort() })
   const { fetch } = fetching(t, {
     environment: { https_proxy: proxy.url, http_proxy: proxy.url },
@@ -34,7 +18,7 @@ test('RS-23 T2: behind a proxy a private address and localhost are refused all t
   assert.deepEqual(proxy.asked, [])
 })
 
-test('NO_PROXY names hosts, suffixes, ports and networks that are reached directly', async (t) => {
+test('NO_PROXY excludes hosts, suffixes, ports and networks', async (t) => {
   const proxy = await connectProxy(t, { to: await closedPort() })
   const noProxy = 'exact.test, .suffix.test *.star.test,port.test:8443,10.0.0.0/8,fd00::/8,[fc00::1]:8443'
   const environment = { https_proxy: proxy.url, no_proxy: noProxy }
@@ -75,27 +59,7 @@ test('a plain http provider is reached without a proxy on loopback, whatever HTT
   assert.deepEqual(proxy.asked, [])
 })
 
-test('a proxy that refuses, is away or hangs has its own failure', async (t) => {
-  const refusing = await listening(t, (_request, response) => response.end())
-  const hole = await tcpListening(t)
-  const through = (url: string) => fetching(t, { environment: { https_proxy: url }, timeout: 300 })
-  const hanging = through(`http://127.0.0.1:${hole.port}`)
-
-  const busy = await connectProxy(t, {
-    instead: (socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n').writable === false,
-  })
-  await failsWith('EGRESS_PROXY', through(busy.url).fetch('https://provider.test/'))
-  await failsWith('EGRESS_PROXY', through(refusing).fetch('https://provider.test/'))
-  await failsWith(
-    'EGRESS_PROXY',
-    through(`http://127.0.0.1:${await closedPort()}`).fetch('https://provider.test/'),
-  )
-  await failsWith('EGRESS_TIMEOUT', hanging.fetch('https://provider.test/'))
-
-  await hanging.close()
-})
-
-test('T10: a proxy setting that is no URL is refused without its value', () => {
+test('T10: a proxy setting that is not a URL is refused without its value', () => {
   for (const value of [
     'socks5://user:canary@proxy.test',
     'http://user:canary@',
@@ -108,7 +72,7 @@ test('T10: a proxy setting that is no URL is refused without its value', () => {
   }
 })
 
-test('an empty proxy variable is none, and a proxy may be written without its scheme', async (t) => {
+test('an empty proxy variable counts as unset, and a proxy may be written without its scheme', async (t) => {
   const ours = authority(t)
   const port = await tlsListening(t, ours.issue(['provider.test']), (_request, response) => response.end())
   const proxy = await connectProxy(t, { to: port })

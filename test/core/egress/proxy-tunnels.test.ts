@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
-import { ProxyTunnels } from 'sallyport'
-import { eventually } from '../../kit/captured-log.js'
-import { connectProxy } from '../../kit/connect-proxy.js'
-import { tcpListening } from '../../kit/egress.js'
+import { ProxyTunnels } from 'sallyport/toolkit'
+import { eventually } from '#kit/captured-log.js'
+import { connectProxy } from '#kit/connect-proxy.js'
+import { closedPort, failsWith, fetching, tcpListening } from '#kit/egress.js'
+import { listening } from '#kit/listening.js'
 
 const plain = new URL('http://target.test')
 
@@ -18,13 +19,13 @@ function opening(t: TestContext, proxy: string, to: URL = plain, timeout = 5_000
   return { tunnels, giveUp, result }
 }
 
-/** A proxy that says these bytes to whoever connects. */
+/** A proxy that sends these bytes to every connection. */
 async function saying(t: TestContext, bytes: string) {
   const { port } = await tcpListening(t, (socket) => socket.once('data', () => socket.write(bytes)))
   return `http://127.0.0.1:${port}`
 }
 
-test('what the other side says along with the answer to CONNECT is not lost', async (t) => {
+test('bytes that follow the response to CONNECT at once are not lost', async (t) => {
   const proxy = await saying(t, 'HTTP/1.1 200 OK\r\nVia: 1.1 x\r\n\r\nfirst words')
   const [error, socket] = await opening(t, proxy).result
   assert.equal(error, null)
@@ -33,7 +34,7 @@ test('what the other side says along with the answer to CONNECT is not lost', as
   socket.destroy()
 })
 
-test('user and password are sent as they are, and the place with its port, IPv6 too', async (t) => {
+test('user and password are sent unchanged, and the destination with its port, IPv6 too', async (t) => {
   const proxy = await connectProxy(t, {
     instead: (socket) => !socket.end('HTTP/1.1 407 No\r\n\r\n').writable,
   })
@@ -53,7 +54,7 @@ test('user and password are sent as they are, and the place with its port, IPv6 
   assert.deepEqual(new Set(proxy.heads.map((head) => head['proxy-authorization'])), new Set([sent]))
 })
 
-test('T16: a head without end and an answer without end are cut off, and the connection is closed', async (t) => {
+test('T16: an endless header section and an endless body are cut off, and the connection is closed', async (t) => {
   const codeOf = async (proxy: string, to = plain) => {
     const [error] = await opening(t, proxy, to, 300).result
     return error !== null && 'code' in error && error.code
@@ -65,7 +66,7 @@ test('T16: a head without end and an answer without end are cut off, and the con
   assert.equal(await codeOf(`http://127.0.0.1:${silent.port}`), 'EGRESS_PROXY_TIMEOUT')
   assert.equal(await codeOf(`https://127.0.0.1:${silent.port}`), 'EGRESS_PROXY_TIMEOUT')
 
-  // One limit for all of it: TLS behind the proxy is what does not come here.
+  // One limit for all of it: here TLS with the destination never begins.
   const mute = await connectProxy(t, { to: silent.port })
   assert.equal(await codeOf(mute.url, new URL('https://target.test')), 'UND_ERR_CONNECT_TIMEOUT')
   const brief = await connectProxy(t, {
@@ -76,7 +77,7 @@ test('T16: a head without end and an answer without end are cut off, and the con
   await eventually(() => (silent.open + mute.open + brief.open === 0 ? true : undefined))
 })
 
-test('giving up and closing leave no connection, whatever it was waiting for', async (t) => {
+test('cancel and close leave no connection, whatever it was waiting for', async (t) => {
   const silent = await tcpListening(t)
   const proxy = `http://127.0.0.1:${silent.port}`
   const through = (await connectProxy(t, { to: silent.port })).url
@@ -92,4 +93,25 @@ test('giving up and closing leave no connection, whatever it was waiting for', a
   const late = new Promise((resolve) => closing[0]?.tunnels.open(plain, (...told) => resolve(told[0])))
   assert.ok((await late) instanceof Error)
   assert.equal(silent.hits, 4)
+})
+
+test('a proxy that refuses, is down or hangs has its own error', async (t) => {
+  const refusing = await listening(t, (_request, response) => response.end())
+  const hole = await tcpListening(t)
+  const through = (url: string, timeout = 10_000) =>
+    fetching(t, { environment: { https_proxy: url }, timeout })
+  const hanging = through(`http://127.0.0.1:${hole.port}`, 300)
+
+  const busy = await connectProxy(t, {
+    instead: (socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n').writable === false,
+  })
+  await failsWith('EGRESS_PROXY', through(busy.url).fetch('https://provider.test/'))
+  await failsWith('EGRESS_PROXY', through(refusing).fetch('https://provider.test/'))
+  await failsWith(
+    'EGRESS_PROXY',
+    through(`http://127.0.0.1:${await closedPort()}`).fetch('https://provider.test/'),
+  )
+  await failsWith('EGRESS_TIMEOUT', hanging.fetch('https://provider.test/'))
+
+  await hanging.close()
 })

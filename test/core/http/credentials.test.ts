@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { Authenticator, type Credentials, definePlugin } from 'sallyport'
-import { serving } from '../../kit/booted.js'
-import { spoken } from '../../kit/raw.js'
+import { gateOf, issuing } from 'sallyport/testing'
+import { serving } from '#kit/booted.js'
+import { asked, spoken } from '#kit/raw.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
-/** Lets everybody in and tells them what they presented. */
+/** Accepts every request and responds with its credentials. */
 const mirror = definePlugin({
   name: 'mirror',
   api: 1,
@@ -29,7 +30,7 @@ const told = (credentials: Credentials): string =>
 
 const bearer = (token: string): string => `<bearer ${token} ${hash('sha256', token, 'base64url')}>`
 
-/** Header lines, and what they present. */
+/** Header lines, and the credentials of the request. */
 const headers = [
   ['', '<none>'],
   ['Authorization: Bearer one\r\n', bearer('one')],
@@ -41,7 +42,7 @@ const headers = [
   ['Authorization: Bearer one two\r\n', '<malformed>'],
 ] as const
 
-test('what a request presents does not depend on what came before it on its connection', async (t) => {
+test('the credentials of a request do not depend on earlier requests of its connection', async (t) => {
   const { main = '' } = (await serving(t, [{ use: mirror }, listen])).addresses
 
   await fc.assert(
@@ -58,4 +59,38 @@ test('what a request presents does not depend on what came before it on its conn
     }),
     { numRuns: 60 },
   )
+})
+
+async function gateway(t: TestContext) {
+  const issuer = await issuing(t)
+  const { running } = await gateOf(t, [{ use: 'auth/jwt', with: issuer.provider }])
+  return { main: running.addresses.main ?? '', token: await issuer.jwt() }
+}
+
+test('RS-06: a token in a query or a form is ignored', async (t) => {
+  const { main, token } = await gateway(t)
+  const form = `access_token=${token}`
+  const inForm = [
+    'Host: gateway',
+    'Content-Type: application/x-www-form-urlencoded',
+    `Content-Length: ${form.length}\r\n\r\n${form}`,
+  ]
+  assert.equal((await asked(main, `GET /closed?access_token=${token}`)).status, 401)
+  assert.equal((await asked(main, 'POST /closed', inForm)).status, 401)
+})
+
+test('RS-07: two Authorization headers are refused, also when both are the same good token', async (t) => {
+  const { main, token } = await gateway(t)
+  const good = `Authorization: Bearer ${token}`
+  for (const headers of [
+    [good, good],
+    [good, 'Authorization: Bearer x'],
+    ['authorization: Basic eA==', good],
+    [`Authorization: Bearer ${token}, Bearer ${token}`],
+    [`Authorization: Bearer\r\n ${token}`],
+  ]) {
+    const { status } = await asked(main, 'GET /closed', ['Host: gateway', ...headers])
+    assert.ok([400, 401].includes(status), String(status))
+  }
+  assert.equal((await asked(main, 'GET /closed', ['Host: gateway', good])).status, 200)
 })

@@ -5,17 +5,17 @@ import fc from 'fast-check'
 import type { FastifyRequest } from 'fastify'
 import { definePlugin, type List } from 'sallyport'
 import { authSection, incomingEntries } from 'sallyport/presets/incoming'
-import { issuing, serving } from '../../kit/index.js'
-import { asked } from '../../kit/raw.js'
+import { issuing, serving } from 'sallyport/testing'
+import { asked } from '#kit/raw.js'
 
 interface Entered {
   readonly route: string
-  /** Whether this route, with what its handler sees, is one that nobody needs a token for. */
+  /** Whether this route, with these parameters, needs no token. */
   readonly open: boolean
   readonly verified: boolean
 }
 
-/** Routes of every form, which write down each time that one of their handlers runs. */
+/** Routes of every form, which record each run of a handler. */
 function watched(entered: Entered[]) {
   const note =
     (route: string, isOpen: (params: Record<string, string>) => boolean) => (request: FastifyRequest) => {
@@ -42,7 +42,7 @@ function watched(entered: Entered[]) {
         '/registry/:name',
         note('registry', ({ name }) => name === 'public'),
       )
-      // A handler may resolve its rest as a file server would, so that reading has to be open too.
+      // A handler may resolve the rest as a file server would, so the resolved path has to be public too.
       http.all(
         '/files/*',
         note('files', ({ '*': rest = '' }) => `${posix.normalize(`/${rest}`)}/`.startsWith('/open/')),
@@ -150,7 +150,7 @@ const knownPaths = [
 const wild = fc
   .array(fc.tuple(fc.constantFrom('/', '/', '/', '//', '/./', '/../', ''), segment), { maxLength: 8 })
   .map((parts) => parts.flat().join(''))
-/** A path that exists, with something done to it at one place or two. */
+/** A path that exists, with one or two changes. */
 const near = fc
   .tuple(
     fc.constantFrom(...knownPaths),
@@ -217,7 +217,7 @@ test('RS-35 T17: no handler that needs a token runs without one, whatever the re
       ],
     },
   )
-  // It would hold of a gateway that answers nobody, too.
+  // Otherwise a gateway that refuses everything would pass too.
   assert.ok(entered.length > 0, 'no open handler ever ran')
   entered.length = 0
   for (const known of knownPaths) await asked(main, `GET ${known}`, [host])

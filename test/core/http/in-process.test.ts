@@ -3,19 +3,8 @@ import { EventEmitter, once } from 'node:events'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { Authenticator, definePlugin, Errand, type Gateway, type Plugin } from 'sallyport'
-import { serving } from '../kit/booted.js'
-
-const open = { use: 'auth/anonymous' }
-
-function errand(over: Promise<void>, end: () => void = () => {}): Plugin {
-  return definePlugin({
-    name: `errand-${Math.random()}`,
-    api: 1,
-    provides: [Errand],
-    setup: (gateway) => gateway.provide(Errand, { over, end }),
-  })
-}
+import { Authenticator, definePlugin, type Gateway, type Plugin } from 'sallyport'
+import { serving } from '#kit/booted.js'
 
 function seen(take: (gateway: Gateway) => void): Plugin {
   return definePlugin({ name: 'seen', api: 1, setup: (gateway) => gateway.onReady(() => take(gateway)) })
@@ -40,43 +29,7 @@ function ask({ connect }: Gateway, method: string, path: string) {
   return request({ createConnection: () => connect() as never, method, path, headers: { host: 'inside' } })
 }
 
-test('the errands of a list end the gateway when all of them are over', async (t) => {
-  let finish = (): void => {}
-  const late = new Promise<void>((resolve) => {
-    finish = resolve
-  })
-  const running = await serving(t, [open, { use: errand(Promise.resolve()) }, { use: errand(late) }])
-  let over = false
-  void running.over.then(() => {
-    over = true
-  })
-  await new Promise((resolve) => setImmediate(resolve))
-  assert.equal(over, false)
-
-  finish()
-  await running.over
-})
-
-test('an errand that fails is told to whoever runs the list', async (t) => {
-  let fail = (_error: Error): void => {}
-  const work = new Promise<void>((_resolve, reject) => {
-    fail = reject
-  })
-  const running = await serving(t, [open, { use: errand(work) }])
-
-  fail(new Error('lost'))
-  await assert.rejects(running.over, /lost/)
-})
-
-test('a stop ends the errands before it waits for anything', async (t) => {
-  let ended = 0
-  const running = await serving(t, [open, { use: errand(Promise.resolve(), () => ended++) }])
-
-  await running.stop()
-  assert.ok(ended > 0)
-})
-
-test('a connection from within streams, and passes the gate like any other', async (t) => {
+test('a connection from within the process streams, and passes the gate like any other', async (t) => {
   const found: Gateway[] = []
   const closed = definePlugin({
     name: 'closed',

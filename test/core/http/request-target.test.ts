@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { definePlugin } from 'sallyport'
-import { serving } from '../../kit/booted.js'
-import { asked } from '../../kit/raw.js'
+import { serving } from '#kit/booted.js'
+import { asked } from '#kit/raw.js'
 
 const echo = definePlugin({
   name: 'echo',
@@ -15,7 +15,7 @@ const echo = definePlugin({
 })
 const list = [{ use: echo }, { use: 'listen/http', with: { address: '127.0.0.1:0' } }]
 
-test('a path that no decoder takes meets a route, which can read it as it came', async (t) => {
+test('a path that cannot be decoded matches a route, whose handler gets the original', async (t) => {
   const { main = '' } = (await serving(t, list)).addresses
 
   for (const url of ['/%zz', '/%', '/a%ff/b', '/%c3%28?q=%zz', '/ok%20/%e']) {
@@ -34,7 +34,7 @@ test('an absolute target is routed by its path alone', async (t) => {
   }
 })
 
-test('whatever stands in a path, it is routed behind a gate and arrives unchanged (T17)', async (t) => {
+test('every path passes a gate and arrives unchanged (T17)', async (t) => {
   const { main = '' } = (await serving(t, list)).addresses
   const piece = fc.constantFrom('%', '%2', '%6e', '%2F', '%zz', '%ff', '%c3%a4', 'named', '/', '.', ';', '\\')
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePlugin } from 'sallyport'
 import { z } from 'zod'
-import { booted } from '../../kit/booted.js'
+import { booted } from '#kit/booted.js'
 
 const route = (schema: object) =>
   definePlugin({
@@ -16,7 +16,7 @@ const route = (schema: object) =>
 
 const listOf = (schema: object) => [{ use: 'auth/anonymous' }, { use: route(schema) }]
 
-test("a plugin's schemas are held, on the way in and on the way out", async (t) => {
+test("a plugin's schemas are applied to requests and responses", async (t) => {
   const whole = { type: 'integer' }
   const app = await booted(
     t,
@@ -35,7 +35,7 @@ test("a plugin's schemas are held, on the way in and on the way out", async (t) 
   assert.deepEqual((await app.inject({ url: '/', headers: { 'x-a': '1' } })).json(), { told: 1 })
 })
 
-test('a schema of headers that would check nothing stops the start', async (t) => {
+test('a header schema with capital letters stops the start', async (t) => {
   const nested = { allOf: [{ properties: { 'X-A': { type: 'integer' } } }] }
   for (const headers of [nested, { type: 'object', required: ['X-A'] }]) {
     await assert.rejects(booted(t, listOf({ headers })), /"X-A".*lower case/)

@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { test } from 'node:test'
-import { definePlugin, Guard, isUpgrade, lastsWhileListened, type Plugin, Refusal } from 'sallyport'
-import { serving } from '../../kit/booted.js'
-import { dial, spoken } from '../../kit/raw.js'
+import { type TestContext, test } from 'node:test'
+import { definePlugin, Guard, type Plugin, Refusal } from 'sallyport'
+import { excludeFromDrain, isUpgrade, takeSocket } from 'sallyport/toolkit'
+import { serving } from '#kit/booted.js'
+import { dial, spoken } from '#kit/raw.js'
+import { secureListener } from '#kit/tls.js'
 
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+/** Each of these holds on both kinds of port. */
+const PORTS = {
+  http: () => ({ use: 'listen/http', with: { address: '127.0.0.1:0' } }),
+  https: (t: TestContext) => secureListener(t),
+}
+
 const HANDSHAKE = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
 
 /** Sends every byte of an upgraded socket back. */
@@ -16,8 +23,8 @@ const mirror = definePlugin({
     http.get('/mirror', { config: { public: true, upgrades: true } }, (request, reply) => {
       if (!isUpgrade(request.raw)) return 'no upgrade'
       reply.hijack()
-      lastsWhileListened(reply.raw)
-      const { socket } = request.raw
+      excludeFromDrain(reply.raw)
+      const socket = takeSocket(request.raw)
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
       socket.pipe(socket)
       return reply
@@ -28,92 +35,112 @@ const mirror = definePlugin({
   },
 })
 
-const noStrangers: Plugin = definePlugin({
-  name: 'no-strangers',
+const refusing: Plugin = definePlugin({
+  name: 'refusing',
   api: 1,
   provides: [Guard],
   setup(gateway) {
     gateway.provide(Guard, ({ headers }) => {
-      if (headers['x-stranger'] !== undefined) throw new Refusal(403, 'STRANGER', 'not you')
+      if (headers['x-refused'] !== undefined) throw new Refusal(403, 'REFUSED', 'not you')
     })
   },
 })
 
-test('an upgrade passes guards and authentication before its route gets the socket', async (t) => {
-  const { main = '' } = (await serving(t, [{ use: noStrangers }, { use: mirror }, listen])).addresses
+for (const [kind, port] of Object.entries(PORTS)) {
+  test(`an upgrade passes guards and authentication before its route gets the socket: ${kind}`, async (t) => {
+    const listen = port(t)
+    const { main = '' } = (await serving(t, [{ use: refusing }, { use: mirror }, listen])).addresses
 
-  assert.match(
-    await spoken(main, `GET /mirror HTTP/1.1\r\nX-Stranger: 1\r\n${HANDSHAKE}\r\n`),
-    /^HTTP\/1.1 403/,
-  )
-  assert.match(await spoken(main, `GET /closed HTTP/1.1\r\n${HANDSHAKE}\r\n`), /^HTTP\/1.1 401/)
-  assert.match(await spoken(main, `GET /nowhere HTTP/1.1\r\n${HANDSHAKE}\r\n`), /^HTTP\/1.1 401/)
+    assert.match(
+      await spoken(main, `GET /mirror HTTP/1.1\r\nX-Refused: 1\r\n${HANDSHAKE}\r\n`),
+      /^HTTP\/1.1 403/,
+    )
+    assert.match(await spoken(main, `GET /closed HTTP/1.1\r\n${HANDSHAKE}\r\n`), /^HTTP\/1.1 401/)
+    assert.match(await spoken(main, `GET /nowhere HTTP/1.1\r\n${HANDSHAKE}\r\n`), /^HTTP\/1.1 401/)
 
-  const socket = dial(main)
-  socket.write(`GET /mirror HTTP/1.1\r\n${HANDSHAKE}\r\nearly `)
-  let heard = ''
-  socket.on('data', (chunk) => {
-    heard += chunk
-    if (heard.endsWith('early ')) socket.write('late')
-    if (heard.endsWith('late')) socket.end()
+    const socket = dial(main)
+    socket.write(`GET /mirror HTTP/1.1\r\n${HANDSHAKE}\r\nearly `)
+    let heard = ''
+    socket.on('data', (chunk) => {
+      heard += chunk
+      if (heard.endsWith('early ')) socket.write('late')
+      if (heard.endsWith('late')) socket.end()
+    })
+    await once(socket, 'close')
+    assert.match(heard, /^HTTP\/1.1 101 [\s\S]*\r\n\r\nearly late$/)
   })
-  await once(socket, 'close')
-  assert.match(heard, /^HTTP\/1.1 101 [\s\S]*\r\n\r\nearly late$/)
-})
 
-test('a route that takes no upgrades answers as if none had been asked for', async (t) => {
-  const { main = '' } = (await serving(t, [{ use: mirror }, listen])).addresses
+  test(`a route without upgrades ignores the Upgrade header: ${kind}`, async (t) => {
+    const listen = port(t)
+    const { main = '' } = (await serving(t, [{ use: mirror }, listen])).addresses
 
-  assert.match(await spoken(main, `GET /plain HTTP/1.1\r\n${HANDSHAKE}\r\n`), /^HTTP\/1.1 200[\s\S]*plain$/)
-})
+    assert.match(await spoken(main, `GET /plain HTTP/1.1\r\n${HANDSHAKE}\r\n`), /^HTTP\/1.1 200[\s\S]*plain$/)
+  })
 
-test('h2c is ignored, also with a body and on a connection that stays open', async (t) => {
-  const { main = '' } = (await serving(t, [{ use: mirror }, listen])).addresses
-  const h2c = 'Host: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n'
-  const post = `POST /plain HTTP/1.1\r\n${h2c}Content-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello`
-  const last = 'GET /plain HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+  test(`h2c is ignored, also with a body and on a connection that stays open: ${kind}`, async (t) => {
+    const listen = port(t)
+    const { main = '' } = (await serving(t, [{ use: mirror }, listen])).addresses
+    const h2c =
+      'Host: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n'
+    const post = `POST /plain HTTP/1.1\r\n${h2c}Content-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello`
+    const last = 'GET /plain HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 
-  const answers = await spoken(main, post + last)
-  assert.deepEqual(answers.match(/HTTP\/1.1 \d+|hello|plain$/g), [
-    'HTTP/1.1 200',
-    'hello',
-    'HTTP/1.1 200',
-    'plain',
-  ])
-})
-
-test('a stop waits for no upgraded socket, and leaves none open', async (t) => {
-  const running = await serving(t, [{ use: mirror }, listen])
-  const socket = dial(running.addresses.main ?? '')
-  socket.write(`GET /mirror HTTP/1.1\r\n${HANDSHAKE}\r\n`)
-  await once(socket, 'data')
-
-  const closed = once(socket, 'close')
-  await running.stop(60_000)
-  await closed
-})
-
-test('a full house says so (T16)', async (t) => {
-  const { main = '' } = (
-    await serving(t, [
-      { use: mirror },
-      { use: 'listen/http', with: { address: '127.0.0.1:0', maxConnections: 2 } },
+    const answers = await spoken(main, post + last)
+    assert.deepEqual(answers.match(/HTTP\/1.1 \d+|hello|plain$/g), [
+      'HTTP/1.1 200',
+      'hello',
+      'HTTP/1.1 200',
+      'plain',
     ])
-  ).addresses
-  const first = dial(main)
-  const second = dial(main)
-  await Promise.all([once(first, 'connect'), once(second, 'connect')])
+  })
 
-  assert.match(
-    await spoken(main, 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n'),
-    /^HTTP\/1.1 503 [\s\S]*Retry-After: 1/,
-  )
+  test(`a stop waits for no upgraded socket, and leaves none open: ${kind}`, async (t) => {
+    const listen = port(t)
+    const running = await serving(t, [{ use: mirror }, listen])
+    const socket = dial(running.addresses.main ?? '')
+    socket.write(`GET /mirror HTTP/1.1\r\n${HANDSHAKE}\r\n`)
+    await once(socket, 'data')
 
-  first.destroy()
-  second.destroy()
-  await Promise.all([once(first, 'close'), once(second, 'close')])
-  let answer = ''
-  while (!answer.startsWith('HTTP/1.1 200')) {
-    answer = await spoken(main, 'GET /plain HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
-  }
-})
+    const closed = once(socket, 'close')
+    await running.stop(60_000)
+    await closed
+  })
+
+  test(`connections beyond the limit get a 503 (T16): ${kind}`, async (t) => {
+    const listen = port(t)
+    let handled = 0
+    const counting = definePlugin({
+      name: 'counting',
+      api: 1,
+      setup: ({ http }) => void http.get('/counted', { config: { public: true } }, () => String(++handled)),
+    })
+    const { main = '' } = (
+      await serving(t, [
+        { use: mirror },
+        { use: counting },
+        { ...listen, with: { ...listen.with, maxConnections: 2 } },
+      ])
+    ).addresses
+    const first = dial(main)
+    const second = dial(main)
+    const open = kind === 'http' ? 'connect' : 'secureConnect'
+    await Promise.all([once(first, open), once(second, open)])
+
+    assert.match(
+      await spoken(main, 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n'),
+      /^HTTP\/1.1 503 [\s\S]*Retry-After: 1/,
+    )
+    // What it asks is not done behind its back either.
+    for (let count = 0; count < 5; count++)
+      assert.match(await spoken(main, 'GET /counted HTTP/1.1\r\nHost: a\r\n\r\n'), /^HTTP\/1.1 503 /)
+    assert.equal(handled, 0)
+
+    first.destroy()
+    second.destroy()
+    await Promise.all([once(first, 'close'), once(second, 'close')])
+    let answer = ''
+    while (!answer.startsWith('HTTP/1.1 200')) {
+      answer = await spoken(main, 'GET /plain HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    }
+  })
+}

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { salvage } from '#cli/config/salvage.js'
+import { withoutFaults } from '#core/kernel/without-faults.js'
 
 const whole = { a: 1, list: [{ n: 0 }, { n: 1 }, { n: 2, m: 'x' }], deep: { b: { c: 3 } } }
 
 test('faulty values are gone from the copy, and the original stays', () => {
   const before = structuredClone(whole)
-  const { value } = salvage(whole, [['a'], ['list', 1], ['list', 2, 'm'], ['deep', 'b', 'none']])
+  const { value } = withoutFaults(whole, [['a'], ['list', 1], ['list', 2, 'm'], ['deep', 'b', 'none']])
 
   assert.deepEqual(value, { list: [{ n: 0 }, { n: 2 }], deep: { b: { c: 3 } } })
   assert.deepEqual(whole, before)
 })
 
 test('a path in the copy leads back to where it was written', () => {
-  const { written } = salvage(whole, [['list', 0]])
+  const { written } = withoutFaults(whole, [['list', 0]])
 
   assert.deepEqual(written(['list', 0, 'n']), ['list', 1, 'n'])
   assert.deepEqual(written(['list', 1, 'none']), ['list', 2, 'none'])
@@ -22,5 +22,5 @@ test('a path in the copy leads back to where it was written', () => {
 })
 
 test('nothing is left when the root is faulty', () => {
-  assert.equal(salvage(whole, [[]]).value, undefined)
+  assert.equal(withoutFaults(whole, [[]]).value, undefined)
 })

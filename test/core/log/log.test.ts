@@ -3,8 +3,9 @@ import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { createLog, type LogOptions, Scrubber, UpstreamError } from 'sallyport'
-import { capturedLog } from '../kit/captured-log.js'
+import { UpstreamError } from 'sallyport'
+import { createLog, type LogOptions, LogScrubber } from 'sallyport/embed'
+import { capturedLog } from '#kit/captured-log.js'
 
 const level = (name: 'debug' | 'info'): LogOptions => ({ level: name })
 
@@ -19,7 +20,7 @@ test('a line is JSON with its level by name, its time and its message', () => {
   assert.ok(lines[0]?.endsWith('}\n'))
 })
 
-test('a request is logged by method, path and route, an answer by status', () => {
+test('a request is logged by method, path and route, a response by status', () => {
   const { log, lines } = capturedLog()
   const req = {
     id: 'r1',
@@ -58,7 +59,7 @@ test('an error is logged with its code and all its causes, and its stack at debu
   assert.match(JSON.parse(loud.lines[0] ?? '').err.stack, /log\.test/)
 })
 
-test('an error that was written into is logged all the same, and its text names no line', () => {
+test('an error with a changed stack is logged all the same, without a line', () => {
   const { log, lines } = capturedLog(level('info'))
   const frame = 'x\n    at file://elsewhere/a.js:1:1\n    at /a/b.js:1:1\n    at '
   for (const written of [{ stack: 7 }, { message: undefined }, { message: 'other' }, { stack: frame }, {}]) {
@@ -72,7 +73,7 @@ test('an error that was written into is logged all the same, and its text names 
   )
 })
 
-test('T10: nothing that a terminal would obey, or that turns text round, is written as it is', () => {
+test('T10: control characters and bidirectional overrides are escaped', () => {
   const strange = '\u001b[2J\u0007\u009b31m\u202e\u2028\r'
   for (const pretty of [false, true]) {
     const { log, lines } = capturedLog({ pretty, level: 'debug' })
@@ -136,7 +137,7 @@ const known: fc.Arbitrary<unknown> = fc.oneof(
   fc.constant(JSON.stringify(JSON.stringify({ a: canary }))),
 )
 
-// Each of these is a place where a value that nobody told the scrubber must still be found.
+// In each of these a value must be found that was not added to the scrubber.
 const unknown: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom('Bearer', 'bearer', 'BASIC', 'DPoP').map((scheme) => `${scheme} ${bearer}`),
   fc.constantFrom(`"${bearer}"`, `a,${bearer}`, `auth${bearer}`).map((token) => `Bearer ${token}`),
@@ -172,7 +173,7 @@ const places: readonly ((
   (value) => [{ req: { url: `/x?y=${asText(value)}`, headers: { any: value } } }],
 ]
 
-test('RS-31 T10: a secret that the scrubber knows is in no line, in no spelling, at any place and level', () => {
+test('RS-31 T10: a secret that the scrubber knows is in no line, in any encoding, field and level', () => {
   assertHidden(known, (scrubber) => scrubber.add(canary), [
     canary,
     encodeURIComponent(canary),
@@ -181,12 +182,12 @@ test('RS-31 T10: a secret that the scrubber knows is in no line, in no spelling,
   ])
 })
 
-test('RS-31 T10: a credential that nobody told the scrubber is found by its shape', () => {
+test('RS-31 T10: a credential that the scrubber does not know is found by its shape', () => {
   assertHidden(unknown, () => {}, ['canary'])
 })
 
 test('T10 T16: secrets of any length are hidden, and so are many long ones', () => {
-  const scrubber = new Scrubber()
+  const scrubber = new LogScrubber()
   const lengths = [30_000, 100_000, ...Array.from({ length: 40 }, () => 4_000)]
   const secrets = lengths.map((length) => `${randomBytes(length).toString('base64')}/+"\\`)
   for (const secret of secrets) scrubber.add(secret)
@@ -200,7 +201,7 @@ test('T10 T16: secrets of any length are hidden, and so are many long ones', () 
 })
 
 test('a known secret is found in the name of a field and as a number too', () => {
-  const scrubber = new Scrubber()
+  const scrubber = new LogScrubber()
   scrubber.add('12345678')
   const { log, lines } = capturedLog({ scrubber })
 
@@ -209,8 +210,8 @@ test('a known secret is found in the name of a field and as a number too', () =>
   assert.doesNotMatch(lines.join(), /12345678/)
 })
 
-test('everyday lines stay as they are', () => {
-  const scrubber = new Scrubber()
+test('ordinary lines are unchanged', () => {
+  const scrubber = new LogScrubber()
   scrubber.add('abc')
   const everyday = [
     'no bearer token in the request, basic authentication is not supported',
@@ -227,8 +228,8 @@ test('everyday lines stay as they are', () => {
   )
 })
 
-test('T16: a hostile line takes no more than its length', () => {
-  const scrubber = new Scrubber()
+test('T16: scrubbing takes time linear in the line', () => {
+  const scrubber = new LogScrubber()
   const pieces = [
     'eyJ',
     '?',
@@ -254,11 +255,11 @@ test('T16: a hostile line takes no more than its length', () => {
 
 function assertHidden(
   secrets: fc.Arbitrary<unknown>,
-  teach: (scrubber: Scrubber) => unknown,
+  teach: (scrubber: LogScrubber) => unknown,
   never: readonly string[],
 ): void {
   const lines: string[] = []
-  const scrubber = new Scrubber()
+  const scrubber = new LogScrubber()
   teach(scrubber)
   const log = createLog({ level: 'trace', scrubber, stream: { write: (line) => lines.push(line) } })
   const levels = fc.constantFrom('trace' as const, 'debug' as const, 'info' as const, 'error' as const)

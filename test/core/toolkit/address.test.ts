@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isPublicAddress } from 'sallyport'
+import { isLoopbackHost, isPublicAddress } from 'sallyport/toolkit'
 
 const words = fc.array(fc.integer({ min: 0, max: 0xffff }), {
   minLength: 8,
@@ -9,7 +9,7 @@ const words = fc.array(fc.integer({ min: 0, max: 0xffff }), {
 })
 const ipv6 = (parts: readonly number[]) => parts.map((part) => part.toString(16)).join(':')
 
-test('addresses that anybody can reach are public, and no others', () => {
+test('only globally reachable addresses are public', () => {
   const open = ['8.8.8.8', '1.1.1.1', '172.15.0.1', '172.32.0.1', '2001:4860:4860::8888', '2606:4700::1111']
   const shut = [
     ...['0.0.0.0', '10.0.0.1', '100.64.0.1', '127.0.0.1', '127.255.255.255', '169.254.169.254', '172.16.0.1'],
@@ -35,7 +35,7 @@ test('addresses that anybody can reach are public, and no others', () => {
   assert.deepEqual(shut.filter(isPublicAddress), [])
 })
 
-test('RS-23 T2: an IPv4 address inside an IPv6 one is judged as if it stood alone', () => {
+test('RS-23 T2: an IPv6 address that embeds an IPv4 address is as public as that one', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 0xffff }), fc.integer({ min: 0, max: 0xffff }), (high, low) => {
       const plain = isPublicAddress([high >> 8, high & 255, low >> 8, low & 255].join('.'))
@@ -64,12 +64,37 @@ test('RS-23 T2: an IPv4 address inside an IPv6 one is judged as if it stood alon
   )
 })
 
-test('RS-23: an IPv6 address outside the space that was given out is never public, whatever it spells', () => {
+test('RS-23: an IPv6 address outside the allocated space is never public', () => {
   fc.assert(
     fc.property(words, ([first = 0, ...rest]) => {
       const outside = first >> 13 === 1 ? first & 0x1fff : first
       if (outside === 0 || outside === 0x64) return
       assert.equal(isPublicAddress(ipv6([outside, ...rest])), false)
+    }),
+  )
+})
+
+test('only this machine reaches a loopback address or localhost; any other name may resolve elsewhere', () => {
+  for (const host of ['localhost', 'LocalHost', '127.0.0.1', '127.9.8.7', '::1', '0:0:0:0:0:0:0:1']) {
+    assert.equal(isLoopbackHost(host), true, host)
+  }
+  for (const host of [
+    '',
+    '0.0.0.0',
+    '::',
+    '10.0.0.1',
+    '127.0.0.999',
+    '127.1',
+    '[::1]',
+    'localhost.example',
+    'a.localhost',
+    '127.0.0.1.example',
+  ]) {
+    assert.equal(isLoopbackHost(host), false, host)
+  }
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.domain(), fc.ipV4(), fc.ipV6()), (host) => {
+      if (isLoopbackHost(host)) assert.match(host, /^(?:localhost|127\..*|[0:.]*:(?:[0.]*)0*1)$/i)
     }),
   )
 })

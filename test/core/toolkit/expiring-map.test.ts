@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ExpiringMap } from 'sallyport'
+import { ExpiringMap } from 'sallyport/toolkit'
 
 const LATER = Date.now() + 3_600_000
 
-test('a full room forgets who was longest there and not asked for', () => {
+test('a full map evicts the oldest value that was not read', () => {
   const map = new ExpiringMap<number>(3)
   for (const [key, value] of [
     ['a', 1],
@@ -21,7 +21,7 @@ test('a full room forgets who was longest there and not asked for', () => {
   )
 })
 
-test('who was asked for once does not stay for ever', () => {
+test('a value that was read once is evicted later', () => {
   const map = new ExpiringMap<string>(2)
   map.set('once', 'x', LATER)
   map.get('once')
@@ -29,7 +29,7 @@ test('who was asked for once does not stay for ever', () => {
   assert.equal(map.get('once'), undefined)
 })
 
-test('what has ended is not answered, and never keeps something alive out', () => {
+test('an expired value is not returned, and takes no place from others', () => {
   const map = new ExpiringMap<string>(2)
   map.set('ended', 'x', Date.now() - 1)
   map.set('alive', 'y', LATER)
@@ -40,7 +40,7 @@ test('what has ended is not answered, and never keeps something alive out', () =
   )
 })
 
-test('the room is never exceeded, and what was set last is always there', () => {
+test('the capacity is never exceeded, and the latest value is always there', () => {
   const steps = fc.array(fc.record({ key: fc.nat({ max: 9 }), asks: fc.boolean() }), { maxLength: 100 })
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 5 }), (walk, room) => {

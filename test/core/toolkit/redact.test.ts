@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { redact, Secret } from 'sallyport'
+import { redact } from 'sallyport/embed'
+import { Secret } from 'sallyport/toolkit'
 
 const secret = { type: 'string', writeOnly: true }
 const plain = { type: 'string' }
 
-test('what a schema marks is hidden, and what it describes is shown', () => {
+test('values that the schema marks are hidden, others that it describes are shown', () => {
   const schema = {
     $defs: { 'a/b': secret, tree: { properties: { leaf: secret, next: { $ref: '#/$defs/tree' } } } },
     properties: {
@@ -77,7 +78,7 @@ test('without a schema every text is hidden, and nothing else', () => {
   })
 })
 
-test('a schema that is no schema, or goes in circles, hides and ends', () => {
+test('an invalid or circular schema hides values and terminates', () => {
   const circle = {
     $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } },
     properties: { x: { $ref: '#/$defs/a' } },
@@ -121,7 +122,7 @@ const { marked } = fc.letrec<{ marked: Case }>((tie) => ({
   ),
 }))
 
-test('T10: nothing that is marked is ever printed, wherever in the schema the mark stands', () => {
+test('T10: a marked value is never printed, wherever the schema marks it', () => {
   fc.assert(
     fc.property(marked, ({ schema, value }) => {
       const printed = JSON.stringify(redact(value, { $defs: { all: schema }, $ref: '#/$defs/all' })) ?? ''

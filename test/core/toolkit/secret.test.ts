@@ -3,12 +3,13 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { format, inspect } from 'node:util'
-import { redact, Scrubber, Secret, secretFrom, secretText } from 'sallyport'
+import { LogScrubber, redact } from 'sallyport/embed'
+import { Secret, secretFrom, secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { eventually } from '../kit/captured-log.js'
-import { temporaryFolder } from '../kit/tls.js'
+import { eventually } from '#kit/captured-log.js'
+import { temporaryFolder } from '#kit/tls.js'
 
-test('T10: a secret prints as *** wherever it lands, and is told by name only', () => {
+test('T10: a secret prints as *** everywhere, and only `reveal` returns it', () => {
   const secret = new Secret('canary')
   const prints = [
     `${secret}`,
@@ -25,7 +26,7 @@ test('T10: a secret prints as *** wherever it lands, and is told by name only', 
   assert.equal(secret.reveal(), 'canary')
 })
 
-test('a value comes before a file, a file before the environment, and names in their order', (t) => {
+test('a value is used before a file, a file before the environment, and variables in their order', (t) => {
   const file = join(temporaryFolder(t), 'secret')
   writeFileSync(file, 'from file\n')
   const environment = { EMPTY: '', FIRST: 'from first', SECOND: 'from second' }
@@ -64,10 +65,10 @@ test('an empty secret is refused, by value and by file, and an unreadable one to
   assert.throws(() => secretFrom({ file: `${file}.none` }), { code: 'FILE_UNREADABLE' })
 })
 
-test('T10: a secret in a file is read again, and the log learns the new value with it', async (t) => {
+test('T10: a secret in a file is read again, and the scrubber gets the new value', async (t) => {
   const file = join(temporaryFolder(t), 'secret')
   writeFileSync(file, 'canary-1', { mode: 0o600 })
-  const scrubber = new Scrubber()
+  const scrubber = new LogScrubber()
   const secret = secretFrom({ file }, { scrubber })
   t.after(() => secret?.close())
 

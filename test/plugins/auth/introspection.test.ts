@@ -4,8 +4,16 @@ import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { generateKeyPair, SignJWT } from 'jose'
-import { folder } from '../../kit/folder.js'
-import { booted, closedRoute, gateOf, type Issuer, issuing } from '../../kit/index.js'
+import {
+  authenticatorSuite,
+  booted,
+  closedRoute,
+  contractSuite,
+  gateOf,
+  type Issuer,
+  issuing,
+} from 'sallyport/testing'
+import { folder } from '#kit/folder.js'
 
 async function gate(t: TestContext, issuer: Issuer, options: Readonly<Record<string, unknown>> = {}) {
   const { introspectionUrl } = issuer
@@ -41,7 +49,7 @@ test('RS-15: introspection is a POST form with Basic credentials, form-encoded, 
   assert.equal(pair, 'id%3Awith+colon:p%3A%C3%A4+s%25%2B')
 })
 
-test('RS-15: a client without a secret names itself in the form', async (t) => {
+test('RS-15: a client without a secret sends its ID in the form', async (t) => {
   const issuer = await issuing(t)
   const { status, asked } = await gate(t, issuer, { clientId: 'public' })
   assert.equal(await status(issuer.opaque()), 200)
@@ -64,7 +72,7 @@ test('`clientSecretFile` is read again when it changes', async (t) => {
   assert.equal(sent(), 'me:second')
 })
 
-test('RS-16: only `active: true` in a JSON answer with status 200 is accepted', async (t) => {
+test('RS-16: only `active: true` in a JSON response with status 200 is accepted', async (t) => {
   const issuer = await issuing(t)
   const good = { ...issuer.claims(), active: true }
   const { status, lines } = await gate(t, issuer, { introspectionCacheTtl: 0 })
@@ -93,7 +101,7 @@ test('RS-16: only `active: true` in a JSON answer with status 200 is accepted', 
   assert.equal(lines.filter(({ msg }) => msg === 'a request failed').length, 0)
 })
 
-test('RS-17: an answer without `iss` or `aud` is refused, unless the operator says it may be', async (t) => {
+test('RS-17: a response without `iss` or `aud` is refused, unless an option allows it', async (t) => {
   const issuer = await issuing(t)
   const strict = await gate(t, issuer)
   const noIssuer = await gate(t, issuer, { requireIssuer: false })
@@ -104,13 +112,13 @@ test('RS-17: an answer without `iss` or `aud` is refused, unless the operator sa
   assert.deepEqual(await statuses(issuer.opaque()), [200, 200, 200])
   assert.deepEqual(await statuses(issuer.opaque({ iss: undefined })), [401, 200, 401])
   assert.deepEqual(await statuses(issuer.opaque({ aud: undefined })), [401, 401, 200])
-  // What is there must hold all the same.
+  // If present, they must be valid all the same.
   assert.deepEqual(await statuses(issuer.opaque({ iss: 'https://other.example' })), [401, 401, 401])
   assert.deepEqual(await statuses(issuer.opaque({ aud: 'other' })), [401, 401, 401])
   assert.deepEqual(await statuses(issuer.opaque({ exp: undefined })), [200, 200, 200])
 })
 
-test('T14: what is active and no access token is refused where it can be told', async (t) => {
+test('T14: an active token that is recognizably not an access token is refused', async (t) => {
   const issuer = await issuing(t)
   const { status, cause } = await gate(t, issuer)
   for (const claims of [{ token_use: 'refresh_token' }, { typ: 'Refresh' }, { at_hash: 'x' }]) {
@@ -144,7 +152,7 @@ test('RS-18: a revocation is seen within the cache time, which is 30 s at most',
   await assert.rejects(gate(t, issuer, { introspectionCacheTtl: '31s' }), { code: 'CONFIG_INVALID' })
 })
 
-test('RS-18: an answer is never remembered past its `exp`', async (t) => {
+test('RS-18: a response is never cached past its `exp`', async (t) => {
   const issuer = await issuing(t)
   const { status, asked } = await gate(t, issuer)
   const now = Math.floor(Date.now() / 1000)
@@ -156,7 +164,7 @@ test('RS-18: an answer is never remembered past its `exp`', async (t) => {
   assert.equal(asked().length, 2)
 })
 
-test('a refusal is remembered for five seconds, and no longer', async (t) => {
+test('a rejection is cached for five seconds, and no longer', async (t) => {
   const issuer = await issuing(t)
   const { status, asked } = await gate(t, issuer)
   const start = Date.now()
@@ -169,7 +177,7 @@ test('a refusal is remembered for five seconds, and no longer', async (t) => {
   assert.equal(await status('soon'), 200)
 })
 
-test('fifty requests with one token ask once', async (t) => {
+test('fifty requests with one token cause one introspection', async (t) => {
   const issuer = await issuing(t)
   const { introspectionUrl } = issuer
   const options = { ...issuer.provider, introspectionUrl, introspectionCacheTtl: 0 }
@@ -181,7 +189,7 @@ test('fifty requests with one token ask once', async (t) => {
   assert.equal(issuer.times('/introspect'), 1)
 })
 
-test('RS-19: what the provider answers in place of a word about the token is a refusal with a cause', async (t) => {
+test('RS-19: any other response of the provider is a rejection with a cause', async (t) => {
   const issuer = await issuing(t)
   const { status, cause } = await gate(t, issuer)
   const answers: readonly (readonly [RequestListener, string])[] = [
@@ -198,7 +206,7 @@ test('RS-19: what the provider answers in place of a word about the token is a r
   }
 })
 
-test('introspection never overrides a definite failure, and never learns of a foreign JWT', async (t) => {
+test('introspection never overrules an invalid JWT, and never gets a JWT of another issuer', async (t) => {
   const issuer = await issuing(t)
   const { status, asked } = await gate(t, issuer)
   issuer.faults.set('/introspect', json(200, { active: true, ...issuer.claims() }))
@@ -215,7 +223,7 @@ test('introspection never overrides a definite failure, and never learns of a fo
   assert.equal(asked().length, 0)
 })
 
-test('a JWT of this issuer that cannot be verified here is asked about', async (t) => {
+test('a JWT of this issuer that cannot be verified locally is introspected', async (t) => {
   const issuer = await issuing(t)
   const { status, asked } = await gate(t, issuer)
   const { privateKey } = await generateKeyPair('ES256')
@@ -236,13 +244,13 @@ test('a JWT of this issuer that cannot be verified here is asked about', async (
   for (const token of tokens) assert.equal(await fresh.status(token), 200)
 })
 
-test('RS-24: a bound token is refused by what introspection says too', async (t) => {
+test('RS-24: a token that is bound by its introspection response is refused', async (t) => {
   const issuer = await issuing(t)
   const { status } = await gate(t, issuer)
   assert.equal(await status(issuer.opaque({ cnf: { jkt: 'x' }, token_type: 'DPoP' })), 401)
 })
 
-test('a provider that is silent is asked by one request at a time, and the next provider serves', async (t) => {
+test('a provider that is down gets one request at a time, and the next provider works', async (t) => {
   const silent = await issuing(t)
   silent.faults.set('/introspect', (request) => request.socket.destroy())
   const issuer = await issuing(t)
@@ -256,4 +264,25 @@ test('a provider that is silent is asked by one request at a time, and the next 
     assert.equal((await knock(`Bearer ${issuer.opaque()}`)).status, 200)
   }
   assert.ok(silent.times('/introspect') <= 3, `${silent.times('/introspect')} times`)
+})
+
+contractSuite('auth/introspection', async (t) => {
+  const issuer = await issuing(t)
+  const settings = { ...issuer.provider, introspectionUrl: issuer.introspectionUrl }
+  return { list: [{ use: 'auth/introspection', with: settings }], fixtures: { token: issuer.opaque() } }
+})
+
+authenticatorSuite('auth/introspection', async (t) => {
+  const issuer = await issuing(t)
+  return {
+    provider: issuer.url,
+    audience: issuer.audience,
+    entries: (issuerUrl) => [
+      {
+        use: 'auth/introspection',
+        with: { ...issuer.provider, issuerUrl, introspectionUrl: `${issuerUrl}/introspect` },
+      },
+    ],
+    token: (claims) => issuer.opaque(claims),
+  }
 })

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { gateOf, type Issuer, issuing } from '../../kit/index.js'
+import { gateOf, type Issuer, issuing } from 'sallyport/testing'
 
 async function gate(t: TestContext, issuer: Issuer, options: Readonly<Record<string, unknown>> = {}) {
   const { knock } = await gateOf(t, [{ use: 'auth/jwt', with: { ...issuer.provider, ...options } }])
   return { status: async (token: string) => (await knock(`Bearer ${token}`)).status }
 }
 
-test('RS-09: `iss` is compared as bytes: slash, case, port and encoding count', async (t) => {
+test('RS-09: `iss` is compared byte for byte: slash, case, port and encoding count', async (t) => {
   const issuer = await issuing(t, { path: '/Tenant' })
   const { status } = await gate(t, issuer)
   const { url, origin } = issuer
@@ -39,7 +39,7 @@ test('RS-10: a token without `aud` is refused, and each audience is compared who
   }
 })
 
-test('`anyAudience` accepts a token for somebody else, and needs no audience', async (t) => {
+test('`anyAudience` accepts a token for another audience, and needs no `audience`', async (t) => {
   const issuer = await issuing(t)
   const { status } = await gate(t, issuer, { audience: undefined, anyAudience: true })
   assert.equal(await status(await issuer.jwt({ aud: 'somebody else' })), 200)
@@ -49,7 +49,7 @@ test('RS-11: `exp`, `nbf` and `clockTolerance` at both edges', async (t) => {
   const issuer = await issuing(t)
   const strict = await gate(t, issuer)
   const lenient = await gate(t, issuer, { clockTolerance: '30s' })
-  // Only the clock of the claims: sockets and timers go on.
+  // Only the time of day is mocked: sockets and timers go on.
   const now = Math.floor(Date.now() / 1000)
   t.mock.timers.enable({ apis: ['Date'], now: now * 1000 })
 
@@ -80,7 +80,7 @@ test('RS-11: a tolerance above 60 s stops the start', async (t) => {
   await assert.rejects(gate(t, issuer, { clockTolerance: '61s' }), { code: 'CONFIG_INVALID' })
 })
 
-test('a remembered token is refused from the second it expires', async (t) => {
+test('a cached token is refused from the second it expires', async (t) => {
   const issuer = await issuing(t)
   const { status } = await gate(t, issuer)
   const now = Math.floor(Date.now() / 1000)

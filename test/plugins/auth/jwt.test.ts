@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose'
-import { gateOf, type Issuer, issuing } from '../../kit/index.js'
+import { authenticatorSuite, contractSuite, gateOf, type Issuer, issuing } from 'sallyport/testing'
 
 async function gate(t: TestContext, issuer: Issuer, options: Readonly<Record<string, unknown>> = {}) {
   const { knock, lines } = await gateOf(t, [{ use: 'auth/jwt', with: { ...issuer.provider, ...options } }])
@@ -39,7 +39,7 @@ test('RS-08 T14: HMAC with the public key as its secret is refused', async (t) =
   assert.equal(await status(await issuer.jwt()), 200)
 })
 
-test('RS-08 T14: a key that the token brings along is never used', async (t) => {
+test('RS-08 T14: a key in the token itself is never used', async (t) => {
   const issuer = await issuing(t)
   const { status } = await gate(t, issuer)
   const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
@@ -60,7 +60,7 @@ test('RS-08 T14: a key that the token brings along is never used', async (t) => 
   assert.equal(issuer.times('/evil'), 0)
 })
 
-test('RS-08: an extension that must be understood is refused, even when it is signed', async (t) => {
+test('RS-08: a critical extension is refused, even when it is signed', async (t) => {
   const issuer = await issuing(t)
   const { status } = await gate(t, issuer)
   assert.equal(await status(await issuer.jwt({}, { crit: ['b64'], b64: true })), 401)
@@ -74,7 +74,7 @@ for (const algorithm of ['RS256', 'RS512', 'PS256', 'ES256', 'ES384', 'EdDSA']) 
   })
 }
 
-test('an RSA key that is too short to trust verifies nothing', async (t) => {
+test('an RSA key that is too short verifies nothing', async (t) => {
   const issuer = await issuing(t)
   for (const [modulusLength, expected] of [
     [1024, 401],
@@ -105,7 +105,7 @@ test('a header is JSON however it is laid out', async (t) => {
   }
 })
 
-test('a token without `kid` is tried with every key that fits', async (t) => {
+test('a token without `kid` is tried with every suitable key', async (t) => {
   const issuer = await issuing(t)
   await issuer.rotate('second')
   await issuer.rotate('third')
@@ -127,7 +127,7 @@ test('RS-12: tokens of another kind are refused, even when they are signed', asy
   }
 })
 
-test('T14: an ID token is refused where it can be told', async (t) => {
+test('T14: a recognizable ID token is refused', async (t) => {
   const issuer = await issuing(t)
   const { status } = await gate(t, issuer)
   assert.equal(await status(await issuer.jwt({ at_hash: 'x' })), 401)
@@ -142,7 +142,7 @@ test('T14: an ID token is refused where it can be told', async (t) => {
   assert.equal(await status(await issuer.jwt({ events })), 401)
 })
 
-test('RS-13: access tokens may say so, and must with `requireAccessTokenType`', async (t) => {
+test('RS-13: `typ: at+jwt` is accepted, and required with `requireAccessTokenType`', async (t) => {
   const issuer = await issuing(t)
   const usual = await gate(t, issuer)
   const strict = await gate(t, issuer, { requireAccessTokenType: true })
@@ -200,3 +200,19 @@ async function signedBy(
   const protectedHeader = { alg: 'ES256', ...header } as JWTHeaderParameters
   return new SignJWT({ ...issuer.claims() }).setProtectedHeader(protectedHeader).sign(key)
 }
+
+contractSuite('auth/jwt', async (t) => {
+  const issuer = await issuing(t)
+  const list = [{ use: 'discovery/issuer' }, { use: 'auth/jwt', with: issuer.provider }]
+  return { list, fixtures: { token: await issuer.jwt() } }
+})
+
+authenticatorSuite('auth/jwt', async (t) => {
+  const issuer = await issuing(t)
+  return {
+    provider: issuer.url,
+    audience: issuer.audience,
+    entries: (issuerUrl) => [{ use: 'auth/jwt', with: { ...issuer.provider, issuerUrl } }],
+    token: (claims) => issuer.jwt(claims),
+  }
+})

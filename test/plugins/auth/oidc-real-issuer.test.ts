@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { gateOf } from '../../kit/index.js'
-import { type RealIssuer, type RealIssuerOptions, realIssuer } from '../../kit/oidc-provider.js'
-import { authority } from '../../kit/tls.js'
+import { gateOf } from 'sallyport/testing'
+import { type RealIssuer, type RealIssuerOptions, realIssuer } from '#kit/oidc-provider.js'
+import { authority } from '#kit/tls.js'
 
 async function gate(t: TestContext, issuer: RealIssuer, options: Readonly<Record<string, unknown>> = {}) {
   const { url: issuerUrl, audience } = issuer
@@ -44,7 +44,7 @@ for (const version of [8, 9] as const) {
     assert.equal(await status(token), 401)
   })
 
-  test(`RS-19: oidc-provider ${version} does not tell of JWTs, or of anything to a client with a wrong secret`, async (t) => {
+  test(`RS-19: oidc-provider ${version} does not introspect JWTs, nor for a client with a wrong secret`, async (t) => {
     const issuer = await realIssuer(t, { version })
     const { introspectionUrl, client } = issuer
     // Without keys the JWT can only be asked about.
@@ -57,7 +57,7 @@ for (const version of [8, 9] as const) {
   })
 }
 
-test('`caCertPath`: a provider with a private authority is trusted with its certificate, and not without', async (t) => {
+test('`caCertPath`: a provider with a private certificate authority is trusted with its certificate only', async (t) => {
   const ca = authority(t)
   const issuer = await realIssuer(t, { algorithm: 'ES256', tls: ca.issue(['localhost']) })
   const opaque = await realIssuer(t, { format: 'opaque', tls: ca.issue(['localhost']) })

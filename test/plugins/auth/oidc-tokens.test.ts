@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { booted, closedRoute, type Issuer, issuing } from '../../kit/index.js'
+import { booted, closedRoute, type Issuer, issuing } from 'sallyport/testing'
 
-async function knocking(t: TestContext, issuer: Issuer) {
+async function statusFor(t: TestContext, issuer: Issuer) {
   const { introspectionUrl } = issuer
   const list = [
     { use: 'discovery/issuer' },
@@ -28,9 +28,9 @@ const part = fc.oneof(
   fc.uint8Array().map((bytes) => Buffer.from(bytes).toString('base64url')),
 )
 
-test('RS-05: whatever is sent as a token is a 401, and nothing of ours breaks', async (t) => {
+test('RS-05: whatever is sent as a token is a 401, and nothing fails otherwise', async (t) => {
   const issuer = await issuing(t)
-  const knock = await knocking(t, issuer)
+  const knock = await statusFor(t, issuer)
   const ours = encoded(JSON.stringify({ iss: issuer.url, aud: issuer.audience, exp: 9_999_999_999 }))
 
   await fc.assert(
@@ -44,9 +44,9 @@ test('RS-05: whatever is sent as a token is a 401, and nothing of ours breaks', 
   )
 })
 
-test('RS-07: one Bearer with one space and one token of the allowed letters is read, and nothing else', async (t) => {
+test('RS-07: only Bearer with one space and one token of the allowed characters is accepted', async (t) => {
   const issuer = await issuing(t)
-  const knock = await knocking(t, issuer)
+  const knock = await statusFor(t, issuer)
   const good = await issuer.jwt()
   const scheme = fc.constantFrom('Bearer', 'bearer', 'BEARER', 'bEaReR', 'Basic', 'DPoP', 'Bearer:', '')
   const gap = fc.constantFrom(' ', ' ', '  ', '\t', '', ', ', ' \t')
@@ -73,7 +73,7 @@ test('RS-07: one Bearer with one space and one token of the allowed letters is r
   )
 })
 
-/** Each claim with values that hold and values that do not, so that a model can tell what must come out. */
+/** Each claim with valid and invalid values, from which a model derives the verdict. */
 const claims = (issuer: Issuer, now: number) =>
   fc.record({
     iss: fc.constantFrom<readonly [unknown, boolean]>(
@@ -106,9 +106,9 @@ const claims = (issuer: Issuer, now: number) =>
     sub: fc.jsonValue().map((value) => [value, true] as const),
   })
 
-test('RS-17: a JWT and an opaque token with the same claims are judged alike, and as the model says', async (t) => {
+test('RS-17: a JWT and an opaque token with the same claims get the same verdict, that of the model', async (t) => {
   const issuer = await issuing(t)
-  const knock = await knocking(t, issuer)
+  const knock = await statusFor(t, issuer)
   await fc.assert(
     fc.asyncProperty(claims(issuer, Math.floor(Date.now() / 1000)), async (chosen) => {
       const written = Object.fromEntries(Object.entries(chosen).map(([name, [value]]) => [name, value]))

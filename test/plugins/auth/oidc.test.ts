@@ -1,9 +1,39 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePlugin, type Instrument, type Labels, Telemetry } from 'sallyport'
-import { booted, closedRoute, issuing } from '../../kit/index.js'
+import { authenticatorSuite, booted, closedRoute, issuing } from 'sallyport/testing'
 
-test('key fetches, introspections, remembered tokens and refusals are counted, by provider and cause', async (t) => {
+authenticatorSuite('auth/oidc with a JWT', async (t) => {
+  const issuer = await issuing(t)
+  return {
+    provider: issuer.url,
+    audience: issuer.audience,
+    entries: (issuerUrl) => [
+      {
+        use: 'auth/oidc',
+        with: { ...issuer.provider, issuerUrl, introspectionUrl: `${issuerUrl}/introspect` },
+      },
+    ],
+    token: (claims) => issuer.jwt(claims),
+  }
+})
+
+authenticatorSuite('auth/oidc with an opaque token', async (t) => {
+  const issuer = await issuing(t)
+  return {
+    provider: issuer.url,
+    audience: issuer.audience,
+    entries: (issuerUrl) => [
+      {
+        use: 'auth/oidc',
+        with: { ...issuer.provider, issuerUrl, introspectionUrl: `${issuerUrl}/introspect` },
+      },
+    ],
+    token: (claims) => issuer.opaque(claims),
+  }
+})
+
+test('key fetches, introspections, cached tokens and refusals are counted, by provider and cause', async (t) => {
   const issuer = await issuing(t)
   const { introspectionUrl } = issuer
   const counts = new Map<string, number>()
@@ -36,6 +66,6 @@ test('key fetches, introspections, remembered tokens and refusals are counted, b
   assert.equal(counts.get('introspections_total corp inactive'), 1)
   assert.equal(counts.get('refusals_total corp claim:aud'), 1)
   assert.equal(counts.get('refusals_total corp inactive'), 1)
-  // A label that a caller could choose would be a memory leak and a leak.
+  // A label that callers choose would leak memory and tokens.
   assert.ok([...counts.keys()].every((key) => !key.includes('made-up')))
 })

@@ -1,8 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { booted } from '../../kit/index.js'
+import { definePlugin } from 'sallyport'
+import { booted } from 'sallyport/testing'
 
-test('a path that is no plain path stops the start', async (t) => {
+test('a path is public with all that is below it, and no other', async (t) => {
+  const routes = definePlugin({
+    name: 'routes',
+    api: 1,
+    setup({ http }) {
+      for (const path of ['/a', '/a/:name', '/ab', '/b']) http.get(path, () => 'open')
+    },
+  })
+  const app = await booted(t, [{ use: 'auth/public-paths', with: { paths: ['/a/'] } }, { use: routes }])
+  const status = async (path: string) => (await app.inject(path)).statusCode
+
+  for (const path of ['/a', '/a/x', '/a?b']) assert.equal(await status(path), 200, path)
+  for (const path of ['/ab', '/b', '/A', '/']) assert.equal(await status(path), 401, path)
+})
+
+test('a path that is not plain stops the start', async (t) => {
   for (const wrong of [
     '/',
     '',

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, RequestListener } from 'node:http'
 import type { TestContext } from 'node:test'
-import { Authenticator, Credential, definePlugin, type Entry, type Held } from 'sallyport'
-import { recordedLog, serving } from '../../kit/booted.js'
-import { listening } from '../../kit/listening.js'
+import { Authenticator, Credential, definePlugin, type Entry, type OutgoingCredential } from 'sallyport'
+import { recordedLog, serving } from '#kit/booted.js'
+import { listening } from '#kit/listening.js'
 
 export interface Asked {
   readonly path: string
@@ -13,7 +13,7 @@ export interface Asked {
 
 type Answering = (asked: Asked, response: Parameters<RequestListener>[1]) => unknown
 
-/** A token endpoint that records what it was asked, and answers as the test says. */
+/** A token endpoint that records its requests, and responds as the test says. */
 export async function tokenEndpoint(t: TestContext, answering: Answering) {
   const asked: Asked[] = []
   const origin = await listening(t, (request, response) => {
@@ -35,7 +35,7 @@ export const ISSUED = 'urn:ietf:params:oauth:token-type:access_token'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A good answer, but for these fields; `undefined` takes one away. */
+/** A valid response with these fields changed; `undefined` removes one. */
 export const granting =
   (changed: Fields | ((asked: Asked) => Fields)): Answering =>
   (asked, response) => {
@@ -51,7 +51,7 @@ export const refusing =
   (_asked, response) =>
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(fields))
 
-/** Callers are who their token says, until the time in a header of theirs. */
+/** Accepts any bearer token as its own subject, until the time in a header. */
 export const bearers: Entry = {
   use: definePlugin({
     name: 'bearers',
@@ -62,22 +62,23 @@ export const bearers: Entry = {
         provider: 'bearers',
         authenticate: ({ credentials, headers }) => {
           if (credentials.kind !== 'bearer') return { rejection: { kind: 'notMine', cause: 'missing' } }
-          const { token } = credentials
+          // A subject is logged, and a token never is.
+          const { token, digest: subject } = credentials
           const ends = headers['x-ends']
           const expiresAt = ends === undefined ? {} : { expiresAt: Number(ends) }
-          return { identity: { provider: 'bearers', subject: token, claims: {}, token, ...expiresAt } }
+          return { identity: { provider: 'bearers', subject, claims: {}, token, ...expiresAt } }
         },
       }),
   }),
 }
 
-/** A login whose tokens the test knows. */
-export const holding = (held: () => Held | undefined): Entry => ({
+/** A credential with the tokens of the test, as of a login. */
+export const loginCredential = (credential: () => OutgoingCredential | undefined): Entry => ({
   use: definePlugin({
-    name: 'holding',
+    name: 'login',
     api: 1,
     provides: [Credential],
-    setup: (gateway) => gateway.provide(Credential, { name: 'holding', present: held }),
+    setup: (gateway) => gateway.provide(Credential, { name: 'login', present: credential }),
   }),
 })
 
@@ -86,7 +87,7 @@ export const exchange = (url: string, options: Fields = {}): Entry => ({
   with: { url, allowPrivateIP: true, ...options },
 })
 
-/** A target that tells what it was asked with; `takes` may refuse a credential. */
+/** A target that responds with the headers it got; `takes` may refuse a credential. */
 export async function echo(t: TestContext, takes: (authorization?: string) => number = () => 200) {
   const seen: IncomingHttpHeaders[] = []
   const origin = await listening(t, (request, response) => {
@@ -99,15 +100,15 @@ export async function echo(t: TestContext, takes: (authorization?: string) => nu
 /** A forwarder behind these entries, on a socket. */
 export async function gatewayOf(t: TestContext, target: string, entries: readonly Entry[]) {
   const { log, lines, scrubber } = recordedLog()
-  const door = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
-  const running = await serving(t, [door, ...entries, { use: 'forward/http', with: { target } }], {
+  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+  const running = await serving(t, [listen, ...entries, { use: 'forward/http', with: { target } }], {
     log,
     scrubber,
   })
   return { main: running.addresses.main ?? '', running, lines }
 }
 
-/** A proxy whose callers bring tokens that are exchanged. */
+/** A proxy that exchanges the tokens of its callers. */
 export async function exchanging(
   t: TestContext,
   answering: Answering,

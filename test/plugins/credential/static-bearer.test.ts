@@ -3,13 +3,14 @@ import { chmodSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ConfigError } from 'sallyport'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { listening } from '../../kit/listening.js'
-import { asking, proxied } from '../forward/proxied.js'
+import { contractSuite } from 'sallyport/testing'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { listening } from '#kit/listening.js'
+import { proxied, send } from '../forward/proxied.js'
 
-/** A proxy that holds the token of a file, before a target that tells what it was sent. */
-async function holding(t: TestContext, token: string) {
+/** A proxy with the token of a file, and a target that responds with the token it got. */
+async function proxyWithTokenFile(t: TestContext, token: string) {
   const file = join(folder(t, { token }), 'token')
   chmodSync(file, 0o600)
   let asked = 0
@@ -22,46 +23,47 @@ async function holding(t: TestContext, token: string) {
     file,
     lines,
     asked: () => asked,
-    sent: async () => (await asking(main, { headers: { authorization: 'Bearer callers' } })).body,
-    status: async () => (await asking(main)).status,
+    sent: async () => (await send(main, { headers: { authorization: 'Bearer callers' } })).body,
+    status: async () => (await send(main)).status,
   }
 }
 
-/** Resolves when `look` answers `wanted`. */
-const becomes = <T>(look: () => Promise<T>, wanted: T): Promise<true> =>
+/** Resolves when `look` gives `wanted`. */
+const eventuallyEquals = <T>(look: () => Promise<T>, wanted: T): Promise<true> =>
   eventually(async () => ((await look()) === wanted ? true : undefined))
 
 test('the token of a file is sent, and the new one when the file is written again or renamed over', async (t) => {
-  const { file, sent } = await holding(t, 'first-token\n')
+  const { file, sent } = await proxyWithTokenFile(t, 'first-token\n')
   assert.equal(await sent(), 'Bearer first-token')
 
   writeFileSync(file, 'second-token\n')
-  await becomes(sent, 'Bearer second-token')
+  await eventuallyEquals(sent, 'Bearer second-token')
 
   for (const token of ['third-token', 'fourth-token']) {
     writeFileSync(`${file}.next`, token, { mode: 0o600 })
     renameSync(`${file}.next`, file)
-    await becomes(sent, `Bearer ${token}`)
+    await eventuallyEquals(sent, `Bearer ${token}`)
   }
 })
 
-test('a file that turns into no token sends nobody to the target, until it is one again (T10)', async (t) => {
-  const { file, lines, asked, sent, status } = await holding(t, 'first-token')
+test('while the file holds no valid token, no request reaches the target (T10)', async (t) => {
+  const { file, lines, asked, sent, status } = await proxyWithTokenFile(t, 'first-token')
   assert.equal(await status(), 200)
 
   writeFileSync(file, 'not-a-token\r\nX-Injected: 1')
-  await becomes(status, 503)
+  await eventuallyEquals(status, 503)
   const before = asked()
   assert.equal(await status(), 503)
   assert.equal(asked(), before)
 
   writeFileSync(file, 'second-token')
-  await becomes(sent, 'Bearer second-token')
+  await eventuallyEquals(sent, 'Bearer second-token')
   assert.doesNotMatch(JSON.stringify(lines), /first-token|second-token|X-Injected/)
+  assert.ok(JSON.stringify(lines).includes(`${file} holds no bearer token`))
 })
 
 test('an emptied file keeps the last token', async (t) => {
-  const { file, lines, sent } = await holding(t, 'first-token')
+  const { file, lines, sent } = await proxyWithTokenFile(t, 'first-token')
 
   writeFileSync(file, '')
   await eventually(() => lines.find(({ msg }) => String(msg).includes('last content is kept')))
@@ -69,7 +71,7 @@ test('an emptied file keeps the last token', async (t) => {
   assert.equal(await sent(), 'Bearer first-token')
 })
 
-test('a file that is missing, empty or no token stops the start', async (t) => {
+test('a file that is missing, empty or holds no token stops the start', async (t) => {
   const path = folder(t, { empty: '', words: 'two words' })
   for (const name of ['missing', 'empty', 'words']) {
     const file = join(path, name)
@@ -83,3 +85,7 @@ test('a file that is missing, empty or no token stops the start', async (t) => {
     })
   }
 })
+
+contractSuite('credential/static-bearer', () => ({
+  list: [{ use: 'credential/static-bearer', with: { token: 'a-token-of-ours' } }],
+}))

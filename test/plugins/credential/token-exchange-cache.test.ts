@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { BearerToken, Credential, definePlugin, type Held, isPromise, Telemetry } from 'sallyport'
-import { booted } from '../../kit/booted.js'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { asking } from '../forward/proxied.js'
+import { BearerToken, Credential, definePlugin, type OutgoingCredential, Telemetry } from 'sallyport'
+import { isPromise } from 'sallyport/toolkit'
+import { booted } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { send } from '../forward/proxied.js'
 import { bearer, bearers, exchange, exchanging, granting, tokenEndpoint } from './exchanging.js'
 
 const now = (): number => Math.floor(Date.now() / 1000)
@@ -16,7 +17,7 @@ test('CL-27: 10,000 requests of 100 subjects are 100 exchanges', async (t) => {
     t,
     granting(({ form }) => ({ access_token: `for-${form.get('subject_token')}` })),
   )
-  // At once they share what is on its way, after that what is remembered.
+  // Concurrent requests share an exchange, later ones use the cache.
   for (const round of [5000, 5000]) {
     const held = await Promise.all(
       Array.from({ length: round }, async (_, index) => present(`s${index % 100}`)),
@@ -27,7 +28,7 @@ test('CL-27: 10,000 requests of 100 subjects are 100 exchanges', async (t) => {
   assert.equal(endpoint.asked.length, 100)
 })
 
-/** The credential alone, asked as a forwarder would. */
+/** The credential alone, called as a forwarder calls it. */
 async function alone(
   t: Parameters<typeof exchanging>[0],
   answering: Parameters<typeof exchanging>[1],
@@ -58,7 +59,10 @@ async function alone(
       }),
     },
   ])
-  const present = (token: string, expiresAt?: number): Held | undefined | Promise<Held | undefined> => {
+  const present = (
+    token: string,
+    expiresAt?: number,
+  ): OutgoingCredential | undefined | Promise<OutgoingCredential | undefined> => {
     const identity = { provider: 'test', subject: token, claims: {}, token, expiresAt }
     const credentials = new BearerToken(token)
     return found[0]?.present({ identity, credentials } as never, undefined)
@@ -66,7 +70,7 @@ async function alone(
   return { endpoint, present, measured }
 }
 
-test('what is known is answered at once, and counted', async (t) => {
+test('a cached token is returned synchronously, and counted', async (t) => {
   const { present, measured, endpoint } = await alone(t, granting({}))
 
   assert.ok(isPromise(present('a')))
@@ -78,7 +82,7 @@ test('what is known is answered at once, and counted', async (t) => {
   assert.deepEqual(measured, ['exchanged', 'remembered'])
 })
 
-test('failures are counted by their class, and not remembered', async (t) => {
+test('failures are counted by their class, and not cached', async (t) => {
   const { present, measured, endpoint } = await alone(t, (_asked, response) => response.writeHead(500).end())
 
   await assert.rejects(async () => present('a'), { statusCode: 503 })
@@ -87,7 +91,7 @@ test('failures are counted by their class, and not remembered', async (t) => {
   assert.equal(endpoint.asked.length, 2)
 })
 
-test('a new token is forgotten before it ends, before its subject ends, and soon when it says nothing', async (t) => {
+test('a new token is dropped from the cache before it expires, before its subject expires, and soon without an expiry', async (t) => {
   let expires: unknown = 300
   const { present } = await alone(
     t,
@@ -119,7 +123,7 @@ test('a new token is forgotten before it ends, before its subject ends, and soon
   assert.equal(await lasts('g', now() - 5), 0)
 })
 
-test('what is held ends no later than its subject, so that a further exchange may count on it', async (t) => {
+test('the expiry of a new token is no later than that of its subject', async (t) => {
   const { present } = await alone(t, granting({ expires_in: 300 }))
   const ends = now() + 40
 
@@ -128,7 +132,7 @@ test('what is held ends no later than its subject, so that a further exchange ma
   assert.ok(Math.abs(expiresAt - now() - 300) <= 2)
 })
 
-test('another actor is another token', async (t) => {
+test('with another actor there is another exchange', async (t) => {
   const home = folder(t, { actor: 'actor-one' })
   const { present } = await alone(
     t,
@@ -141,7 +145,7 @@ test('another actor is another token', async (t) => {
   await eventually(async () => ((await present('a'))?.accessToken === 'by-actor-two' ? true : undefined))
 })
 
-test('CL-27: the token of one subject never serves another, whatever comes at once', async (t) => {
+test('CL-27: the token of one subject is never used for another, also under concurrency', async (t) => {
   let calls = 0
   const { present } = await alone(t, (asked, response) => {
     const subject = Buffer.from(asked.form.get('subject_token') ?? '').toString('hex')
@@ -150,7 +154,7 @@ test('CL-27: the token of one subject never serves another, whatever comes at on
       fate === 3
         ? response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}')
         : granting({ access_token: `for-${subject}`, expires_in: fate === 4 ? 0 : 300 })(asked, response)
-    // Answers overtake each other.
+    // Responses come out of order.
     if (fate % 2 === 0) setImmediate(() => setImmediate(answer))
     else answer()
   })
@@ -174,14 +178,14 @@ test('CL-27: the token of one subject never serves another, whatever comes at on
   )
 })
 
-test('through sockets too: callers get their own, and no more is asked than there are of them', async (t) => {
+test('through sockets too, each caller gets its own token, with one exchange for each', async (t) => {
   const { main, endpoint } = await exchanging(
     t,
     granting(({ form }) => ({ access_token: `for-${form.get('subject_token')}` })),
   )
   await Promise.all(
     Array.from({ length: 200 }, async (_, index) => {
-      const { body } = await asking(main, bearer(`s${index % 20}`))
+      const { body } = await send(main, bearer(`s${index % 20}`))
       assert.equal(JSON.parse(body).authorization, `Bearer for-s${index % 20}`)
     }),
   )

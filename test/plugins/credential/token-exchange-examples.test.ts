@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type Entry, planList } from 'sallyport'
+import type { Entry } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
+import { planList } from 'sallyport/embed'
 import { parse } from 'yaml'
-import { recordedLog, serving } from '../../kit/booted.js'
-import { folder } from '../../kit/folder.js'
-import { issuing } from '../../kit/issuer.js'
-import { asking } from '../forward/proxied.js'
+import { recordedLog, serving } from '#kit/booted.js'
+import { folder } from '#kit/folder.js'
+import { issuing } from '#kit/issuer.js'
+import { send } from '../forward/proxied.js'
 import { bearer, bearers, echo, granting, tokenEndpoint } from './exchanging.js'
 
 const examples = join(import.meta.dirname, '../../../examples/token-exchange')
@@ -17,7 +18,7 @@ const listIn = (name: string): readonly Entry[] => parse(readFileSync(join(examp
 
 type Answering = Parameters<typeof tokenEndpoint>[1]
 
-/** An example as it stands there, but with servers of the test in it, and what its token endpoints were asked. */
+/** Runs an example with servers of the test, and collects the requests to its token endpoints. */
 async function running(t: TestContext, name: string, answering: Answering) {
   const issuer = await issuing(t)
   const endpoint = await tokenEndpoint(t, answering)
@@ -35,7 +36,7 @@ async function running(t: TestContext, name: string, answering: Answering) {
   const { log, scrubber } = recordedLog()
   const { addresses } = await serving(t, list, { folder: home, log, scrubber })
   const subject = await issuer.jwt()
-  const answer = await asking(addresses.main ?? '', { path: '/mcp', ...bearer(subject) })
+  const answer = await send(addresses.main ?? '', { path: '/mcp', ...bearer(subject) })
   const asked = endpoint.asked.map(({ path, form, headers }) => {
     const basic = headers.authorization?.replace('Basic ', '')
     const fields = [...form].map(([field, value]) => [field, value === subject ? 'mine' : value])
@@ -61,7 +62,7 @@ function moved(entry: Entry, changed: Written | undefined, origin: string): Entr
 }
 
 test('every example is a list that boots', async () => {
-  const names = readdirSync(examples)
+  const names = readdirSync(examples).filter((file) => file.endsWith('.yaml'))
   assert.equal(names.length, 4)
   for (const name of names) {
     const plan = await planList(listIn(name), { catalogue, folder: examples, log: recordedLog().log })
@@ -69,7 +70,7 @@ test('every example is a list that boots', async () => {
   }
 })
 
-test('the plain example asks as RFC 8693 says', async (t) => {
+test('the plain example sends the request of RFC 8693', async (t) => {
   const { answer, asked, sent } = await running(t, 'rfc8693.yaml', granting({}))
 
   assert.equal(answer.status, 200)
@@ -89,7 +90,7 @@ test('the plain example asks as RFC 8693 says', async (t) => {
   assert.deepEqual(sent, ['Bearer new'])
 })
 
-test('the Entra example is the on-behalf-of request, whose answer has no issued_token_type', async (t) => {
+test('the Entra example is the on-behalf-of request, whose response has no issued_token_type', async (t) => {
   const client = '11111111-1111-1111-1111-111111111111'
   const { asked, sent } = await running(
     t,
@@ -148,7 +149,7 @@ const idJag: Answering = (asked, response) => {
   )(asked, response)
 }
 
-test('the ID-JAG example is two exchanges, and the target sees the last token only', async (t) => {
+test('the ID-JAG example is two exchanges, and the target gets only the last token', async (t) => {
   const { asked, sent } = await running(t, 'id-jag.yaml', idJag)
 
   assert.deepEqual(asked, [
@@ -174,7 +175,7 @@ test('the ID-JAG example is two exchanges, and the target sees the last token on
   assert.deepEqual(sent, ['Bearer new'])
 })
 
-test('a grant that the second server refuses does not go to the target', async (t) => {
+test('a grant that the second server refuses is not sent to the target', async (t) => {
   const { answer, sent } = await running(t, 'id-jag.yaml', (asked, response) => {
     if (asked.form.has('requested_token_type')) idJag(asked, response)
     else response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}')

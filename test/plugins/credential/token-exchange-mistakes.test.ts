@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigError } from 'sallyport'
-import { folder } from '../../kit/folder.js'
+import { folder } from '#kit/folder.js'
 import { bearers, exchange, gatewayOf } from './exchanging.js'
 
-test('wrong options stop the boot, all of them at once', async (t) => {
+test('wrong options stop the boot, and all are reported together', async (t) => {
   const places = (options: Readonly<Record<string, unknown>>, url = 'https://idp.example/token') =>
     gatewayOf(t, 'http://127.0.0.1:9', [bearers, exchange(url, options)]).then(
       () => [],

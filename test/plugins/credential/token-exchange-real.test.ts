@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { errors, type GrantContext } from 'oidc-provider'
-import { type RealGrant, realIssuer } from '../../kit/oidc-provider.js'
-import { asking } from '../forward/proxied.js'
-import { bearer, echo, exchange, gatewayOf, holding } from './exchanging.js'
+import { type RealGrant, realIssuer } from '#kit/oidc-provider.js'
+import { send } from '../forward/proxied.js'
+import { bearer, echo, exchange, gatewayOf, loginCredential } from './exchanging.js'
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const TYPE = 'urn:ietf:params:oauth:token-type:'
@@ -27,7 +27,7 @@ const exchangeGrant: RealGrant = {
   },
 }
 
-/** A login of somebody, without the browser. */
+/** A login of a user, without the browser. */
 const signInGrant: RealGrant = {
   parameters: ['login'],
   async handle(context) {
@@ -87,20 +87,20 @@ test("CL-25: oidc-provider exchanges a verified caller's token for one of the ta
   const { main } = await gatewayOf(t, target.origin, [issuer.incoming, issuer.exchange({ scopes: ['read'] })])
   const mine = await issuer.token()
 
-  assert.equal((await asking(main, bearer(mine))).status, 200)
+  assert.equal((await send(main, bearer(mine))).status, 200)
   const { aud, sub, scope } = await issuer.claims(target.seen[0]?.authorization)
   assert.deepEqual([aud, sub, scope], ['https://target.example/mcp', issuer.client.clientId, 'read'])
   assert.ok(!JSON.stringify(target.seen).includes(mine))
-  assert.equal((await asking(main, bearer(`${mine.slice(0, -8)}AAAAAAAA`))).status, 401)
+  assert.equal((await send(main, bearer(`${mine.slice(0, -8)}AAAAAAAA`))).status, 401)
   assert.equal(target.seen.length, 1)
 })
 
-test('CL-25: oidc-provider exchanges the ID token of a login, and no access token in its place', async (t) => {
+test('CL-25: oidc-provider exchanges the ID token of a login, and does not accept an access token as one', async (t) => {
   const issuer = await provider(t)
   const target = await echo(t)
   const { access_token, id_token } = await issuer.granted({ grant_type: SIGN_IN, login: 'somebody' })
   const login = (idToken: unknown) =>
-    holding(() => ({
+    loginCredential(() => ({
       header: 'authorization',
       value: `Bearer ${access_token}`,
       accessToken: String(access_token),
@@ -113,16 +113,16 @@ test('CL-25: oidc-provider exchanges the ID token of a login, and no access toke
   ]
 
   const { main } = await gatewayOf(t, target.origin, list(id_token))
-  assert.equal((await asking(main)).status, 200)
+  assert.equal((await send(main)).status, 200)
   const { aud, sub } = await issuer.claims(target.seen[0]?.authorization)
   assert.deepEqual([aud, sub], ['https://target.example/mcp', 'somebody'])
 
   const wrong = await gatewayOf(t, target.origin, list(access_token))
-  assert.equal((await asking(wrong.main)).status, 401)
+  assert.equal((await send(wrong.main)).status, 401)
   assert.equal(target.seen.length, 1)
 })
 
-test('CL-33: what oidc-provider has against the client or the target is a 502, and the log says what', async (t) => {
+test('CL-33: when oidc-provider refuses the client or the target it is a 502, and the cause is logged', async (t) => {
   const issuer = await provider(t)
   const target = await echo(t)
   const mine = await issuer.token()
@@ -132,7 +132,7 @@ test('CL-33: what oidc-provider has against the client or the target is a 502, a
     [{ grantType: 'urn:example:unknown' }, 'unsupported_grant_type'],
   ] as const) {
     const { main, lines } = await gatewayOf(t, target.origin, [issuer.incoming, issuer.exchange(options)])
-    assert.equal((await asking(main, bearer(mine))).status, 502)
+    assert.equal((await send(main, bearer(mine))).status, 502)
     assert.ok(lines.some((line) => line['cause'] === cause && line['level'] === 'error'))
   }
   assert.equal(target.seen.length, 0)

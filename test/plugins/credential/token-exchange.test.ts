@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { UpstreamError } from 'sallyport'
-import { folder } from '../../kit/folder.js'
-import { asking } from '../forward/proxied.js'
+import { contractSuite, issuing } from 'sallyport/testing'
+import { folder } from '#kit/folder.js'
+import { send } from '../forward/proxied.js'
 import {
   bearer,
   bearers,
@@ -11,19 +12,19 @@ import {
   exchanging,
   gatewayOf,
   granting,
-  holding,
   ISSUED,
+  loginCredential,
   tokenEndpoint,
 } from './exchanging.js'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
-test('CL-25: the body is the standard one, without what is not set, and the target gets the new token only', async (t) => {
+test('CL-25: the body is the standard one, without unset options, and the target gets only the new token', async (t) => {
   const { main, endpoint, target } = await exchanging(t, granting({ access_token: 'for-target' }), {
     clientId: 'gateway',
   })
 
-  assert.equal((await asking(main, bearer('mine'))).status, 200)
+  assert.equal((await send(main, bearer('mine'))).status, 200)
   assert.deepEqual(Object.fromEntries(endpoint.asked[0]?.form ?? []), {
     grant_type: GRANT,
     subject_token: 'mine',
@@ -37,7 +38,7 @@ test('CL-25: the body is the standard one, without what is not set, and the targ
   assert.equal(target.seen[0]?.authorization, 'Bearer for-target')
 })
 
-test('CL-25: everything that is set is sent, the client by Basic in its encoded form and not in the body', async (t) => {
+test('CL-25: every option is sent, and the client by Basic in its encoded form and not in the body', async (t) => {
   const home = folder(t, { actor: 'the-actor\n', secret: 'se:c ret%+é\n' })
   const { main, endpoint } = await exchanging(t, granting({}), {
     clientId: 'a client:1',
@@ -51,7 +52,7 @@ test('CL-25: everything that is set is sent, the client by Basic in its encoded 
     subjectTokenType: 'urn:ietf:params:oauth:token-type:jwt',
   })
 
-  assert.equal((await asking(main, bearer('mine'))).status, 200)
+  assert.equal((await send(main, bearer('mine'))).status, 200)
   const [asked] = endpoint.asked
   assert.deepEqual(Object.fromEntries(asked?.form ?? []), {
     grant_type: GRANT,
@@ -68,14 +69,14 @@ test('CL-25: everything that is set is sent, the client by Basic in its encoded 
   assert.equal(pair, 'a+client%3A1:se%3Ac+ret%25%2B%C3%A9')
 })
 
-test('a secret may go in the body instead, and then it is not in a header', async (t) => {
+test('the client secret can be sent in the body, and is then not in a header', async (t) => {
   const { main, endpoint } = await exchanging(t, granting({}), {
     clientId: 'gateway',
     clientSecret: 'hidden-secret',
     clientAuthentication: 'post',
   })
 
-  await asking(main, bearer('mine'))
+  await send(main, bearer('mine'))
   const [asked] = endpoint.asked
   assert.equal(asked?.headers.authorization, undefined)
   assert.deepEqual(
@@ -84,17 +85,17 @@ test('a secret may go in the body instead, and then it is not in a header', asyn
   )
 })
 
-test('T8: in a header of its own the new token stands as Bearer, and Authorization is gone', async (t) => {
+test('T8: in another header the new token is sent as Bearer, and Authorization is removed', async (t) => {
   const { main, target } = await exchanging(t, granting({}), { headerName: 'X-Target-Token' })
 
-  const answer = await asking(main, bearer('mine', { 'x-target-token': 'forged' }))
+  const answer = await send(main, bearer('mine', { 'x-target-token': 'forged' }))
   assert.equal(answer.status, 200)
   const { authorization, 'x-target-token': token } = target.seen[0] ?? {}
   assert.deepEqual([authorization, token], [undefined, 'Bearer new'])
   assert.ok(!JSON.stringify(target.seen).includes('mine'))
 })
 
-test('a login before it gives the subject: its access token, or its ID token', async (t) => {
+test('with a login before it, the access token or the ID token of the login is exchanged', async (t) => {
   const endpoint = await tokenEndpoint(t, granting({}))
   const target = await echo(t)
   const held = { header: 'authorization', value: 'Bearer a', accessToken: 'a', idToken: 'i' }
@@ -105,10 +106,10 @@ test('a login before it gives the subject: its access token, or its ID token', a
   ]) {
     const { main } = await gatewayOf(t, target.origin, [
       bearers,
-      holding(() => held),
+      loginCredential(() => held),
       exchange(endpoint.url, { subjectTokenType }),
     ])
-    assert.equal((await asking(main, bearer('mine'))).status, 200)
+    assert.equal((await send(main, bearer('mine'))).status, 200)
     const form = endpoint.asked.at(-1)?.form
     assert.equal(form?.get('subject_token'), wanted)
     assert.equal(
@@ -118,20 +119,20 @@ test('a login before it gives the subject: its access token, or its ID token', a
   }
 })
 
-test('a login without the token that is wanted does not turn into the caller', async (t) => {
+test('for a login without the needed token, the token of the caller is not used', async (t) => {
   const endpoint = await tokenEndpoint(t, granting({}))
   const target = await echo(t)
   const { main } = await gatewayOf(t, target.origin, [
     bearers,
-    holding(() => ({ header: 'authorization', value: 'Bearer a', accessToken: 'a' })),
+    loginCredential(() => ({ header: 'authorization', value: 'Bearer a', accessToken: 'a' })),
     exchange(endpoint.url, { subjectTokenType: 'id_token' }),
   ])
 
-  assert.equal((await asking(main, bearer('mine'))).status, 502)
+  assert.equal((await send(main, bearer('mine'))).status, 502)
   assert.deepEqual([endpoint.asked.length, target.seen.length], [0, 0])
 })
 
-test('CL-27: a caller without a token is 401, and neither endpoint nor target is asked', async (t) => {
+test('CL-27: a caller without a token gets a 401, and neither endpoint nor target gets a request', async (t) => {
   const endpoint = await tokenEndpoint(t, granting({}))
   const target = await echo(t)
   const { main } = await gatewayOf(t, target.origin, [
@@ -140,36 +141,36 @@ test('CL-27: a caller without a token is 401, and neither endpoint nor target is
     exchange(endpoint.url),
   ])
 
-  const { status, headers } = await asking(main)
+  const { status, headers } = await send(main)
   assert.deepEqual([status, headers['www-authenticate']], [401, 'Bearer'])
   assert.deepEqual([endpoint.asked.length, target.seen.length], [0, 0])
 })
 
-test('a list in which nobody brings a token stops the boot', async (t) => {
+test('a list without any token to exchange stops the boot', async (t) => {
   const boot = gatewayOf(t, 'http://127.0.0.1:9', [{ use: 'auth/anonymous' }, exchange('http://127.0.0.1:9')])
   await assert.rejects(boot, { name: 'ConfigError' })
 })
 
-test('what a login throws is what the caller hears, and nothing is exchanged', async (t) => {
+test('the error of a login is sent to the caller, and nothing is exchanged', async (t) => {
   const endpoint = await tokenEndpoint(t, granting({}))
   const { main } = await gatewayOf(t, 'http://127.0.0.1:9', [
     bearers,
-    holding(() => {
+    loginCredential(() => {
       throw new UpstreamError('LOGIN_PENDING', 'sign in first', { statusCode: 503 })
     }),
     exchange(endpoint.url),
   ])
 
-  assert.equal((await asking(main, bearer('mine'))).status, 503)
+  assert.equal((await send(main, bearer('mine'))).status, 503)
   assert.equal(endpoint.asked.length, 0)
 })
 
-test('a token that the target refuses is exchanged once more, and once only', async (t) => {
+test('a token that the target refuses is exchanged once more, and only once', async (t) => {
   let issued = 0
   const count = granting(() => ({ access_token: `v${++issued}` }))
   const good = await exchanging(t, count, {}, (token) => (token === 'Bearer v1' ? 401 : 200))
-  assert.equal((await asking(good.main, bearer('mine'))).status, 200)
-  assert.equal((await asking(good.main, bearer('mine'))).status, 200)
+  assert.equal((await send(good.main, bearer('mine'))).status, 200)
+  assert.equal((await send(good.main, bearer('mine'))).status, 200)
   assert.deepEqual(
     good.target.seen.map(({ authorization }) => authorization),
     ['Bearer v1', 'Bearer v2', 'Bearer v2'],
@@ -177,18 +178,18 @@ test('a token that the target refuses is exchanged once more, and once only', as
   assert.equal(good.endpoint.asked.length, 2)
 
   const bad = await exchanging(t, granting({}), {}, () => 401)
-  assert.equal((await asking(bad.main, bearer('mine'))).status, 502)
+  assert.equal((await send(bad.main, bearer('mine'))).status, 502)
   assert.deepEqual([bad.endpoint.asked.length, bad.target.seen.length], [2, 2])
-  // Nor does a target that takes nothing cost an exchange for every request.
-  for (const _ of [1, 2, 3]) assert.equal((await asking(bad.main, bearer('mine'))).status, 502)
+  // A target that refuses everything does not cost an exchange for every request.
+  for (const _ of [1, 2, 3]) assert.equal((await send(bad.main, bearer('mine'))).status, 502)
   assert.equal(bad.endpoint.asked.length, 2)
 
   const forbidden = await exchanging(t, granting({}), {}, () => 403)
-  assert.equal((await asking(forbidden.main, bearer('mine'))).status, 403)
+  assert.equal((await send(forbidden.main, bearer('mine'))).status, 403)
   assert.equal(forbidden.endpoint.asked.length, 1)
 })
 
-test('many requests that are refused together share one new exchange', async (t) => {
+test('concurrent refused requests share one new exchange', async (t) => {
   let issued = 0
   const { main, endpoint } = await exchanging(
     t,
@@ -196,13 +197,13 @@ test('many requests that are refused together share one new exchange', async (t)
     {},
     (token) => (token === 'Bearer v1' ? 401 : 200),
   )
-  const answers = await Promise.all(Array.from({ length: 40 }, () => asking(main, bearer('mine'))))
+  const answers = await Promise.all(Array.from({ length: 40 }, () => send(main, bearer('mine'))))
 
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
   assert.equal(endpoint.asked.length, 2)
 })
 
-test('other exchanges are options: names, extra fields, JSON, the form of the header', async (t) => {
+test('other exchanges by options: field names, extra fields, JSON, the format of the header', async (t) => {
   const { main, endpoint, target } = await exchanging(
     t,
     granting({ access_token: undefined, issued_token_type: undefined, token: 'renamed' }),
@@ -218,7 +219,7 @@ test('other exchanges are options: names, extra fields, JSON, the form of the he
     },
   )
 
-  assert.equal((await asking(main, bearer('mine'))).status, 200)
+  assert.equal((await send(main, bearer('mine'))).status, 200)
   assert.equal(endpoint.asked[0]?.headers['content-type'], 'application/json')
   assert.deepEqual(JSON.parse(endpoint.asked[0]?.body ?? ''), {
     grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
@@ -227,4 +228,17 @@ test('other exchanges are options: names, extra fields, JSON, the form of the he
     client_id: 'gateway',
   })
   assert.equal(target.seen[0]?.['x-api-key'], 'key=renamed')
+})
+
+contractSuite('credential/token-exchange', async (t) => {
+  const issuer = await issuing(t)
+  const exchange = { url: issuer.tokenUrl, allowPrivateIP: true }
+  return {
+    list: [
+      { use: 'discovery/issuer' },
+      { use: 'auth/jwt', with: issuer.provider },
+      { use: 'credential/token-exchange', with: exchange },
+    ],
+    fixtures: { token: await issuer.jwt() },
+  }
 })

@@ -1,18 +1,24 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { decodeJwt } from 'jose'
-import { serving } from '../../kit/booted.js'
-import { closedPort } from '../../kit/listening.js'
+import { decodeJwt, type JWTPayload } from 'jose'
+import { serving } from '#kit/booted.js'
+import { closedPort } from '#kit/listening.js'
 
 const REDIRECT = 'http://127.0.0.1:49999/callback'
 const RESOURCE = 'http://127.0.0.1:8080/sample/mcp'
 
-/** A browser that keeps cookies, and stops where it is sent back to the client. */
+interface Page {
+  readonly url: string
+  readonly html: string
+  readonly policy: string | null
+}
+
+/** A browser with cookies, which follows redirects up to that to the client. */
 class Browser {
   private readonly cookies = new Map<string, string>()
 
-  async visit(url: string, form?: Readonly<Record<string, string>>): Promise<{ url: string; html: string }> {
+  async visit(url: string, form?: Readonly<Record<string, string>>): Promise<Page> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
     const response = await fetch(url, {
       redirect: 'manual',
@@ -24,12 +30,13 @@ class Browser {
       this.cookies.set(name, value)
     }
     const next = response.headers.get('location')
-    if (next === null) return { url, html: await response.text() }
+    const policy = response.headers.get('content-security-policy')
+    if (next === null) return { url, html: await response.text(), policy }
     const target = new URL(next, url).href
-    return target.startsWith(REDIRECT) ? { url: target, html: '' } : this.visit(target)
+    return target.startsWith(REDIRECT) ? { url: target, html: '', policy } : this.visit(target)
   }
 
-  submit(page: { url: string; html: string }, fields: Readonly<Record<string, string>>) {
+  submit(page: Page, fields: Readonly<Record<string, string>>) {
     const [, action = ''] = /<form[^>]*action="([^"]+)"/.exec(page.html) ?? assert.fail(page.html)
     const [, prompt = ''] = /name="prompt" value="(\w+)"/.exec(page.html) ?? []
     return this.visit(new URL(action, page.url).href, { prompt, ...fields })
@@ -43,10 +50,11 @@ async function json(url: string, init: RequestInit = {}): Promise<Readonly<Recor
   return JSON.parse(text)
 }
 
-test('a client that registers itself can sign in anybody, and gets a token for the resource it names', async (t) => {
+test('a client that registers itself can sign in any user, and gets a token for the resource that it names', async (t) => {
   const address = new URL(await closedPort()).host
   const issuer = `http://${address}`
-  await serving(t, [{ use: 'dev/issuer', with: { address, clientId: 'a', clientSecret: 'b' } }])
+  const lifetime = 7
+  await serving(t, [{ use: 'dev/issuer', with: { address, clientId: 'a', clientSecret: 'b', lifetime } }])
   const metadata = await json(`${issuer}/.well-known/openid-configuration`)
   assert.equal(metadata['issuer'], issuer)
 
@@ -58,8 +66,8 @@ test('a client that registers itself can sign in anybody, and gets a token for t
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       token_endpoint_auth_method: 'none',
-      client_name: 'test',
-      scope: 'mcp',
+      client_name: '<i>test</i>',
+      scope: 'openid mcp',
     }),
   })
   const verifier = randomBytes(32).toString('base64url')
@@ -70,7 +78,7 @@ test('a client that registers itself can sign in anybody, and gets a token for t
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
     resource: RESOURCE,
-    scope: 'mcp',
+    scope: 'openid mcp',
     state: 'x',
   }
   const browser = new Browser()
@@ -78,10 +86,15 @@ test('a client that registers itself can sign in anybody, and gets a token for t
     `${String(metadata['authorization_endpoint'])}?${new URLSearchParams(asked)}`,
   )
   const consent = await browser.submit(login, { login: 'ada', password: 'anything' })
+  for (const { html, policy } of [login, consent]) {
+    assert.match(policy ?? '', /^default-src 'none';/)
+    assert.doesNotMatch(html, /@import|<i>/)
+    assert.match(html, /<p>Client: &#60;i&#62;test&#60;\/i&#62;<\/p>/)
+  }
   const back = await browser.submit(consent, {})
   const code = new URL(back.url).searchParams.get('code') ?? assert.fail(back.url + back.html)
 
-  const { access_token: token } = await json(String(metadata['token_endpoint']), {
+  const { access_token: token, id_token: idToken } = await json(String(metadata['token_endpoint']), {
     method: 'POST',
     body: new URLSearchParams({
       grant_type: 'authorization_code',
@@ -94,9 +107,14 @@ test('a client that registers itself can sign in anybody, and gets a token for t
   })
   const { aud, sub, iss } = decodeJwt(String(token))
   assert.deepEqual({ aud, sub, iss }, { aud: RESOURCE, sub: 'ada', iss: issuer })
+
+  // Its option is that of access tokens alone.
+  const lifetimeOf = ({ exp = 0, iat = 0 }: JWTPayload): number => exp - iat
+  assert.equal(lifetimeOf(decodeJwt(String(token))), lifetime)
+  assert.equal(lifetimeOf(decodeJwt(String(idToken))), 3600)
 })
 
-test('nothing of it reaches stdout, which is for the person who tries it', async (t) => {
+test('the identity provider writes nothing to stdout', async (t) => {
   const lines: string[] = []
   for (const method of ['info', 'warn'] as const)
     t.mock.method(console, method, (line: string) => lines.push(line))

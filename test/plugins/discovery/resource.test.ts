@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { Authenticator, definePlugin, type List, Refusal, ResourceMetadata } from 'sallyport'
-import { booted, closedRoute, serving } from '../../kit/index.js'
+import { booted, closedRoute, serving } from 'sallyport/testing'
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 const ISSUER = 'https://idp.example.com/'
 
-/** Accepts whoever names their scopes as a token. */
+/** An authenticator whose tokens are lists of scopes. */
 const scoped = definePlugin({
   name: 'scoped',
   api: 1,
@@ -40,7 +40,7 @@ const appWith = (t: TestContext, options: Readonly<Record<string, unknown>>) => 
 
 const bearer = (token: string) => ({ url: '/closed', headers: { authorization: `Bearer ${token}` } })
 
-test('RS-01 RS-27: the document says what was configured, byte for byte, and nothing empty', async (t) => {
+test('RS-01 RS-27: the document has what was configured, byte for byte, and no empty list', async (t) => {
   const resource = 'https://Registry.Example.com:443/'
   const app = await appWith(t, { resource })
   const answer = await app.inject(WELL_KNOWN)
@@ -54,7 +54,7 @@ test('RS-01 RS-27: the document says what was configured, byte for byte, and not
   })
 })
 
-test('RS-27 RS-28: documentation and scopes are told when they are set', async (t) => {
+test('RS-27 RS-28: the document has documentation and scopes when they are set', async (t) => {
   const resourceDocumentation = 'https://docs.example.com/registry'
   const app = await appWith(t, {
     resource: 'https://r.example',
@@ -70,7 +70,7 @@ test('RS-27 RS-28: documentation and scopes are told when they are set', async (
   assert.match(challenge, / scope="read write",/)
 })
 
-test('RS-28: `offline_access` cannot be asked of a token', async (t) => {
+test('RS-28: `offline_access` cannot be a required scope', async (t) => {
   const options = { resource: 'https://r.example', requiredScopes: ['read', 'offline_access'] }
   await assert.rejects(appWith(t, options), { code: 'CONFIG_INVALID' })
 })
@@ -112,7 +112,7 @@ test('RS-03: the challenge of every 401 points to a document of the resource tha
   }
 })
 
-test('RS-04 RS-07: no credentials, malformed ones and a bad token are told apart', async (t) => {
+test('RS-04 RS-07: missing credentials, malformed ones and an invalid token have different challenges', async (t) => {
   const app = await appWith(t, { resource: 'https://r.example', realm: 'here', scopes: ['read'] })
   const challengeOf = async (authorization?: string) => {
     const answer = await app.inject({
@@ -171,7 +171,7 @@ test('RS-34: the document is for every origin: CORS, preflight, GET and HEAD; ot
     })
     assert.equal(preflight.statusCode, 204)
     assert.equal(preflight.headers['access-control-allow-origin'], '*')
-    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'] as const) {
       const answer = await app.inject({ method, url })
       assert.deepEqual([answer.statusCode, answer.headers['allow']], [405, 'GET, HEAD, OPTIONS'], method)
     }
@@ -240,13 +240,13 @@ test('wrong options stop the start', async (t) => {
     { resource: 'https://r.example', scopes: ['two words'] },
     { resource: 'https://r.example', scopes: ['quo"te'] },
     { resource: 'https://r.example', unavailableStatus: 500 },
-    // Without a main port nobody can say what the resource is.
+    // Without a main port there is no default for the resource.
     {},
   ]
   for (const options of wrong) await assert.rejects(appWith(t, options), { code: 'CONFIG_INVALID' })
 })
 
-/** The attributes of one Bearer challenge, read as RFC 9110 would; anything that is no such challenge throws. */
+/** The attributes of one Bearer challenge, parsed by RFC 9110; throws for anything else. */
 function attributesOf(header: string): (readonly [string, string])[] {
   assert.ok(header.startsWith('Bearer '))
   const found: (readonly [string, string])[] = []

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePlugin, type Entry, HeaderSource } from 'sallyport'
-import { listening } from '../../kit/listening.js'
-import { asking, proxied } from './proxied.js'
+import { listening } from '#kit/listening.js'
+import { proxied, send } from './proxied.js'
 
-const adding = (headers: () => unknown): Entry => ({
+const headerSource = (headers: () => unknown): Entry => ({
   use: definePlugin({
     name: 'adding',
     api: 1,
@@ -15,23 +15,23 @@ const adding = (headers: () => unknown): Entry => ({
 
 const BROKEN: readonly (readonly [headers: () => unknown, told: RegExp])[] = [
   [() => assert.fail('a mistake of its own'), /"message":"a mistake of its own"/],
-  [() => undefined, /did not answer with a list/],
-  [() => 'x-a: 1', /did not answer with a list/],
-  [() => ({ 'x-a': '1' }), /did not answer with a list/],
-  [() => ['x-a'], /no pair of texts/],
-  [() => [['x-a', undefined]], /no pair of texts/],
+  [() => undefined, /did not return a list/],
+  [() => 'x-a: 1', /did not return a list/],
+  [() => ({ 'x-a': '1' }), /did not return a list/],
+  [() => ['x-a'], /other than pairs of strings/],
+  [() => [['x-a', undefined]], /other than pairs of strings/],
   [() => [['x-b', '1']], /a name that is not in its `names`/],
-  [async () => [['x-a', '1']], /answered with a promise/],
-  [() => Promise.reject(new Error('away')), /answered with a promise/],
+  [async () => [['x-a', '1']], /returned a promise/],
+  [() => Promise.reject(new Error('away')), /returned a promise/],
 ]
 
-test('a plugin whose headers cannot be sent keeps the request in, and the log says what is wrong with it', async (t) => {
+test('a request with invalid added headers is not forwarded, and the log says why', async (t) => {
   let asked = 0
   const target = await listening(t, (_request, response) => response.end(String(++asked)))
   for (const [headers, told] of BROKEN) {
-    const { main, lines } = await proxied(t, target, {}, [adding(headers)])
+    const { main, lines } = await proxied(t, target, {}, [headerSource(headers)])
 
-    const { status, body } = await asking(main)
+    const { status, body } = await send(main)
     assert.equal(status, 502)
     assert.match(body, /headers_failed/)
     const logged = JSON.stringify(lines)

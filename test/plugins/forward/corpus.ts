@@ -1,4 +1,4 @@
-/** A request and an answer, as bytes; `HOST` stands for whoever is asked. */
+/** A request and a response as bytes; `HOST` is replaced by the host. */
 export interface Case {
   readonly name: string
   readonly request: string
@@ -104,7 +104,7 @@ const askers: readonly (readonly [name: string, request: string])[] = [
   ['GET', get('/mcp')],
 ]
 
-/** Each request once, and each answer by every way that a request can go. */
+/** Each request once, and each response with every transport. */
 export const corpus: readonly Case[] = [
   ...requests.map(([name, request]) => ({ name, request, answer: OK })),
   ...answers.flatMap(([name, answer]) =>

@@ -10,12 +10,12 @@ import {
   type TargetRefusal,
   UpstreamError,
 } from 'sallyport'
-import { listening } from '../../kit/listening.js'
-import { asking, call, proxied } from './proxied.js'
+import { listening } from '#kit/listening.js'
+import { call, proxied, send } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
-/** A credential whose tokens are counted up by each renewal. */
-function counting(options: { renewals?: number; deadline?: number } = {}) {
+/** A credential whose tokens are numbered, one more for each renewal. */
+function countingCredential(options: { renewals?: number; deadline?: number } = {}) {
   const refusals: TargetRefusal[] = []
   let version = 1
   const entry: Entry = {
@@ -44,7 +44,7 @@ function counting(options: { renewals?: number; deadline?: number } = {}) {
   return { entry, refusals }
 }
 
-const presenting = (name: string, present: Credential['present'], deadline?: number): Entry => ({
+const credentialOf = (name: string, present: Credential['present'], deadline?: number): Entry => ({
   id: name,
   use: definePlugin({
     name,
@@ -55,8 +55,8 @@ const presenting = (name: string, present: Credential['present'], deadline?: num
   }),
 })
 
-/** A target that takes one token only, and records what it was asked with. */
-async function choosy(t: TestContext, wanted: string, status: 401 | 403 = 401) {
+/** A target that accepts one token, and records those that it gets. */
+async function targetWithToken(t: TestContext, wanted: string, status: 401 | 403 = 401) {
   const seen: { authorization: string | undefined; body: string }[] = []
   const origin = await listening(t, (request, response) => {
     const { authorization } = request.headers
@@ -70,11 +70,11 @@ async function choosy(t: TestContext, wanted: string, status: 401 | 403 = 401) {
 }
 
 test('a refused credential is renewed once and the same request sent again', async (t) => {
-  const target = await choosy(t, 'v2')
-  const { entry, refusals } = counting()
+  const target = await targetWithToken(t, 'v2')
+  const { entry, refusals } = countingCredential()
   const { main } = await proxied(t, target.origin, {}, [entry])
 
-  assert.equal((await asking(main, call(1))).body, 'welcome')
+  assert.equal((await send(main, call(1))).body, 'welcome')
   assert.deepEqual(target.seen, [
     { authorization: 'Bearer v1', body: call(1).body },
     { authorization: 'Bearer v2', body: call(1).body },
@@ -82,11 +82,11 @@ test('a refused credential is renewed once and the same request sent again', asy
   assert.deepEqual(refusals, [{ status: 401, attempt: 1, challenges: ['Bearer error="x"'] }])
 })
 
-test('a chunked body is kept for the second try too, and stays chunked', async (t) => {
-  const target = await choosy(t, 'v2')
-  const { main } = await proxied(t, target.origin, {}, [counting().entry])
+test('a chunked body is sent again too, and stays chunked', async (t) => {
+  const target = await targetWithToken(t, 'v2')
+  const { main } = await proxied(t, target.origin, {}, [countingCredential().entry])
 
-  const { body } = await asking(main, { ...call(1), headers: { 'transfer-encoding': 'chunked' } })
+  const { body } = await send(main, { ...call(1), headers: { 'transfer-encoding': 'chunked' } })
   assert.equal(body, 'welcome')
   assert.deepEqual(
     target.seen.map((seen) => seen.body),
@@ -104,13 +104,13 @@ for (const [name, head, body] of [
   ['no chunk', 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'],
   ['trailers', 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n', '2\r\nhi\r\n0\r\nX-Sum: 9\r\n\r\n'],
 ]) {
-  test(`a refusal without a body is met like any other, and all of it is sent again: ${name}`, async (t) => {
+  test(`a refusal before the body was read is handled like any other, and the whole request is sent again: ${name}`, async (t) => {
     const target = await rawTarget(t, ({ headers }) =>
       headers.some(([, value]) => value === 'Bearer v2')
         ? 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
         : 'HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n',
     )
-    const { main } = await proxied(t, target.origin, {}, [counting().entry])
+    const { main } = await proxied(t, target.origin, {}, [countingCredential().entry])
 
     assert.equal((await answerTo(main, `${head}Host: a\r\n\r\n${body}`)).line, 'HTTP/1.1 200 OK')
     const wanted = {
@@ -124,12 +124,12 @@ for (const [name, head, body] of [
   })
 }
 
-test('a credential that stays refused is a 502 of ours, with the id and without the challenge', async (t) => {
-  const target = await choosy(t, 'never')
-  const { entry, refusals } = counting({ renewals: 99 })
+test('a credential that stays refused is a 502 of the gateway, with the id and without the challenge', async (t) => {
+  const target = await targetWithToken(t, 'never')
+  const { entry, refusals } = countingCredential({ renewals: 99 })
   const { main } = await proxied(t, target.origin, {}, [entry])
 
-  const { status, headers, body } = await asking(main, call('seven'))
+  const { status, headers, body } = await send(main, call('seven'))
   assert.equal(status, 502)
   assert.equal(headers['www-authenticate'], undefined)
   const { id, error } = JSON.parse(body)
@@ -140,25 +140,25 @@ test('a credential that stays refused is a 502 of ours, with the id and without 
   )
 })
 
-test('a 403 that no renewal helps is passed on, but for the challenge that is ours to meet', async (t) => {
-  const target = await choosy(t, 'never', 403)
-  const { main } = await proxied(t, target.origin, {}, [counting({ renewals: 0 }).entry])
+test('a 403 after a renewal is forwarded, without the challenge for the gateway’s credential', async (t) => {
+  const target = await targetWithToken(t, 'never', 403)
+  const { main } = await proxied(t, target.origin, {}, [countingCredential({ renewals: 0 }).entry])
 
-  const { status, headers, body } = await asking(main, call(1))
+  const { status, headers, body } = await send(main, call(1))
   assert.deepEqual([status, body, headers['www-authenticate']], [403, 'no', undefined])
 })
 
-test('credentials are folded in order, and what carries them is removed from the caller', async (t) => {
+test('credentials are presented in order, and the caller’s headers of their names are removed', async (t) => {
   const origin = await listening(t, (request, response) => response.end(JSON.stringify(request.headers)))
   const { main } = await proxied(t, origin, { forwardAuthorization: true }, [
-    presenting('login', async () => ({ header: 'authorization', value: 'Bearer a', accessToken: 'a' })),
-    presenting('exchange', (_request, held) => ({
+    credentialOf('login', async () => ({ header: 'authorization', value: 'Bearer a', accessToken: 'a' })),
+    credentialOf('exchange', (_request, held) => ({
       header: 'x-token',
       value: `Bearer ${held?.accessToken}b`,
     })),
   ])
 
-  const { body } = await asking(main, { headers: { authorization: 'Bearer mine', 'X-Token': 'mine' } })
+  const { body } = await send(main, { headers: { authorization: 'Bearer mine', 'X-Token': 'mine' } })
   const { authorization, 'x-token': token } = JSON.parse(body)
   assert.deepEqual([authorization, token], [undefined, 'Bearer ab'])
 })
@@ -187,29 +187,29 @@ for (const [kind, present, expected, retryAfter] of failures) {
   test(`a credential that is ${kind} is a ${expected}, and the target is never asked`, async (t) => {
     let asked = 0
     const origin = await listening(t, (_request, response) => response.end(String(++asked)))
-    const { main } = await proxied(t, origin, {}, [presenting('first', present, 50)])
+    const { main } = await proxied(t, origin, {}, [credentialOf('first', present, 50)])
 
-    const { status, headers, body } = await asking(main, call(3))
+    const { status, headers, body } = await send(main, call(3))
     assert.deepEqual([status, headers['retry-after'], asked], [expected, retryAfter, 0])
     assert.equal(JSON.parse(body).id, 3)
     assert.doesNotMatch(body, /hunter2/)
   })
 }
 
-test('a body too large to keep is not sent twice: the caller is told to come again', async (t) => {
-  const target = await choosy(t, 'v2')
-  const { main } = await proxied(t, target.origin, {}, [counting().entry])
+test('a body too large to keep is not sent twice: a 503 with Retry-After', async (t) => {
+  const target = await targetWithToken(t, 'v2')
+  const { main } = await proxied(t, target.origin, {}, [countingCredential().entry])
   const body = Buffer.alloc(17 * 1024 * 1024, 'x')
 
-  const { status, headers } = await asking(main, { method: 'POST', body })
+  const { status, headers } = await send(main, { method: 'POST', body })
   assert.deepEqual([status, headers['retry-after']], [503, '1'])
   assert.equal(target.seen.length, 1)
-  assert.equal((await asking(main, { method: 'POST', body })).body, 'welcome')
+  assert.equal((await send(main, { method: 'POST', body })).body, 'welcome')
 })
 
-const held = presenting('held', () => ({ header: 'authorization', value: 'Bearer mine' }))
+const held = credentialOf('held', () => ({ header: 'authorization', value: 'Bearer mine' }))
 
-/** A target that redirects `/from` as told, and says at `/to` how it was asked. */
+/** A target that redirects `/from`, and responds at `/to` with the request. */
 const redirecting =
   (status: number, location: string): RequestListener =>
   (request, response) => {
@@ -223,12 +223,12 @@ const redirecting =
 test('a redirect within the origin keeps method, body and credential (T11)', async (t) => {
   for (const status of [301, 302, 307, 308]) {
     const { main } = await proxied(t, await listening(t, redirecting(status, '/to?a=1')), {}, [held])
-    const { body } = await asking(main, { method: 'PUT', path: '/from', body: 'kept' })
+    const { body } = await send(main, { method: 'PUT', path: '/from', body: 'kept' })
     assert.deepEqual(JSON.parse(body), ['PUT', 'Bearer mine', 'kept'])
   }
 })
 
-test('a redirect to anywhere else is not followed with a credential, and loops stop (T11, CL-23)', async (t) => {
+test('a redirect to another origin is not followed with a credential, and loops end (T11, CL-23)', async (t) => {
   let strayed = 0
   const other = await listening(t, (_request, response) => response.end(String(++strayed)))
   const { port } = new URL(other)
@@ -243,20 +243,20 @@ test('a redirect to anywhere else is not followed with a credential, and loops s
 
   for (const location of elsewhere) {
     const { main } = await proxied(t, await listening(t, redirecting(307, location)), {}, [held])
-    const { status, body } = await asking(main, { ...call(1), path: '/from' })
+    const { status, body } = await send(main, { ...call(1), path: '/from' })
     assert.equal(status, 502, location)
     assert.doesNotMatch(body, /127\.0\.0\.1|localhost/)
   }
   assert.equal(strayed, 0)
 })
 
-test('without a credential a redirect is the caller’s to follow', async (t) => {
+test('without a credential a redirect is forwarded', async (t) => {
   const { main } = await proxied(t, await listening(t, redirecting(307, 'https://else.example/')))
-  const { status, headers } = await asking(main, { path: '/from' })
+  const { status, headers } = await send(main, { path: '/from' })
   assert.deepEqual([status, headers.location], [307, 'https://else.example/'])
 })
 
-test('added headers take the place of the caller’s own, in any case', async (t) => {
+test('added headers replace the caller’s own, in any case', async (t) => {
   const origin = await listening(t, (request, response) => response.end(JSON.stringify(request.rawHeaders)))
   const source: Entry = {
     use: definePlugin({
@@ -274,7 +274,7 @@ test('added headers take the place of the caller’s own, in any case', async (t
     }),
   }
   const { main } = await proxied(t, origin, {}, [source])
-  const { body } = await asking(main, { headers: { 'X-TENANT': 'evil', 'X-Empty': 'evil' } })
+  const { body } = await send(main, { headers: { 'X-TENANT': 'evil', 'X-Empty': 'evil' } })
   const raw: string[] = JSON.parse(body)
   assert.deepEqual(raw.slice(-4), ['x-tenant', 'one', 'x-tenant', 'two'])
   assert.ok(!raw.includes('evil'))

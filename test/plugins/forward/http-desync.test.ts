@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { listening } from '../../kit/listening.js'
-import { spoken } from '../../kit/raw.js'
-import { opening, proxied } from './proxied.js'
+import { listening } from '#kit/listening.js'
+import { spoken } from '#kit/raw.js'
+import { openRequest, proxied } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
 const HANDSHAKE = 'Connection: Upgrade\r\nUpgrade: websocket\r\n'
-const lanes = [
-  ['quick', 'GET / HTTP/1.1\r\nHost: a\r\n'],
-  ['wide', 'HEAD / HTTP/1.1\r\nHost: a\r\n'],
+const transports = [
+  ['buffered', 'GET / HTTP/1.1\r\nHost: a\r\n'],
+  ['streaming', 'HEAD / HTTP/1.1\r\nHost: a\r\n'],
 ] as const
 
-test('T13 an upgrade that tells of a body leaves with it: no next request is taken for its body', async (t) => {
+test('T13 an upgrade with a body is sent with it: the next request is not taken for the body', async (t) => {
   const seen: string[] = []
-  // It answers before it reads the body, as most servers do.
+  // It responds before it reads the body, as most servers do.
   const origin = await listening(t, ({ method, url }, response) => {
     seen.push(`${method} ${url}`)
     response.end()
@@ -26,19 +26,19 @@ test('T13 an upgrade that tells of a body leaves with it: no next request is tak
     const end = body.startsWith('Content') ? '' : '\r\n0\r\n\r\n'
     const upgrade = `GET /ws HTTP/1.1\r\nHost: a\r\n${HANDSHAKE}${body}${'x'.repeat(30)}${end}`
     assert.equal((await answerTo(main, upgrade)).line, 'HTTP/1.1 200 OK')
-    assert.equal((await opening(main, { method: 'HEAD', path: '/next' })).statusCode, 200)
+    assert.equal((await openRequest(main, { method: 'HEAD', path: '/next' })).statusCode, 200)
   }
   assert.deepEqual(seen, ['GET /ws', 'HEAD /next', 'GET /ws', 'HEAD /next'])
 })
 
-for (const [lane, request] of lanes) {
-  test(`T13 a target that changes protocols unasked gets no caller's connection (${lane})`, async (t) => {
+for (const [transport, request] of transports) {
+  test(`T13 a target that changes protocols without an Upgrade gets no socket of a caller (${transport})`, async (t) => {
     const target = await rawTarget(t, () => `HTTP/1.1 101 Switching Protocols\r\n${HANDSHAKE}\r\n`)
     const { main } = await proxied(t, target.origin)
     assert.match(await spoken(main, `${request}Connection: close\r\n\r\n`), /^HTTP\/1.1 502 /)
   })
 
-  test(`an answer whose first line cannot be written on is answered all the same (${lane})`, async (t) => {
+  test(`a response with an unwritable reason phrase is forwarded without it (${transport})`, async (t) => {
     const lines = ['HTTP/1.1 200 O\x01K', 'HTTP/1.1 200 O\x7fK']
     const target = await rawTarget(t, ({ headers }) => {
       const wanted = Number(headers.find(([name]) => name === 'X-Line')?.[1])
@@ -55,7 +55,7 @@ for (const [lane, request] of lanes) {
     }
   })
 
-  test(`every Connection header of an answer names what ends here (${lane})`, async (t) => {
+  test(`all Connection headers of a response name hop-by-hop headers (${transport})`, async (t) => {
     const target = await rawTarget(
       t,
       () =>
@@ -70,7 +70,7 @@ for (const [lane, request] of lanes) {
   })
 }
 
-test('T13 a name with underscores stands for nothing that is ours, framing or the way it came', async (t) => {
+test('T13 a header with underscores cannot pass for a credential, framing or a forwarded header', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin, {}, [
     {
@@ -93,7 +93,7 @@ test('T13 a name with underscores stands for nothing that is ours, framing or th
   assert.equal(seen?.body, 'x')
 })
 
-test('T17 what stands behind a # leads out of the target no more than the rest', async (t) => {
+test('T17 a # in the request target cannot lead outside of the target’s path', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, `${target.origin}/base/mcp`)
   for (const path of ['/a#/../../x', '/#/../../x', '/a#/%2e%2e/%2e%2e/x']) {
@@ -102,7 +102,7 @@ test('T17 what stands behind a # leads out of the target no more than the rest',
   assert.deepEqual(target.seen, [])
 })
 
-test('only who asked to be told to go on is told so', async (t) => {
+test('only a caller with Expect gets 100 Continue', async (t) => {
   const target = await rawTarget(t, () => `HTTP/1.1 100 Continue\r\n\r\n${OK}`)
   const { main } = await proxied(t, target.origin)
   assert.match(
@@ -112,7 +112,7 @@ test('only who asked to be told to go on is told so', async (t) => {
   assert.match(await spoken(main, 'HEAD / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n'), /^HTTP\/1.1 200 /)
 })
 
-test('T16 a target that answers without the body keeps no connection of the gateway for the rest of it', async (t) => {
+test('T16 a target that responds before the body is complete keeps no connection of the gateway open', async (t) => {
   const closed: Promise<unknown>[] = []
   const origin = await listening(t, ({ socket }, response) => {
     closed.push(new Promise((resolve) => socket.on('close', resolve)))
@@ -130,9 +130,9 @@ test('T16 a target that answers without the body keeps no connection of the gate
   await Promise.all(closed)
 })
 
-test('T13 many headers hide neither the frame of a body nor what is added here', async (t) => {
+test('T13 many headers hide neither the framing of a body nor added headers', async (t) => {
   const seen: unknown[] = []
-  // It leaves out what comes after 2000 headers.
+  // Node drops headers after the 2000th.
   const origin = await listening(t, (request, response) => {
     void text(request).then((body) => {
       seen.push([request.url, body, request.headers.authorization])

@@ -3,31 +3,32 @@ import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { test } from 'node:test'
-import { Authenticator, definePlugin, LONGEST_WAIT } from 'sallyport'
-import { serving } from '../../kit/booted.js'
-import { listening } from '../../kit/listening.js'
-import { dial, spoken } from '../../kit/raw.js'
-import { asking, call, opening, proxied, way } from './proxied.js'
+import { Authenticator, definePlugin } from 'sallyport'
+import { LONGEST_WAIT } from 'sallyport/toolkit'
+import { serving } from '#kit/booted.js'
+import { listening } from '#kit/listening.js'
+import { dial, spoken } from '#kit/raw.js'
+import { call, openRequest, proxied, send, targetRoute } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
 
-test('a body over the limit is 413, told of its length or not, and never reaches the target whole', async (t) => {
+test('a body over the limit is a 413, with a length or chunked, and never reaches the target whole', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin, { maxBody: 1000 })
   const body = 'x'.repeat(1001)
 
-  assert.equal((await asking(main, { method: 'POST', body })).status, 413)
+  assert.equal((await send(main, { method: 'POST', body })).status, 413)
   assert.equal(
-    (await asking(main, { method: 'POST', body, headers: { 'transfer-encoding': 'chunked' } })).status,
+    (await send(main, { method: 'POST', body, headers: { 'transfer-encoding': 'chunked' } })).status,
     413,
   )
   assert.equal(target.seen.length, 0)
-  assert.equal((await asking(main, { method: 'POST', body: body.slice(1) })).status, 200)
+  assert.equal((await send(main, { method: 'POST', body: body.slice(1) })).status, 200)
   assert.equal(target.seen[0]?.body.length, 1000)
 })
 
-test('a body that stands still is 408, whole or streamed, and the target is let go (T16)', async (t) => {
+test('a body that stalls is a 408, buffered or streamed, and the request to the target is aborted (T16)', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin, { bodyTimeout: 200 })
 
@@ -38,7 +39,7 @@ test('a body that stands still is 408, whole or streamed, and the target is let 
   assert.deepEqual(target.seen, [])
 })
 
-test('a body that comes in two pieces, the first with its head, arrives whole', async (t) => {
+test('a body in two packets, the first with the head, arrives whole', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin)
   const { port } = new URL(main)
@@ -52,14 +53,14 @@ test('a body that comes in two pieces, the first with its head, arrives whole', 
   assert.equal(String(target.seen[0]?.body), 'abcdef')
 })
 
-test('headers that never end are cut off (T16)', async (t) => {
+test('endless headers are refused (T16)', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin)
   const long = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`
   assert.match(await spoken(main, long), /^HTTP\/1.1 431 /)
 })
 
-test('a target may take its time for as long as a timer can wait, and no option asks for more', async (t) => {
+test('no timeout may be longer than a timer can wait', async (t) => {
   const origin = await listening(t, (request, response) => {
     request.resume()
     setTimeout(() => response.end(), 50)
@@ -67,41 +68,41 @@ test('a target may take its time for as long as a timer can wait, and no option 
   const { main } = await proxied(t, origin, { targetTimeout: LONGEST_WAIT })
   const streamed = { ...call('w'), headers: { 'transfer-encoding': 'chunked' } }
 
-  assert.equal((await asking(main, call('q'))).status, 200)
-  assert.equal((await asking(main, streamed)).status, 200)
+  assert.equal((await send(main, call('q'))).status, 200)
+  assert.equal((await send(main, streamed)).status, 200)
   for (const option of ['targetTimeout', 'bodyTimeout'])
     await assert.rejects(proxied(t, origin, { [option]: LONGEST_WAIT + 1 }), new RegExp(option))
 })
 
-test('a target that does not begin to answer is 504 on both lanes; an event stream may', async (t) => {
+test('a target that does not begin its response is a 504 on both transports, except for an event stream', async (t) => {
   const origin = await listening(t, (request, response) => {
     request.resume()
     if (request.headers.accept === 'text/event-stream') setTimeout(() => response.end('late'), 1500)
   })
   const { main } = await proxied(t, origin, { targetTimeout: 300 })
 
-  const [quick, wide, stream] = await Promise.all([
-    asking(main, call('q')),
-    asking(main, { ...call('w'), headers: { 'transfer-encoding': 'chunked' } }),
-    asking(main, { headers: { accept: 'text/event-stream' } }),
+  const [buffered, streaming, stream] = await Promise.all([
+    send(main, call('q')),
+    send(main, { ...call('w'), headers: { 'transfer-encoding': 'chunked' } }),
+    send(main, { headers: { accept: 'text/event-stream' } }),
   ])
-  assert.deepEqual([quick.status, JSON.parse(quick.body).id], [504, 'q'])
-  assert.deepEqual([wide.status, JSON.parse(wide.body).id], [504, null])
+  assert.deepEqual([buffered.status, JSON.parse(buffered.body).id], [504, 'q'])
+  assert.deepEqual([streaming.status, JSON.parse(streaming.body).id], [504, null])
   assert.deepEqual([stream.status, stream.body], [200, 'late'])
 })
 
-test('once it has begun, an answer may pause for longer than that', async (t) => {
+test('a response that has begun may pause for longer than that', async (t) => {
   const origin = await listening(t, (_request, response) => {
     response.write('one ')
     setTimeout(() => response.end('two'), 700)
   })
   const { main } = await proxied(t, origin, { targetTimeout: 100 })
-  assert.equal((await asking(main, call(1))).body, 'one two')
+  assert.equal((await send(main, call(1))).body, 'one two')
 })
 
-// A proxy would be what is wrong with the first of these.
-test('what is wrong with the target is told by its class, and by no address', {
-  skip: !way.isDirect,
+// Through a proxy, the first of these would be an error of the proxy.
+test('the error of a failed target has a class, and no address', {
+  skip: !targetRoute.isDirect,
 }, async (t) => {
   const silent = createServer((socket) => socket.destroy())
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
@@ -120,30 +121,30 @@ test('what is wrong with the target is told by its class, and by no address', {
   for (const [target, code] of cases) {
     const { main } = await proxied(t, target)
     for (const asked of [call(1), { ...call(1), headers: { 'transfer-encoding': 'chunked' } }]) {
-      const { status, body } = await asking(main, asked)
+      const { status, body } = await send(main, asked)
       assert.deepEqual([status, JSON.parse(body).error.data.error], [502, code])
       assert.doesNotMatch(body, /127\.0\.0\.1|invalid|ECONN|:\d{2,}/)
     }
-    const { status, body } = await asking(main)
+    const { status, body } = await send(main)
     assert.deepEqual([status, JSON.parse(body).error], [502, code])
   }
 })
 
-test('an answer that breaks off breaks off for the caller too', async (t) => {
+test('a truncated response is truncated for the caller too', async (t) => {
   const target = await rawTarget(t, (_message, socket) => {
     setTimeout(() => socket.destroy(), 20)
     return 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n'
   })
   const { main } = await proxied(t, target.origin)
   for (const asked of [call(1), { ...call(1), headers: { 'transfer-encoding': 'chunked' } }]) {
-    const response = await opening(main, asked)
+    const response = await openRequest(main, asked)
     await assert.rejects(async () => {
       for await (const _ of response);
     })
   }
 })
 
-test('two ways to frame a body, a bent header or another coding never pass (T13)', async (t) => {
+test('two framings of a body, a malformed header or another coding are never forwarded (T13)', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin)
   const bad = [
@@ -169,7 +170,7 @@ test('two ways to frame a body, a bent header or another coding never pass (T13)
   assert.deepEqual(target.seen, [])
 })
 
-test('Connection takes nothing away that frames the message, is ours, or is added (T13)', async (t) => {
+test('Connection cannot remove headers that frame the message, credentials or added headers (T13)', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin, {}, [
     { use: 'credential/static-bearer', with: { token: 'mine' } },
@@ -187,7 +188,7 @@ test('Connection takes nothing away that frames the message, is ours, or is adde
   assert.equal(seen?.body, 'hi')
 })
 
-test('a caller that leaves takes its request along, on both lanes', async (t) => {
+test('a caller that disconnects cancels its request, on both transports', async (t) => {
   for (const framing of ['Content-Length: 2\r\n\r\nhi', 'Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n']) {
     const events = new EventEmitter()
     const origin = await listening(t, (request, response) => {
@@ -205,8 +206,8 @@ test('a caller that leaves takes its request along, on both lanes', async (t) =>
   }
 })
 
-/** An authenticator that decides when it is told to, and tells when it was asked. */
-function deciding() {
+/** An authenticator that the test lets decide. */
+function delayedAuthenticator() {
   const events = new EventEmitter()
   const use = definePlugin({
     name: 'deciding',
@@ -230,9 +231,9 @@ for (const [name, bytes] of [
   ['a stream', 'GET /left HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n'],
   ['a call', 'POST /left HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi'],
 ] as const) {
-  test(`a caller that left while its token was checked is not sent on: ${name}`, async (t) => {
+  test(`the request of a client that disconnected during authentication is not forwarded: ${name}`, async (t) => {
     const target = await rawTarget(t, () => OK)
-    const { entry, events } = deciding()
+    const { entry, events } = delayedAuthenticator()
     const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
     const list = [entry, listen, { use: 'forward/http', with: { target: target.origin } }]
     const { main = '' } = (await serving(t, list)).addresses
@@ -246,7 +247,7 @@ for (const [name, bytes] of [
     events.emit('decide')
 
     const second = once(events, 'asked')
-    const answer = asking(main, { path: '/stayed' })
+    const answer = send(main, { path: '/stayed' })
     await second
     events.emit('decide')
     assert.equal((await answer).status, 200)
@@ -257,7 +258,7 @@ for (const [name, bytes] of [
   })
 }
 
-test('the body is asked for when the target asks for it, and not when it has answered', async (t) => {
+test('100 Continue is sent when the target sends it, and not after a response', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin)
   const socket = dial(main)

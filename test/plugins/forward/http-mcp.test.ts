@@ -3,12 +3,16 @@ import { type TestContext, test } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ProxySettings, proxy } from 'sallyport/presets/proxy'
-import { serving } from '../../kit/booted.js'
-import { everything } from '../../kit/everything.js'
-import { realIssuer } from '../../kit/oidc-provider.js'
+import { serving } from '#kit/booted.js'
+import { everything } from '#kit/everything.js'
+import { realIssuer } from '#kit/oidc-provider.js'
 
-/** What a client sees of a server: all lists, a call with progress, a resource, and its notifications. */
-async function seenBy(t: TestContext, url: string, headers: Record<string, string> = {}): Promise<object> {
+/** What a client gets from a server: all lists, a call with progress, a resource, and notifications. */
+async function clientView(
+  t: TestContext,
+  url: string,
+  headers: Record<string, string> = {},
+): Promise<object> {
   const client = new Client({ name: 'test', version: '1' })
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } })
   // The SDK's class does not fit its own interface under exactOptionalPropertyTypes.
@@ -34,7 +38,7 @@ async function seenBy(t: TestContext, url: string, headers: Record<string, strin
   return seen
 }
 
-test('the official client sees the reference server as it is, and with a token too', async (t) => {
+test('the official client gets the same from the reference server through the proxy, with a token too', async (t) => {
   const target = await everything(t)
   const issuer = await realIssuer(t)
   const open = await serving(t, proxy(ProxySettings.parse({ targetUri: target })))
@@ -50,12 +54,12 @@ test('the official client sees the reference server as it is, and with a token t
     ),
   )
 
-  const direct = await seenBy(t, target)
-  assert.deepEqual(await seenBy(t, `${open.addresses.main}/mcp`), direct)
+  const direct = await clientView(t, target)
+  assert.deepEqual(await clientView(t, `${open.addresses.main}/mcp`), direct)
   const authorization = `Bearer ${await issuer.token()}`
-  assert.deepEqual(await seenBy(t, `${guarded.addresses.main}/mcp`, { authorization }), direct)
+  assert.deepEqual(await clientView(t, `${guarded.addresses.main}/mcp`, { authorization }), direct)
   await assert.rejects(
-    seenBy(t, `${guarded.addresses.main}/mcp`, { authorization: 'Bearer x' }),
+    clientView(t, `${guarded.addresses.main}/mcp`, { authorization: 'Bearer x' }),
     /invalid_token/,
   )
 })

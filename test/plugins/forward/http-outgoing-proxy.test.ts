@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { eventually } from '../../kit/captured-log.js'
-import { connectProxy } from '../../kit/connect-proxy.js'
-import { tcpListening } from '../../kit/egress.js'
-import { closedPort } from '../../kit/listening.js'
-import { program } from '../../kit/program.js'
-import { dial } from '../../kit/raw.js'
-import { authority, tlsListening } from '../../kit/tls.js'
-import { asking, call, proxied } from './proxied.js'
+import { eventually } from '#kit/captured-log.js'
+import { connectProxy } from '#kit/connect-proxy.js'
+import { tcpListening } from '#kit/egress.js'
+import { closedPort } from '#kit/listening.js'
+import { program } from '#kit/program.js'
+import { dial } from '#kit/raw.js'
+import { authority, tlsListening } from '#kit/tls.js'
+import { call, proxied, send } from './proxied.js'
 
 const TARGET = 'http://target.test'
 const chunked = { ...call(1), headers: { 'transfer-encoding': 'chunked' } }
 
-/** A forwarder that a proxy stands before; the environment is read when it is set up. */
-async function behind(t: TestContext, proxy: string) {
+/** A forwarder with an outgoing proxy; the environment is read at setup. */
+async function behindProxy(t: TestContext, proxy: string) {
   process.env['HTTP_PROXY'] = proxy.replace('//', '//anna:geheim@')
   try {
     return await proxied(t, TARGET)
@@ -22,29 +22,29 @@ async function behind(t: TestContext, proxy: string) {
   }
 }
 
-async function answering(t: TestContext, bytes: string) {
+async function proxyWith(t: TestContext, bytes: string) {
   const { port } = await tcpListening(t, (socket) => socket.once('data', () => socket.end(bytes)))
   return `http://127.0.0.1:${port}`
 }
 
-test('T10: a proxy that opens no way is told by its class; the log names it, what it said, and no password', async (t) => {
+test('T10: the error of a failed proxy has a class; the log has the proxy and its response, and no password', async (t) => {
   const silent = await tcpListening(t)
   const cases: readonly (readonly [proxy: string, said: RegExp, status?: number])[] = [
-    [await answering(t, 'HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'), /it answered 407$/],
-    [await answering(t, 'HTTP/1.1 403 Forbidden\r\n\r\n'), /it answered 403$/],
-    [await answering(t, 'HTTP/1.1 502 Bad Gateway\r\nContent-Length: 5\r\n\r\nsorry'), /it answered 502$/],
-    [await answering(t, ''), /closed/],
-    [await answering(t, '220 mail.test ESMTP\r\n'), /not valid HTTP$/],
+    [await proxyWith(t, 'HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'), /it answered 407$/],
+    [await proxyWith(t, 'HTTP/1.1 403 Forbidden\r\n\r\n'), /it answered 403$/],
+    [await proxyWith(t, 'HTTP/1.1 502 Bad Gateway\r\nContent-Length: 5\r\n\r\nsorry'), /it answered 502$/],
+    [await proxyWith(t, ''), /closed/],
+    [await proxyWith(t, '220 mail.test ESMTP\r\n'), /not valid HTTP$/],
     [await closedPort(), /nothing listens there$/],
-    [(await answering(t, 'no TLS')).replace('http:', 'https:'), /no TLS session/],
+    [(await proxyWith(t, 'no TLS')).replace('http:', 'https:'), /no TLS session/],
     [`http://127.0.0.1:${silent.port}`, /it did not answer in time$/, 504],
   ]
   const looks: Promise<void>[] = []
   for (const [proxy, said, expected = 502] of cases) {
-    const { main, lines } = await behind(t, proxy)
+    const { main, lines } = await behindProxy(t, proxy)
     const code = expected === 504 ? 'target_proxy_timeout' : 'target_proxy'
     const look = async () => {
-      for (const { status, body } of await Promise.all([asking(main, call(1)), asking(main, chunked)])) {
+      for (const { status, body } of await Promise.all([send(main, call(1)), send(main, chunked)])) {
         assert.deepEqual([status, JSON.parse(body).error.data.error], [expected, code])
         assert.doesNotMatch(body, /127\.0\.0\.1|target\.test/)
       }
@@ -65,9 +65,9 @@ test('T10: a proxy that opens no way is told by its class; the log names it, wha
 const isFailure = (err: unknown): err is { cause: { message: string } } =>
   typeof err === 'object' && err !== null && 'cause' in err
 
-test('a caller that leaves, and a stop, leave no connection to a proxy that does not answer', async (t) => {
+test('a caller that disconnects, and a stop, leave no connection to a proxy that does not respond', async (t) => {
   const silent = await tcpListening(t)
-  const { main, running } = await behind(t, `http://127.0.0.1:${silent.port}`)
+  const { main, running } = await behindProxy(t, `http://127.0.0.1:${silent.port}`)
   const open = (count: number) => eventually(() => (silent.open === count ? true : undefined), 5)
 
   const leaving = dial(main)
@@ -76,16 +76,14 @@ test('a caller that leaves, and a stop, leave no connection to a proxy that does
   leaving.destroy()
   await open(0)
 
-  const waiting = [asking(main, call(1)), asking(main, chunked)].map((answer) =>
-    answer.catch(() => undefined),
-  )
+  const waiting = [send(main, call(1)), send(main, chunked)].map((answer) => answer.catch(() => undefined))
   await open(2)
   await running.stop(0)
   await open(0)
   await Promise.all(waiting)
 })
 
-test('a target with TLS is judged behind the proxy as before it, on both lanes, and a proxy with TLS too', async (t) => {
+test('the certificate of a target is checked through a proxy too, on both transports, and so is that of a proxy', async (t) => {
   const ca = authority(t)
   const port = await tlsListening(t, ca.issue(['mcp.test']), (request, response) => {
     response.writeHead(200, { 'x-host': request.headers.host })
@@ -106,11 +104,11 @@ test('a target with TLS is judged behind the proxy as before it, on both lanes, 
   ])
 
   for (const asked of [call(1), chunked]) {
-    const { status, body, headers } = await asking(right.main, asked)
+    const { status, body, headers } = await send(right.main, asked)
     assert.deepEqual([status, body, headers['x-host']], [200, call(1).body, 'mcp.test'])
-    const refused = await asking(other.main, asked)
+    const refused = await send(other.main, asked)
     assert.deepEqual([refused.status, JSON.parse(refused.body).error.data.error], [502, 'target_tls'])
-    const untrusting = await asking(unknown.main, asked)
+    const untrusting = await send(unknown.main, asked)
     assert.deepEqual([untrusting.status, JSON.parse(untrusting.body).error.data.error], [502, 'target_proxy'])
   }
   assert.deepEqual(proxy.asked.toSorted(), [
@@ -120,12 +118,12 @@ test('a target with TLS is judged behind the proxy as before it, on both lanes, 
   for (const { gateway } of [right, other, unknown]) {
     gateway.process.kill('SIGTERM')
     await gateway.ended()
-    assert.match(gateway.output.stderr, /reached through a proxy/)
+    assert.match(gateway.output.stderr, /go through a proxy/)
     assert.doesNotMatch(JSON.stringify(gateway.output), /anna|geheim|YW5uYTpnZWhlaW0/)
   }
 })
 
-test('a proxy that is no URL is a mistake at the start, told without its value', async (t) => {
+test('a proxy that is not a URL is an error at the start, without its value', async (t) => {
   const environment = { HTTP_PROXY: 'socks5://anna:geheim@proxy.test' }
   const gateway = program(t, ['proxy', 'x', '--target-uri', TARGET], { environment })
   assert.equal(await gateway.ended(), 2)

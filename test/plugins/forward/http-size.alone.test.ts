@@ -6,23 +6,23 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { type TestContext, test } from 'node:test'
-import { listening } from '../../kit/listening.js'
-import { type Program, program } from '../../kit/program.js'
-import { opening } from './proxied.js'
+import { listening } from '#kit/listening.js'
+import { type Program, program } from '#kit/program.js'
+import { openRequest } from './proxied.js'
 
-// The full numbers of the requirement take their time; they run when somebody asks for them.
+// The full numbers of the requirement take long; they run on request.
 const FULL = process.env['SALLYPORT_FULL_TESTS'] === '1'
 const MIB = 1024 ** 2
 const BODY = FULL ? 1024 * MIB : 256 * MIB
 const STREAMS = FULL ? 2_000 : 200
 const MOST_GROWTH = 32 * MIB
-// With few streams what the process itself grows by in its first second is a large part of each.
+// With few streams, the growth of the process in its first second is a large part of each.
 const MOST_FOR_A_STREAM = (FULL ? 64 : 256) * 1024
 
-// The memory of another process is told by Linux alone.
+// Only Linux has the memory of another process.
 const skip = process.platform === 'linux' ? false : 'there is no /proc here'
 
-/** The program itself before a target of this process, and what it takes of memory. */
+/** The program in front of a target of this process, and its memory. */
 async function proxyBefore(t: TestContext, target: string) {
   const proxy = program(t, ['proxy', 'big', '--target-uri', target])
   return { main: await proxy.ready(), memory: () => residentOf(proxy) }
@@ -33,7 +33,7 @@ function residentOf({ process: { pid } }: Program): number {
   return Number(kilobytes) * 1024
 }
 
-/** The most that was taken while `work` ran, beyond what was taken before. */
+/** The peak while `work` ran, less the memory before. */
 async function growthIn(memory: () => number, work: () => Promise<unknown>): Promise<number> {
   const before = memory()
   let most = before
@@ -53,14 +53,14 @@ function* filler(size: number): Generator<Buffer> {
   for (let sent = 0; sent < size; sent += chunk.length) yield chunk
 }
 
-async function counted(stream: AsyncIterable<Buffer>): Promise<number> {
+async function sizeOf(stream: AsyncIterable<Buffer>): Promise<number> {
   let bytes = 0
   for await (const chunk of stream) bytes += chunk.length
   return bytes
 }
 
-/** Sends a body of this size, and answers with the answer to it. */
-async function sending(main: string, path: string, size: number): Promise<IncomingMessage> {
+/** Sends a body of this size. */
+async function upload(main: string, path: string, size: number): Promise<IncomingMessage> {
   const request = httpRequest(main, { method: 'POST', path, agent: false })
   const answered = once(request, 'response')
   const sent = pipeline(Readable.from(filler(size)), request)
@@ -70,24 +70,26 @@ async function sending(main: string, path: string, size: number): Promise<Incomi
   return answer
 }
 
-test('a body of any size goes down, up, and both ways at once, with flat memory', { skip }, async (t) => {
+test('a body of any size passes in each direction, and in both at once, with constant memory', {
+  skip,
+}, async (t) => {
   const origin = await listening(t, (request, response) => {
     if (request.method === 'GET') Readable.from(filler(Number(request.url?.slice(1)))).pipe(response)
     else if (request.url === '/echo') request.pipe(response)
-    else void counted(request).then((bytes) => response.end(String(bytes)))
+    else void sizeOf(request).then((bytes) => response.end(String(bytes)))
   })
   const { main, memory } = await proxyBefore(t, origin)
-  const ways: readonly (readonly [string, (size: number) => Promise<unknown>])[] = [
-    ['down', async (size) => counted(await opening(main, { path: `/${size}` }))],
-    ['up', async (size) => text(await sending(main, '/count', size))],
-    ['both', async (size) => counted(await sending(main, '/echo', size))],
+  const directions: readonly (readonly [string, (size: number) => Promise<unknown>])[] = [
+    ['down', async (size) => sizeOf(await openRequest(main, { path: `/${size}` }))],
+    ['up', async (size) => text(await upload(main, '/count', size))],
+    ['both', async (size) => sizeOf(await upload(main, '/echo', size))],
   ]
 
-  for (const [name, way] of ways) {
-    // The first bytes make the heap as large as it gets; what follows them has to fit in.
-    await way(BODY / 2)
+  for (const [name, transfer] of directions) {
+    // The heap grows with the first bytes, and must not grow with the others.
+    await transfer(BODY / 2)
     const start = performance.now()
-    const growth = await growthIn(memory, async () => assert.equal(Number(await way(BODY)), BODY))
+    const growth = await growthIn(memory, async () => assert.equal(Number(await transfer(BODY)), BODY))
     const seconds = (performance.now() - start) / 1000
     t.diagnostic(
       `${name}: ${BODY / MIB} MiB in ${seconds.toFixed(1)} s, ${(growth / MIB).toFixed(1)} MiB more memory`,
@@ -96,7 +98,7 @@ test('a body of any size goes down, up, and both ways at once, with flat memory'
   }
 })
 
-test('many open streams cost little, and each gets its own events', { skip }, async (t) => {
+test('many open streams need little memory, and each gets its own events', { skip }, async (t) => {
   const open: ServerResponse[] = []
   const origin = await listening(t, (_request, response) => {
     open.push(response)
@@ -106,7 +108,7 @@ test('many open streams cost little, and each gets its own events', { skip }, as
   const listeners: IncomingMessage[] = []
   const asked = { headers: { accept: 'text/event-stream' } }
   const listen = async (): Promise<void> => {
-    listeners.push(...(await Promise.all(Array.from({ length: 50 }, () => opening(main, asked)))))
+    listeners.push(...(await Promise.all(Array.from({ length: 50 }, () => openRequest(main, asked)))))
   }
 
   await listen()

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { listening } from '../../kit/listening.js'
-import { dial } from '../../kit/raw.js'
-import { call, opening, proxied } from './proxied.js'
+import { listening } from '#kit/listening.js'
+import { dial } from '#kit/raw.js'
+import { call, openRequest, proxied } from './proxied.js'
 import { rawTarget } from './raw-target.js'
 
-// More than all buffers on the way can hold.
+// More than all buffers between target and caller can hold.
 const BODY = 256 * 1024 ** 2
 
 const SSE = { accept: 'text/event-stream' }
 
-test('events arrive as they are sent, one by one, and the head before the first of them', async (t) => {
+test('events arrive one by one as they are sent, and the head before the first of them', async (t) => {
   let target: ServerResponse | undefined
   const origin = await listening(t, (_request, response) => {
     target = response
@@ -21,7 +21,7 @@ test('events arrive as they are sent, one by one, and the head before the first 
   const { main } = await proxied(t, origin)
 
   for (const asked of [{ headers: SSE }, { ...call(1), headers: { ...SSE } }]) {
-    const response = await opening(main, asked)
+    const response = await openRequest(main, asked)
     for (const event of ['data: 1\n\n', 'data: 2\n\n', ': ping\n\n']) {
       target?.write(event)
       const [chunk] = await once(response, 'data')
@@ -31,7 +31,7 @@ test('events arrive as they are sent, one by one, and the head before the first 
   }
 })
 
-test('a caller that reads slowly holds the target back', async (t) => {
+test('a caller that reads slowly slows down the target', async (t) => {
   let written = 0
   const chunk = Buffer.alloc(64 * 1024, 'x')
   const origin = await listening(t, (_request, response) => {
@@ -51,7 +51,7 @@ test('a caller that reads slowly holds the target back', async (t) => {
     const socket = dial(main)
     socket.write(asked)
     await once(socket, 'readable')
-    // Nothing is read from here on: it stops when the buffers on the way are full.
+    // Nothing is read from here on: the target stops when all buffers are full.
     let last = -1
     while (last !== written) {
       last = written
@@ -62,7 +62,7 @@ test('a caller that reads slowly holds the target back', async (t) => {
   }
 })
 
-test('a stop ends listening streams at once, and waits for a call that is being answered', async (t) => {
+test('a stop ends listening streams at once, and waits for a response in flight', async (t) => {
   let finish: () => void = () => {}
   const origin = await listening(t, (request, response) => {
     request.resume()
@@ -71,8 +71,8 @@ test('a stop ends listening streams at once, and waits for a call that is being 
     if (request.method === 'POST') finish = () => response.end('data: done\n\n')
   })
   const { main, running } = await proxied(t, origin)
-  const stream = await opening(main, { headers: SSE })
-  const answer = await opening(main, { ...call(1), headers: SSE })
+  const stream = await openRequest(main, { headers: SSE })
+  const answer = await openRequest(main, { ...call(1), headers: SSE })
   await Promise.all([once(stream, 'data'), once(answer, 'data')])
   stream.on('error', () => {})
   const closed = new Promise((resolve) => stream.on('close', resolve))
@@ -86,7 +86,7 @@ test('a stop ends listening streams at once, and waits for a call that is being 
   assert.ok(Date.now() - started < 5_000)
 })
 
-test('a WebSocket passes with its bytes, through credentials and guards', async (t) => {
+test('a WebSocket is forwarded byte for byte, through credentials and guards', async (t) => {
   const target = await rawTarget(t, ({ headers }, socket) => {
     const { authorization } = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]))
     if (authorization !== 'Bearer mine') return 'HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno'

@@ -3,17 +3,17 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { eventually } from '../../kit/captured-log.js'
-import { dial } from '../../kit/raw.js'
+import { eventually } from '#kit/captured-log.js'
+import { dial } from '#kit/raw.js'
 import { proxied } from './proxied.js'
 
 const CHUNK = Buffer.alloc(64 * 1024, 'x')
 const MOST = 256 * 1024 ** 2
-// What the sockets of two connections and the proxy between them hold when nobody reads.
+// More than the buffers of two connections and the proxy between them can hold.
 const HELD = 24 * 1024 ** 2
 
-/** A target that takes a request's head and then reads nothing, until it is told to. */
-async function lazyTarget(t: TestContext) {
+/** A target that reads the head of a request, and the body only when the test says so. */
+async function pausedTarget(t: TestContext) {
   const sockets: Socket[] = []
   const server = createServer((socket) => {
     sockets.push(socket)
@@ -30,8 +30,8 @@ async function lazyTarget(t: TestContext) {
   return { origin: `http://127.0.0.1:${address.port}`, sockets }
 }
 
-/** Writes as fast as it may, up to `MOST`, and knows how many bytes the connection has taken. */
-function hasty(socket: Socket, frame: (chunk: Buffer) => Buffer): { taken: () => number } {
+/** Writes as fast as possible, up to `MOST`, and counts the bytes that the connection has accepted. */
+function writeUntilFull(socket: Socket, frame: (chunk: Buffer) => Buffer): { taken: () => number } {
   const framed = frame(CHUNK)
   const pump = (): void => {
     while (socket.bytesWritten < MOST && socket.write(framed));
@@ -50,8 +50,8 @@ const framings: readonly (readonly [string, (chunk: Buffer) => Buffer])[] = [
 ]
 
 for (const [header, frame] of framings) {
-  test(`a target that reads slowly holds a hasty caller back: ${header.split(':')[0]}`, async (t) => {
-    const target = await lazyTarget(t)
+  test(`a target that reads slowly slows down the caller: ${header.split(':')[0]}`, async (t) => {
+    const target = await pausedTarget(t)
     const { main } = await proxied(t, target.origin)
     const caller = dial(main)
     t.after(() => caller.destroy())
@@ -59,21 +59,21 @@ for (const [header, frame] of framings) {
     await once(caller, 'connect')
     caller.write(`POST / HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n`)
 
-    const { taken } = hasty(caller, frame)
-    // The first call of this kind waits for what such calls need to be loaded.
+    const { taken } = writeUntilFull(caller, frame)
+    // The first such request waits until a module is loaded.
     const arrived = await eventually(() => target.sockets[0])
-    const held = await standstill(taken)
+    const held = await settledCount(taken)
     t.diagnostic(`${(held / 1024 ** 2).toFixed(1)} MiB were taken before the caller had to wait`)
     assert.ok(held < HELD, `${held} bytes`)
 
-    // It was held back and not given up: a target that reads again gets the rest.
+    // Paused and not aborted: a target that reads again gets the rest.
     arrived.resume()
     while (taken() < 2 * HELD) await once(caller, 'drain')
   })
 }
 
-/** The count at which nothing moves any more. */
-async function standstill(count: () => number): Promise<number> {
+/** The count, once it no longer grows. */
+async function settledCount(count: () => number): Promise<number> {
   for (let last = -1; last !== count(); await setTimeout(250)) last = count()
   return count()
 }

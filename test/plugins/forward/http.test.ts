@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePlugin } from 'sallyport'
-import { serving } from '../../kit/booted.js'
-import { listening } from '../../kit/listening.js'
+import { serving } from '#kit/booted.js'
+import { listening } from '#kit/listening.js'
 import { allowedDifferences } from './allowed-differences.js'
 import { corpus } from './corpus.js'
 import type { Message } from './message.js'
-import { asking, way } from './proxied.js'
+import { send, targetRoute } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
 const open = [{ use: 'auth/anonymous' }, { use: 'listen/http', with: { address: '127.0.0.1:0' } }]
 const transparent = { forwardAuthorization: true, forwardCookies: true }
 
-/** A message without what the table allows to differ. */
-function comparable(message: Message, side: 'request' | 'answer'): object {
+/** A message without the allowed differences. */
+function comparable(message: Message, side: 'request' | 'response'): object {
   const allowed = allowedDifferences.filter((one) => one.side === side).flatMap(({ headers }) => headers)
-  // Allowed only where the proxy holds a credential or a list of origins, which it does not here.
+  // Allowed only with a credential or a list of origins, which this proxy does not have.
   const strict = ['authorization', 'cookie', 'www-authenticate', 'access-control-*', 'vary']
   const named = message.headers
     .filter(([name]) => name.toLowerCase() === 'connection')
@@ -33,12 +33,12 @@ const lengthOf = ({ headers }: Message): string =>
   headers.find(([name]) => name.toLowerCase() === 'content-length')?.[1] ?? '0'
 
 for (const { name, request, answer } of corpus) {
-  test(`direct and through the proxy it is the same: ${name}`, async (t) => {
+  test(`the same bytes directly and through the proxy: ${name}`, async (t) => {
     const target = await rawTarget(t, () => answer)
     const { main = '' } = (
       await serving(t, [
         ...open,
-        { use: 'forward/http', with: { target: way.to(target.origin), ...transparent } },
+        { use: 'forward/http', with: { target: targetRoute.urlOf(target.origin), ...transparent } },
       ])
     ).addresses
     const ask = (origin: string) => answerTo(origin, request.replace('HOST', new URL(origin).host))
@@ -49,17 +49,17 @@ for (const { name, request, answer } of corpus) {
     assert.ok(seenDirect !== undefined && seenProxied !== undefined && target.seen.length === 2)
 
     assert.deepEqual(comparable(seenProxied, 'request'), comparable(seenDirect, 'request'))
-    assert.deepEqual(comparable(proxied, 'answer'), comparable(direct, 'answer'))
+    assert.deepEqual(comparable(proxied, 'response'), comparable(direct, 'response'))
     assert.equal(lengthOf(seenProxied), lengthOf(seenDirect))
     assert.ok(
       seenProxied.headers.some(
-        ([each, value]) => each.toLowerCase() === 'host' && way.to(target.origin).endsWith(value),
+        ([each, value]) => each.toLowerCase() === 'host' && targetRoute.urlOf(target.origin).endsWith(value),
       ),
     )
   })
 }
 
-test("the path of a scope is the target's own, with a slash after it and without", async (t) => {
+test('the path of a scope is the path of the target, with a slash after it and without', async (t) => {
   const target = await listening(t, (request, response) => response.end(`${request.method} ${request.url}`))
   const taken = definePlugin({
     name: 'taken',
@@ -74,7 +74,7 @@ test("the path of a scope is the target's own, with a slash after it and without
     { scope: '/shared', plugins: [{ use: taken }, forward] },
   ])
   const ask = async (path: string, method = 'POST') =>
-    (await asking(addresses.main ?? '', { path, method })).body
+    (await send(addresses.main ?? '', { path, method })).body
 
   assert.equal(await ask('/notes'), 'POST /mcp')
   assert.equal(await ask('/notes?x=1'), 'POST /mcp?x=1')

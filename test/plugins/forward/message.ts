@@ -1,4 +1,4 @@
-/** An HTTP/1.1 message as it stood on the wire, with its body taken out of its chunks. */
+/** An HTTP/1.1 message as it was on the wire, with its chunked body decoded. */
 export interface Message {
   readonly line: string
   readonly headers: readonly (readonly [name: string, value: string])[]
@@ -6,7 +6,7 @@ export interface Message {
   readonly trailers: readonly (readonly [name: string, value: string])[]
 }
 
-/** The first message in `bytes`, and how many of them it takes; nothing while it is not complete. */
+/** The first message in `bytes`, and its length; undefined while it is incomplete. */
 export function messageIn(
   bytes: string,
   { bodyless = false, ended = false } = {},

@@ -1,12 +1,17 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import type { TestContext } from 'node:test'
-import type { Entry, ServeContext } from 'sallyport'
-import { recordedLog, serving } from '../../kit/booted.js'
+import type { Entry } from 'sallyport'
+import type { ServeContext } from 'sallyport/embed'
+import { recordedLog, serving } from '#kit/booted.js'
 
-/** The way that these tests take to a target on loopback, which no proxy is ever asked for. */
-export const way = { isDirect: true, to: (target: string): string => target }
+/** How these tests reach a target: directly, since loopback never goes through an outgoing proxy. */
+export const targetRoute = {
+  isDirect: true,
+  urlOf: (target: string): string => target,
+  options: {},
+}
 
-/** A forwarder before a target, with what else the test puts into its list. */
+/** A forwarder with further plugins of the test. */
 export async function proxied(
   t: TestContext,
   target: string,
@@ -19,27 +24,30 @@ export async function proxied(
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },
     { use: 'auth/anonymous' },
     ...more,
-    { use: 'forward/http', with: { target: way.to(target), ...options } },
+    { use: 'forward/http', with: { target: targetRoute.urlOf(target), ...targetRoute.options, ...options } },
   ]
   const running = await serving(t, list, { log, scrubber, ...context })
   return { main: running.addresses.main ?? '', running, lines }
 }
 
-export interface Answer {
+export interface ReceivedResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: string
 }
 
-interface Asked {
+interface RequestOptions {
   readonly method?: string
   readonly path?: string
   readonly headers?: Readonly<Record<string, string | string[]>>
   readonly body?: string | Buffer
 }
 
-/** A request of its own connection, answered when its head is there. */
-export function opening(origin: string, { method = 'GET', path = '/', headers = {}, body }: Asked = {}) {
+/** Sends a request on a connection of its own; resolves with the head of the response. */
+export function openRequest(
+  origin: string,
+  { method = 'GET', path = '/', headers = {}, body }: RequestOptions = {},
+) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const request = httpRequest(origin, { method, path, headers, agent: false })
     request.on('response', resolve).on('error', reject)
@@ -47,15 +55,15 @@ export function opening(origin: string, { method = 'GET', path = '/', headers = 
   })
 }
 
-export async function asking(origin: string, asked: Asked = {}): Promise<Answer> {
-  const response = await opening(origin, asked)
+export async function send(origin: string, options: RequestOptions = {}): Promise<ReceivedResponse> {
+  const response = await openRequest(origin, options)
   let body = ''
   for await (const chunk of response.setEncoding('utf8')) body += chunk
   return { status: response.statusCode ?? 0, headers: response.headers, body }
 }
 
-/** A JSON-RPC call, as clients send it. */
-export const call = (id: string | number): Asked => ({
+/** A JSON-RPC request, as clients send it. */
+export const call = (id: string | number): RequestOptions => ({
   method: 'POST',
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list' }),

@@ -1,15 +1,15 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { dial } from '../../kit/raw.js'
+import { dial } from '#kit/raw.js'
 import { type Message, messageIn } from './message.js'
 
 export interface RawTarget {
   readonly origin: string
-  /** Every request that came, as it stood on the wire. */
+  /** Every request, as it was on the wire. */
   readonly seen: Message[]
 }
 
-/** A target that speaks bytes: it reads requests as they are and answers with what `answer` gives. */
+/** A target that records raw requests, and responds with the bytes of `answer`. */
 export async function rawTarget(
   t: TestContext,
   answer: (message: Message, socket: Socket) => string | undefined,
@@ -29,7 +29,7 @@ export async function rawTarget(
         const text = answer(found.message, socket)
         if (text === undefined) continue
         socket.write(Buffer.from(text, 'latin1'))
-        // An answer without a length ends with its connection.
+        // A response without a length ends with its connection.
         if (
           !/\r\n(?:content-length|transfer-encoding):/i.test(text) &&
           !/^HTTP\/1.1 (?:1|204|304)/.test(text)
@@ -47,7 +47,7 @@ export async function rawTarget(
   return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
 }
 
-/** Sends a request as bytes and answers with the first final answer as it stood on the wire. */
+/** Sends a request as bytes; returns the final response as it was on the wire. */
 export async function answerTo(origin: string, bytes: string): Promise<Message> {
   const socket = dial(origin)
   const bodyless = bytes.startsWith('HEAD ')

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigError } from 'sallyport'
-import { booted } from '../../kit/booted.js'
+import { booted } from '#kit/booted.js'
 
-test('one path leads to another, and every other is as it was', async (t) => {
+test('one path redirects to another, and no other path does', async (t) => {
   const app = await booted(t, [{ use: 'http/redirect', with: { to: '/catalogue/' } }])
   for (const method of ['GET', 'HEAD'] as const) {
     const answer = await app.inject({ method, url: '/' })

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { definePlugin, type Measure } from 'sallyport'
-import { Sums } from '../../../plugins/internal/metrics/sums.js'
-import { recordedLog, serving } from '../../kit/booted.js'
+import { contractSuite } from 'sallyport/testing'
+import { recordedLog, serving } from '#kit/booted.js'
+import { PendingCounts } from '../../../plugins/internal/metrics/pending-counts.js'
 
 const words = fc.constantFrom('', 'a', 'b', 'c"d', 'e\\f', 'g\nh')
+
 const steps = fc.array(
   fc.oneof(
     { weight: 8, arbitrary: fc.record({ x: words, y: words, by: fc.integer({ min: 0, max: 9 }) }) },
@@ -14,7 +16,7 @@ const steps = fc.array(
   { maxLength: 40 },
 )
 
-test('a counter says at every scrape what was counted until then', async (t) => {
+test('every scrape has what a counter counted until then', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, async (taken) => {
       const { count, scrape } = await counting(t)
@@ -33,18 +35,18 @@ test('a counter says at every scrape what was counted until then', async (t) => 
   )
 })
 
-test('labels that are left out are counted, and nothing is kept for them', () => {
-  const sums = new Sums(['x', 'y'])
+test('counts with missing labels are recorded, and not cached', () => {
+  const counts = new PendingCounts(['x', 'y'])
   const partial: Record<string, string>[] = [{}, { x: '1' }]
   for (const values of partial) {
-    const before = JSON.stringify(sums)
-    sums.keep(values)
-    assert.equal(sums.find(values), undefined)
-    assert.equal(JSON.stringify(sums), before)
+    const before = JSON.stringify(counts)
+    counts.add(values)
+    assert.equal(counts.find(values), undefined)
+    assert.equal(JSON.stringify(counts), before)
   }
 })
 
-test('what no counter takes is left out and told, and the next scrape is whole', async (t) => {
+test('an invalid count is left out and logged, and the next scrape is complete', async (t) => {
   const { count, scrape, lines } = await counting(t)
   const labels = { x: '1', y: '2' }
   count(1, labels)
@@ -53,10 +55,10 @@ test('what no counter takes is left out and told, and the next scrape is whole',
   count(1, labels)
 
   assert.equal((await scrape()).get('x="1",y="2"'), 2)
-  assert.equal(lines.filter(({ msg }) => String(msg).includes('could not be told')).length, 5)
+  assert.equal(lines.filter(({ msg }) => String(msg).includes('could not be recorded')).length, 5)
 })
 
-/** A gateway with one counter, and what the counter says by its labels as they are written. */
+/** A gateway with one counter, and the counter's values by their labels as text. */
 async function counting(t: TestContext) {
   const { log, lines } = recordedLog()
   let count: Measure | undefined
@@ -90,3 +92,7 @@ async function counting(t: TestContext) {
 
 const escaped = (text: string): string =>
   text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')
+
+contractSuite('internal/metrics and the health of the gateway', () => ({
+  list: [{ use: 'internal/server', with: { address: '127.0.0.1:0' } }, { use: 'internal/metrics' }],
+}))

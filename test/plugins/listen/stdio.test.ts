@@ -4,10 +4,10 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { CreateMessageRequestSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
-import { everything } from '../../kit/everything.js'
-import { bridgeCommand } from './bridged.js'
+import { everything } from '#kit/everything.js'
+import { bridgeCommand } from './stdio/bridged.js'
 
-/** What a client sees of a server, with everything that goes back and forth on the way. */
+/** What a client gets from a server, and all messages in between. */
 async function seenBy(t: TestContext, transport: unknown): Promise<object> {
   const client = new Client(
     { name: 'test', version: '1' },
@@ -53,7 +53,7 @@ async function seenBy(t: TestContext, transport: unknown): Promise<object> {
 }
 
 for (const transport of ['streamableHttp', 'sse'] as const) {
-  test(`the official client hears by the bridge what it hears directly (${transport})`, {
+  test(`the official client gets the same through the bridge as directly (${transport})`, {
     timeout: 60_000,
   }, async (t) => {
     const target = await everything(t, transport)

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { RegistrySettings, registry } from 'sallyport/presets/registry'
-import { folder } from '../../kit/folder.js'
-import { serving } from '../../kit/index.js'
+import { serving } from 'sallyport/testing'
+import { folder } from '#kit/folder.js'
 
 const executable = [process.env['CHROMIUM'], '/usr/bin/chromium', '/usr/bin/chromium-browser'].find(
   (path) => path !== undefined && existsSync(path),
@@ -13,7 +13,7 @@ const executable = [process.env['CHROMIUM'], '/usr/bin/chromium', '/usr/bin/chro
 const skip = executable === undefined && 'no Chromium here: install it, or name it in CHROMIUM'
 const example = join(import.meta.dirname, '../../../examples/registry')
 
-async function visiting(t: TestContext, options: Parameters<Browser['newContext']>[0] = {}) {
+async function opened(t: TestContext, options: Parameters<Browser['newContext']>[0] = {}) {
   const settings = RegistrySettings.parse({
     address: '127.0.0.1:0',
     internalAddress: '127.0.0.1:0',
@@ -39,18 +39,18 @@ async function visiting(t: TestContext, options: Parameters<Browser['newContext'
   return { page, context, faults }
 }
 
-/** For the eyes: `SCREENSHOTS=folder` keeps what the test sees. */
-const seen = (t: TestContext, page: Page, name: string) =>
+/** `SCREENSHOTS=folder` keeps the screenshots. */
+const screenshot = (t: TestContext, page: Page, name: string) =>
   page.screenshot({ path: join(process.env['SCREENSHOTS'] ?? folder(t), `${name}.png`), fullPage: true })
 
-test('a person finds a server, and copies what a client needs', { skip }, async (t) => {
-  const { page, context, faults } = await visiting(t)
+test('a user finds a server, and copies the configuration of a client', { skip }, async (t) => {
+  const { page, context, faults } = await opened(t)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-  await seen(t, page, 'home')
+  await screenshot(t, page, 'home')
 
   await page.getByRole('link', { name: 'default' }).click()
-  await seen(t, page, 'list')
-  await page.getByLabel('Search by name').fill('github-mcp')
+  await screenshot(t, page, 'list')
+  await page.getByLabel('Search names, titles and descriptions').fill('github-mcp')
   await page.getByRole('button', { name: 'Search' }).click()
   await page.getByRole('link', { name: 'GitHub' }).click()
   assert.match(page.url(), /\/servers\/io\.github\.github%2Fgithub-mcp-server$/)
@@ -59,12 +59,12 @@ test('a person finds a server, and copies what a client needs', { skip }, async 
   const copied = JSON.parse(await page.evaluate('navigator.clipboard.readText()'))
   assert.equal(copied.servers['github-mcp-server'].url, 'https://api.githubcopilot.com/mcp/')
   assert.equal(copied.inputs[0].password, true)
-  await seen(t, page, 'server')
+  await screenshot(t, page, 'server')
   assert.deepEqual(faults, [])
 })
 
-test('the keyboard is enough', { skip }, async (t) => {
-  const { page } = await visiting(t)
+test('the pages work with the keyboard alone', { skip }, async (t) => {
+  const { page } = await opened(t)
   const focused = () =>
     page.evaluate('document.activeElement.textContent.trim() || document.activeElement.id')
   await page.keyboard.press('Tab')
@@ -82,17 +82,17 @@ test('the keyboard is enough', { skip }, async (t) => {
   assert.equal(await page.locator('.cards li').count(), 1)
 })
 
-test('dark mode is dark, a phone needs no sideways scrolling, and without script all is there', {
+test('dark mode is dark, a phone needs no horizontal scrolling, and pages work without scripts', {
   skip,
 }, async (t) => {
-  const { page } = await visiting(t, {
+  const { page } = await opened(t, {
     colorScheme: 'dark',
     viewport: { width: 360, height: 700 },
     javaScriptEnabled: false,
   })
   await page.getByRole('link', { name: 'default' }).click()
   await page.getByRole('link', { name: 'Tickets' }).click()
-  await seen(t, page, 'dark-phone')
+  await screenshot(t, page, 'dark-phone')
   const colour = String(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
   assert.ok(
     (colour.match(/\d+/g) ?? []).every((part) => Number(part) < 60),
@@ -104,10 +104,10 @@ test('dark mode is dark, a phone needs no sideways scrolling, and without script
   assert.ok(width <= 360, String(width))
 })
 
-test('a page of another origin may not be framed around it, and no script but ours runs', {
+test('no script but ours runs', {
   skip,
 }, async (t) => {
-  const { page, faults } = await visiting(t)
+  const { page, faults } = await opened(t)
   await page.evaluate(
     `document.body.insertAdjacentHTML('beforeend', '<img src=x onerror="window.evil = 1">')`,
   )

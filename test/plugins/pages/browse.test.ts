@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { booted } from '../../kit/index.js'
+import { booted } from 'sallyport/testing'
 import { fileRegistry, server, wrapped } from '../registry/registry.js'
 
 const hostile = '<img src=x onerror=alert(1)>"\'&'
@@ -40,36 +40,37 @@ const documents = [
   wrapped(server('c.example/gone', '1.0.0'), { status: 'deleted' }),
 ]
 
-const people = (list: ReturnType<typeof fileRegistry>['list'], options: object = { anonymous: true }) => [
+const withPages = (list: ReturnType<typeof fileRegistry>['list'], options: object = { anonymous: true }) => [
   ...list,
-  { use: 'pages/people', with: options },
+  { use: 'pages/browse', with: options },
 ]
 
-test('nothing of a document becomes markup, and only http and https become links', async (t) => {
-  const app = await booted(t, people(fileRegistry(t, documents).list))
+test('a document is never markup, and only http and https URLs become links', async (t) => {
+  const app = await booted(t, withPages(fileRegistry(t, documents).list))
   for (const url of ['/registry/default', '/registry/default/servers/a.example%2Fevil']) {
     const { body, statusCode } = await app.inject(url)
     assert.equal(statusCode, 200)
     assert.doesNotMatch(body, /<img/)
     assert.ok(body.includes('&lt;img'))
-    for (const [, href = ''] of body.matchAll(/ href="([^"]*)"/g)) assert.match(href, /^(?:\/|#|https?:)/)
+    for (const [, href = ''] of body.matchAll(/ href="([^"]*)"/g))
+      assert.match(href, /^(?:\/|#|https?:|vscode:mcp\/install\?|cursor:\/\/anysphere\.)/)
     assert.doesNotMatch(body, /<[^>]* (?:on\w+|style)=|<style/)
     assert.doesNotMatch(
-      body.replaceAll(/<script src="\/assets\/people\.js" defer><\/script>/g, ''),
+      body.replaceAll(/<script src="\/assets\/browse\.js" defer><\/script>/g, ''),
       /<script/,
     )
   }
 })
 
-test('what to run is chosen here, never by the document', async (t) => {
-  const app = await booted(t, people(fileRegistry(t, documents).list))
+test('a document cannot choose the program to run', async (t) => {
+  const app = await booted(t, withPages(fileRegistry(t, documents).list))
   const { body } = await app.inject('/registry/default/servers/a.example%2Fevil')
   assert.match(body, /&quot;command&quot;: &quot;npx&quot;/)
   assert.doesNotMatch(body, /&quot;sh&quot;|rm -rf/)
 })
 
-test('every page has a strict policy and says how long it holds', async (t) => {
-  const app = await booted(t, people(fileRegistry(t, documents).list))
+test('every page has a strict content security policy', async (t) => {
+  const app = await booted(t, withPages(fileRegistry(t, documents).list))
   for (const url of [
     '/',
     '/registry/default',
@@ -86,8 +87,8 @@ test('every page has a strict policy and says how long it holds', async (t) => {
   }
 })
 
-test('search, pages of the list, versions, and what is not there', async (t) => {
-  const app = await booted(t, people(fileRegistry(t, documents).list))
+test('search, pages of the list, versions, and 404', async (t) => {
+  const app = await booted(t, withPages(fileRegistry(t, documents).list))
   const get = async (url: string) => {
     const { statusCode, body } = await app.inject(url)
     return { statusCode, body }
@@ -99,7 +100,7 @@ test('search, pages of the list, versions, and what is not there', async (t) => 
   assert.doesNotMatch(second.body, /rel="next"|c\.example\/gone|b\.example\/s00/)
 
   assert.match((await get('/registry/default?search=TWO')).body, /c\.example\/two · 2\.0\.0/)
-  assert.match((await get(`/registry/default?search=${encodeURIComponent(hostile)}`)).body, /No server/)
+  assert.match((await get(`/registry/default?search=${encodeURIComponent(`${hostile}x`)}`)).body, /No server/)
   for (const odd of ['cursor=x', 'search=a&search=b', `search=${'x'.repeat(300)}`]) {
     assert.equal((await get(`/registry/default?${odd}`)).statusCode, 200, odd)
   }
@@ -115,8 +116,8 @@ test('search, pages of the list, versions, and what is not there', async (t) => 
   }
 })
 
-test('without anonymous mode the first page tells no name that is not public', async (t) => {
-  const list = people(fileRegistry(t, documents).list, {})
+test('without anonymous mode the home page lists public registries only', async (t) => {
+  const list = withPages(fileRegistry(t, documents).list, { anonymous: false })
   const closed = await booted(t, list)
   const { body, statusCode } = await closed.inject('/')
   assert.equal(statusCode, 200)
@@ -136,14 +137,14 @@ test('without anonymous mode the first page tells no name that is not public', a
 
 test('links stay inside a scope', async (t) => {
   const { list } = fileRegistry(t, documents)
-  const app = await booted(t, [{ scope: '/team', plugins: people(list) }])
+  const app = await booted(t, [{ scope: '/team', plugins: withPages(list) }])
   const { body } = await app.inject('/team/registry/default/servers/c.example%2Ftwo')
   for (const [, href = ''] of body.matchAll(/ (?:href|src)="(\/[^"]*)"/g)) {
     assert.match(href, /^\/team\//)
     assert.notEqual((await app.inject(href)).statusCode, 404, href)
   }
 
-  const closed = people(fileRegistry(t, documents).list, {})
+  const closed = withPages(fileRegistry(t, documents).list, { anonymous: false })
   const open = { use: 'auth/public-paths', with: { paths: ['/registry/default'] } }
   const inScope = await booted(t, [{ scope: '/team', plugins: [...closed, open] }])
   const home = (await inScope.inject('/team/')).body

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigError, definePlugin, type Entry, isScope, pathText } from 'sallyport'
+import { ConfigError, definePlugin, type Entry, isScope } from 'sallyport'
+import { pathText } from 'sallyport/embed'
 import { authSection, incomingEntries } from 'sallyport/presets/incoming'
-import { folder } from '../../kit/folder.js'
-import { booted, closedRoute, issuing } from '../../kit/index.js'
-import { closedPort } from '../../kit/listening.js'
+import { booted, closedRoute, issuing } from 'sallyport/testing'
+import { folder } from '#kit/folder.js'
+import { closedPort } from '#kit/listening.js'
 
 const provider = { name: 'corp', issuerUrl: 'https://idp.example', audience: 'registry' }
 const oauth = { resourceUrl: 'https://r.example', providers: [provider] }
@@ -112,6 +113,10 @@ test('`unavailableStatus: 503` answers so when no provider that could decide was
     const undecided = await ask(await issuer.jwt({ iss: dead.issuerUrl }))
     assert.equal(undecided.statusCode, unavailableStatus)
     assert.equal(undecided.headers['retry-after'] !== undefined, unavailableStatus === 503)
+    assert.equal(undecided.json().error, 'authentication_unavailable')
+    const challenge = String(undecided.headers['www-authenticate'] ?? '')
+    assert.equal(challenge.includes('resource_metadata='), unavailableStatus === 401)
+    assert.doesNotMatch(challenge, /error/)
     assert.equal((await ask(await issuer.jwt({ exp: 1 }))).statusCode, 401)
     assert.equal((await ask(await issuer.jwt())).statusCode, 200)
   }

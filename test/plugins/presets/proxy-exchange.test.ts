@@ -3,11 +3,12 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Entry, isScope } from 'sallyport'
 import { ProxySettings, proxy } from 'sallyport/presets/proxy'
-import { folder } from '../../kit/folder.js'
-import { issuing } from '../../kit/issuer.js'
-import { program } from '../../kit/program.js'
+import { folder } from '#kit/folder.js'
+import { issuing } from '#kit/issuer.js'
+import { program } from '#kit/program.js'
 import { bearer, echo, granting, refusing, tokenEndpoint } from '../credential/exchanging.js'
-import { asking } from '../forward/proxied.js'
+import { send } from '../forward/proxied.js'
+import { proxyProblems } from './complaints.js'
 
 type Written = Partial<Record<keyof ProxySettings, unknown>>
 
@@ -15,23 +16,23 @@ const target = { targetUri: 'https://target.example/mcp' }
 const incoming = { oidcIssuer: 'https://idp.example', oidcAudience: 'gateway' }
 const url = { tokenExchangeUrl: 'https://idp.example/token' }
 
-function complaints(written: Written): string[] {
-  const { error } = ProxySettings.safeParse({ ...target, ...written })
-  return (error?.issues ?? []).map(({ path }) => path.join('.'))
-}
+const complaints = async (written: Written): Promise<string[]> =>
+  (await proxyProblems({ ...target, ...written })).map(({ place }) => place)
 
-test('an exchange needs a token to exchange, and what belongs to it needs the exchange', () => {
-  assert.deepEqual(complaints({ ...incoming, ...url }), [])
-  assert.deepEqual(complaints({ ...url }), ['tokenExchangeUrl'])
-  assert.deepEqual(complaints({ ...url, remoteAuthBearerTokenFile: 'file' }), [])
+test('an exchange needs a token to exchange, and what belongs to it needs the exchange', async () => {
+  assert.deepEqual(await complaints({ ...incoming, ...url }), [])
+  assert.deepEqual(await complaints({ ...url }), ['tokenExchangeUrl'])
+  assert.deepEqual(await complaints({ ...url, remoteAuthBearerTokenFile: 'file' }), [])
   for (const tokenExchangeSubjectTokenType of ['id_token', 'urn:ietf:params:oauth:token-type:id_token']) {
-    assert.deepEqual(complaints({ ...incoming, ...url, tokenExchangeSubjectTokenType }), [])
-    assert.deepEqual(complaints({ ...url, remoteAuthBearerToken: 'token', tokenExchangeSubjectTokenType }), [
-      'tokenExchangeSubjectTokenType',
-    ])
+    assert.deepEqual(await complaints({ ...incoming, ...url, tokenExchangeSubjectTokenType }), [])
+    assert.deepEqual(
+      await complaints({ ...url, remoteAuthBearerToken: 'token', tokenExchangeSubjectTokenType }),
+      ['tokenExchangeSubjectTokenType'],
+    )
   }
   const secrets = { tokenExchangeClientSecret: 'a', tokenExchangeClientSecretFile: 'b' }
-  assert.deepEqual(complaints({ ...incoming, ...url, ...secrets }), Object.keys(secrets))
+  for (const [name, value] of Object.entries(secrets))
+    assert.deepEqual(await complaints({ ...incoming, ...url, [name]: value }), [name])
   const rest = {
     tokenExchangeAudience: 'a',
     tokenExchangeResource: 'https://a',
@@ -44,7 +45,7 @@ test('an exchange needs a token to exchange, and what belongs to it needs the ex
     tokenExchangeCaCert: 'a',
     tokenExchangeAllowPrivateIp: true,
   }
-  assert.deepEqual(complaints({ ...incoming, ...rest }), Object.keys(rest))
+  assert.deepEqual(await complaints({ ...incoming, ...rest }), Object.keys(rest))
 })
 
 test('the exchange stands behind the token that it takes, and every setting reaches it', () => {
@@ -89,9 +90,9 @@ test('the exchange stands behind the token that it takes, and every setting reac
   })
 })
 
-test('a login is enough of a subject, and stands before the exchange', () => {
+test('a login is enough of a subject, and stands before the exchange', async () => {
   const login = { remoteAuth: true, remoteAuthIssuer: 'https://login.example' }
-  assert.deepEqual(complaints({ ...login, ...url }), [])
+  assert.deepEqual(await complaints({ ...login, ...url }), [])
   const settings = ProxySettings.parse({
     ...target,
     ...login,
@@ -137,8 +138,8 @@ test('the program exchanges what its callers bring, and tells nobody of it (T8, 
   const mine = await issuer.jwt()
 
   for (const _ of [1, 2, 3])
-    assert.equal((await asking(new URL(main).origin, { path: '/mcp', ...bearer(mine) })).status, 200)
-  assert.equal((await asking(new URL(main).origin, { path: '/mcp' })).status, 401)
+    assert.equal((await send(new URL(main).origin, { path: '/mcp', ...bearer(mine) })).status, 200)
+  assert.equal((await send(new URL(main).origin, { path: '/mcp' })).status, 401)
   const [asked] = endpoint.asked
   assert.equal(endpoint.asked.length, 1)
   assert.deepEqual(
@@ -166,7 +167,7 @@ test('a subject that is refused is a 401 with the way to a better one', async (t
     refusing(400, { error: 'invalid_grant', error_description: 'canary' }),
     ['--token-exchange-client-id', 'gateway'],
   )
-  const { status, headers, body } = await asking(new URL(main).origin, {
+  const { status, headers, body } = await send(new URL(main).origin, {
     path: '/mcp',
     ...bearer(await issuer.jwt()),
   })
@@ -195,6 +196,6 @@ test('mistakes are told by their flags, all at once, and end the start with 2', 
     ...['--token-exchange-client-id', 'a', '--token-exchange-client-secret-file', join(home, 'missing')],
   ])
   assert.equal(await missing.ended(), 2)
-  assert.match(missing.output.stderr, /clientSecretFile/)
-  assert.match(missing.output.stderr, /url/)
+  assert.match(missing.output.stderr, /^--token-exchange-client-secret-file /m)
+  assert.match(missing.output.stderr, /^--token-exchange-url /m)
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Entry } from 'sallyport'
 import { ProxySettings, proxy } from 'sallyport/presets/proxy'
+import { proxyProblems } from './complaints.js'
 
 type Written = Partial<Record<keyof ProxySettings, unknown>>
 
@@ -158,13 +159,14 @@ const wrong: readonly (readonly [written: Written, setting: string, flag: RegExp
   [{ ...client, host: '0.0.0.0' }, 'host', /--oidc-issuer/],
 ]
 for (const [written, setting, flag] of wrong) {
-  test(`${JSON.stringify(written)} is refused at ${setting}`, () => {
-    const issue = parsed(written).error?.issues.find(({ path }) => path[0] === setting)
-    assert.match(issue?.message ?? 'no complaint', flag)
+  test(`${JSON.stringify(written)} is refused at ${setting}`, async () => {
+    const problems = await proxyProblems({ targetUri: TARGET, ...written })
+    const problem = problems.find(({ place }) => place === setting)
+    assert.match(problem?.message ?? 'no complaint', flag)
   })
 }
 
-test('all that belongs together passes', () => {
+test('all that belongs together passes', async () => {
   const right: readonly Written[] = [
     {
       ...client,
@@ -177,6 +179,5 @@ test('all that belongs together passes', () => {
     { remoteAuth: true, remoteAuthResource: 'urn:example:mcp' },
     { remoteAuth: true, host: '0.0.0.0', allowUnauthenticated: true },
   ]
-  for (const written of right)
-    assert.equal(parsed(written).success, true, JSON.stringify(parsed(written).error))
+  for (const written of right) assert.deepEqual(await proxyProblems({ targetUri: TARGET, ...written }), [])
 })

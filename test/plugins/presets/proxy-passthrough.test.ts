@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { ProxySettings, proxy } from 'sallyport/presets/proxy'
-import { serving } from '../../kit/booted.js'
-import { issuing } from '../../kit/issuer.js'
+import { serving } from '#kit/booted.js'
+import { issuing } from '#kit/issuer.js'
 import { granting, tokenEndpoint } from '../credential/exchanging.js'
 import { answerTo, rawTarget } from '../forward/raw-target.js'
 

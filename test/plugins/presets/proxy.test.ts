@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { ProxySettings, proxy } from 'sallyport/presets/proxy'
-import { recordedLog, serving } from '../../kit/booted.js'
-import { issuing } from '../../kit/issuer.js'
-import { listening } from '../../kit/listening.js'
+import { recordedLog, serving } from '#kit/booted.js'
+import { issuing } from '#kit/issuer.js'
+import { listening } from '#kit/listening.js'
 import { answerTo } from '../forward/raw-target.js'
+import { proxyProblems } from './complaints.js'
 
 type Written = Partial<Record<keyof ProxySettings, unknown>>
 
@@ -13,10 +14,8 @@ const settingsOf = (written: Written): ProxySettings =>
   ProxySettings.parse({ targetUri: 'http://127.0.0.1:9/mcp', ...written })
 
 /** The settings that are complained about. */
-function complaints(written: Written): string[] {
-  const result = ProxySettings.safeParse({ targetUri: 'http://127.0.0.1:9/mcp', ...written })
-  return (result.error?.issues ?? []).map(({ path }) => path.join('.'))
-}
+const complaints = async (written: Written): Promise<string[]> =>
+  (await proxyProblems({ targetUri: 'http://127.0.0.1:9/mcp', ...written })).map(({ place }) => place)
 
 /** A target that answers with the headers it got, and counts. */
 async function echoing(t: TestContext): Promise<{ url: string; readonly hits: number }> {
@@ -73,30 +72,31 @@ async function proxying(t: TestContext, written: Written) {
 
 const echoed = ({ body }: Answer): Record<string, string> => JSON.parse(body)
 
-test('what two flags make wrong together is told at once, by the flag that is to change', () => {
-  assert.deepEqual(complaints({}), [])
-  assert.deepEqual(complaints({ targetUri: 'http://a/b?c=1' }), ['targetUri'])
-  assert.deepEqual(complaints({ targetUri: 'http://me:secret@a/b' }), ['targetUri'])
-  assert.deepEqual(complaints({ targetUri: 'ftp://a/b' }), ['targetUri'])
-  assert.deepEqual(complaints({ host: '[::1]' }), ['host'])
-  assert.deepEqual(complaints({ allowedOrigins: ['https://a/'] }), ['allowedOrigins'])
-  assert.deepEqual(complaints({ allowedOrigins: ['*'] }), ['allowedOrigins'])
-  assert.deepEqual(complaints({ oidcIssuer: 'https://a' }), ['oidcAudience'])
-  assert.deepEqual(complaints({ oidcIssuer: 'https://a', oidcAnyAudience: true }), [])
-  assert.deepEqual(complaints({ oidcIssuer: 'https://a', oidcAudience: 'b', oidcAnyAudience: true }), [
+test('what two flags make wrong together is told at once, by the flag that is to change', async () => {
+  assert.deepEqual(await complaints({}), [])
+  assert.deepEqual(await complaints({ targetUri: 'http://a/b?c=1' }), ['targetUri'])
+  assert.deepEqual(await complaints({ targetUri: 'http://me:secret@a/b' }), ['targetUri'])
+  assert.deepEqual(await complaints({ targetUri: 'ftp://a/b' }), ['targetUri'])
+  assert.deepEqual(await complaints({ host: '[::1]' }), ['host'])
+  assert.deepEqual(await complaints({ allowedOrigins: ['https://a/'] }), ['allowedOrigins'])
+  assert.deepEqual(await complaints({ allowedOrigins: ['*'] }), ['allowedOrigins'])
+  assert.deepEqual(await complaints({ oidcIssuer: 'https://a' }), ['oidcAudience'])
+  assert.deepEqual(await complaints({ oidcIssuer: 'https://a', oidcAnyAudience: true }), [])
+  assert.deepEqual(await complaints({ oidcIssuer: 'https://a', oidcAudience: 'b', oidcAnyAudience: true }), [
     'oidcAnyAudience',
   ])
-  assert.deepEqual(complaints({ oidcJwksUrl: 'https://a/jwks', oidcIntrospectionUrl: 'https://a/i' }), [
+  assert.deepEqual(await complaints({ oidcJwksUrl: 'https://a/jwks', oidcIntrospectionUrl: 'https://a/i' }), [
     'oidcIntrospectionUrl',
     'oidcJwksUrl',
   ])
-  assert.deepEqual(complaints({ remoteForwardClaims: [['X-User', 'sub']] }), ['remoteForwardClaims'])
-  assert.deepEqual(complaints({ oidcIssuer: 'https://a', oidcAudience: 'b', oidcClientSecret: 'c' }), [
+  assert.deepEqual(await complaints({ endStreamsWithToken: true }), ['endStreamsWithToken'])
+  assert.deepEqual(await complaints({ remoteForwardClaims: [['X-User', 'sub']] }), ['remoteForwardClaims'])
+  assert.deepEqual(await complaints({ oidcIssuer: 'https://a', oidcAudience: 'b', oidcClientSecret: 'c' }), [
     'oidcClientSecret',
   ])
 })
 
-test('outgoing credentials are not lent to a network that nobody guards (T9)', () => {
+test('outgoing credentials are not lent to a network that nobody guards (T9)', async () => {
   const lenders: Written[] = [
     { remoteAuthBearerToken: 'token' },
     { remoteAuthBearerTokenFile: 'file' },
@@ -105,15 +105,16 @@ test('outgoing credentials are not lent to a network that nobody guards (T9)', (
   ]
   for (const lender of lenders) {
     for (const host of ['0.0.0.0', '::', '192.0.2.1', 'gateway.example', '127.0.0.1.example.com', '127.1']) {
-      assert.deepEqual(complaints({ ...lender, host }), ['host'], host)
-      assert.deepEqual(complaints({ ...lender, host, allowUnauthenticated: true }), [])
-      assert.deepEqual(complaints({ ...lender, host, oidcIssuer: 'https://a', oidcAudience: 'b' }), [])
+      assert.deepEqual(await complaints({ ...lender, host }), ['host'], host)
+      assert.deepEqual(await complaints({ ...lender, host, allowUnauthenticated: true }), [])
+      const checked = { oidcIssuer: 'https://a', oidcAudience: 'b', resourceUrl: 'https://c/' }
+      assert.deepEqual(await complaints({ ...lender, host, ...checked }), [])
     }
     for (const host of ['127.0.0.1', '127.8.9.1', '::1', 'localhost']) {
-      assert.deepEqual(complaints({ ...lender, host }), [], host)
+      assert.deepEqual(await complaints({ ...lender, host }), [], host)
     }
   }
-  assert.deepEqual(complaints({ host: '0.0.0.0' }), [])
+  assert.deepEqual(await complaints({ host: '0.0.0.0' }), [])
 })
 
 test('a rebound name or a foreign page gets nothing on a loopback host, on any route (T7, RS-32)', async (t) => {
@@ -257,9 +258,9 @@ test('after incoming validation nothing of the caller goes on that opens a door 
     forwarded: 'for=me',
     'x-forwarded-for': '9.9.9.9',
   }
-  const seen = async (written: Written) => {
+  const seen = async (written: Written, others: Record<string, string> = {}) => {
     const { main } = await proxying(t, { ...checked, ...written })
-    return echoed(await asking(main, { headers }))
+    return echoed(await asking(main, { headers: { ...headers, ...others } }))
   }
 
   const incoming = await seen({})
@@ -275,6 +276,16 @@ test('after incoming validation nothing of the caller goes on that opens a door 
   const telling = await seen({ forwardedHeaders: true })
   assert.equal(telling['x-forwarded-for'], '127.0.0.1')
   assert.match(telling['forwarded'] ?? '', /^for=127\.0\.0\.1;host="127\.0\.0\.1:\d+";proto=http$/)
+
+  const behind = await seen(
+    { forwardedHeaders: true, trustedProxies: ['127.0.0.0/8'] },
+    {
+      forwarded: 'for=6.6.6.6, for=203.0.113.9;host=evil.example;proto=https',
+      'x-forwarded-for': '203.0.113.9',
+    },
+  )
+  assert.equal(behind['x-forwarded-for'], '203.0.113.9')
+  assert.match(behind['forwarded'] ?? '', /^for=203\.0\.113\.9;host="127\.0\.0\.1:\d+";proto=http$/)
 })
 
 test('with nobody checked here, the caller speaks for itself unless a credential does (CL-24)', async (t) => {

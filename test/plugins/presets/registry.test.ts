@@ -3,11 +3,16 @@ import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { type Entry, isScope, type List } from 'sallyport'
+import { ConfigError, type Entry, isScope, type List } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import { planList } from 'sallyport/embed'
 import { RegistrySettings, registry } from 'sallyport/presets/registry'
+import { booted, serving } from 'sallyport/testing'
 import { parse } from 'yaml'
-import { booted, serving } from '../../kit/index.js'
-import { issuing } from '../../kit/issuer.js'
+import { contextFor } from '#kit/booted.js'
+import { folder } from '#kit/folder.js'
+import { issuing } from '#kit/issuer.js'
+import { program } from '#kit/program.js'
 
 const example = join(import.meta.dirname, '../../../examples/registry/sallyport.yaml')
 const anonymous = { auth: { mode: 'anonymous' }, stateDirectory: null }
@@ -67,6 +72,13 @@ test('every mistake is told, at its place', () => {
     [{ registries: [{ name: 'a/b', sources: [] }] }, /^registries\.0\.name: /],
     [{ plugins: [{ use: './x.js', after: 'nobody' }] }, /^plugins\.0\.after: .*registry\/api/],
     [{ plugins: [{ use: './x.js', after: 'registry/api', before: 'registry/api' }] }, /^plugins\.0: /],
+    [{ store: {} }, /^store: expected exactly one of files, postgres, use$/],
+    [{ store: { files: {}, postgres: {} } }, /^store: expected exactly one of/],
+    [{ store: { files: {}, with: {} } }, /^store\.with: belongs to `use`/],
+    [{ store: { sqlite: {} } }, /^store: .*sqlite/],
+    [{ store: { files: {} } }, /^stateDirectory: null keeps no files/],
+    [{ store: { use: './mine.js' } }, /^stateDirectory: has no effect/],
+    [{ store: { postgres: { directory: './x' } } }, /^stateDirectory: the store has a `directory` already/],
     [{ address: 'here' }, /^address: expected HOST:PORT/],
     [{ adress: 'x' }, /adress/],
   ]
@@ -79,6 +91,48 @@ test('every mistake is told, at its place', () => {
   }
 })
 
+test('the state is in files, or where the settings say', () => {
+  const storesOf = (settings: object) =>
+    registry(RegistrySettings.parse({ auth: { mode: 'anonymous' }, ...settings }))
+      .filter((item): item is Entry => !isScope(item))
+      .filter(({ use }) => typeof use === 'string' && /^(?:store|\.)\/|catalogue$/.test(use))
+      .map(({ use, with: options }) => [use, options])
+  const registries = [{ name: 'default', sources: [] }]
+  const catalogue = ['registry/catalogue', { registries }]
+  const none = ['registry/catalogue', { registries, stateDirectory: null }]
+  const url = 'postgres://db.example/registry'
+  for (const [settings, store, served] of [
+    [{}, ['store/files', {}], catalogue],
+    [{ stateDirectory: './state' }, ['store/files', { directory: './state' }], catalogue],
+    [{ stateDirectory: null }, undefined, none],
+    [{ store: { files: { directory: './state' } } }, ['store/files', { directory: './state' }], catalogue],
+    [{ store: { postgres: { url } } }, ['store/postgres', { url }], catalogue],
+    [
+      { store: { postgres: { url } }, stateDirectory: './copies' },
+      ['store/postgres', { directory: './copies', url }],
+      catalogue,
+    ],
+    [
+      { store: { postgres: { url } }, stateDirectory: null },
+      ['store/postgres', { directory: null, url }],
+      none,
+    ],
+    [{ store: { use: './mine.js', with: { x: 1 } } }, ['./mine.js', { x: 1 }], catalogue],
+  ] as const)
+    assert.deepEqual(storesOf(settings), [...(store === undefined ? [] : [store]), served])
+})
+
+test('a wrong option of the store is told at its place in the file', async (t) => {
+  for (const [settings, place] of [
+    [{ store: { files: { directry: './x' } } }, 'store.files.directry'],
+    [{ stateDirectory: '' }, 'stateDirectory'],
+  ] as const) {
+    const list = registry(RegistrySettings.parse({ auth: { mode: 'anonymous' }, ...settings }))
+    const locate = (path: readonly (string | number)[]): string => path.join('.')
+    await assert.rejects(booted(t, list, { locate }), (error: Error) => error.message.includes(place))
+  }
+})
+
 test('further plugins stand where they want to', () => {
   const plugins = [
     { use: './a.js', before: 'registry/api' },
@@ -88,7 +142,7 @@ test('further plugins stand where they want to', () => {
   ]
   const names = namesIn(registry(RegistrySettings.parse({ ...anonymous, plugins })))
   const from = names.indexOf('./a.js')
-  assert.deepEqual(names.slice(from), ['./a.js', 'registry/api', 'b', './c.js', 'pages/people', './d.js'])
+  assert.deepEqual(names.slice(from), ['./a.js', 'registry/api', 'b', './c.js', 'pages/browse', './d.js'])
 })
 
 test('a wrong option of a source is told at its place in the file', async (t) => {
@@ -223,5 +277,128 @@ test('what a listed origin is told is not kept for another', async (t) => {
     assert.equal(headers['access-control-allow-origin'], origin)
     assert.match(String(headers.vary), /Origin/, url)
     assert.match(String(headers.vary), /Authorization/, url)
+  }
+})
+
+test('a former name of a plugin still finds it, and the place beside it', async () => {
+  assert.deepEqual(await catalogue['pages/people']?.(), await catalogue['pages/browse']?.())
+  assert.ok(!Object.keys(catalogue).includes('pages/people'))
+  const plugins = [{ use: './mine.js', before: 'pages/people' }]
+  const list = registry(RegistrySettings.parse({ auth: { mode: 'anonymous' }, plugins }))
+  assert.deepEqual(
+    list.slice(-2).map(({ use }) => use),
+    ['./mine.js', 'pages/browse'],
+  )
+})
+
+const oidc = { name: 'corp', issuerUrl: 'https://idp.example.com/', audience: 'registry' }
+
+/** What the preset or a plugin finds wrong, at its place in the file. */
+async function signInProblems(oauth: object, mode = 'oauth'): Promise<readonly string[]> {
+  const resourceUrl = 'https://registry.example.com'
+  const auth = { mode, oauth: { resourceUrl, providers: [oidc], ...oauth } }
+  const { data, error } = RegistrySettings.safeParse({ auth, stateDirectory: null })
+  if (data === undefined) return error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  const locate = (path: readonly (string | number)[]): string => path.join('.')
+  try {
+    await planList(registry(data), contextFor({ locate }))
+    return []
+  } catch (thrown) {
+    assert.ok(thrown instanceof ConfigError)
+    return thrown.problems.map(({ place, message }) => `${place.replace(/ \(.*\)$/, '')}: ${message}`)
+  }
+}
+
+test('people sign in at the first provider, or at the one that is named', async (t) => {
+  const other = { ...oidc, name: 'other', issuerUrl: 'https://other.example.com', allowPrivateIP: true }
+  const signIn = { clientId: 'pages', clientSecret: 'the-secret-of-pages', provider: 'other' }
+  const oauth = { resourceUrl: 'https://registry.example.com', providers: [oidc, other] }
+  const listOf = (given: object) =>
+    registry(RegistrySettings.parse({ auth: { oauth: { ...oauth, signIn: given } }, stateDirectory: null }))
+  const withOf = (list: List) =>
+    list.filter((item): item is Entry => !isScope(item)).find(({ use }) => use === 'pages/sign-in')?.with
+  assert.deepEqual(withOf(listOf(signIn)), {
+    clientId: 'pages',
+    clientSecret: 'the-secret-of-pages',
+    scopes: ['openid'],
+    resourceUrl: 'https://registry.example.com',
+    issuerUrl: 'https://other.example.com',
+    allowPrivateIP: true,
+  })
+  const first = withOf(listOf({ clientId: 'pages' })) as { readonly issuerUrl: string }
+  assert.equal(first.issuerUrl, oidc.issuerUrl)
+  const file = join(
+    folder(t, { 'r.json': JSON.stringify({ auth: { oauth: { ...oauth, signIn } } }) }),
+    'r.json',
+  )
+  const printed = program(t, ['registry', '--config', file, '--print-plugins'])
+  assert.equal(await printed.ended(), 0, printed.output.stderr)
+  assert.match(printed.output.stdout, /pages\/sign-in[\s\S]*clientSecret: "?\*\*\*/)
+  assert.doesNotMatch(printed.output.stdout, /the-secret-of-pages/)
+})
+
+test('a sign-in that cannot work is refused at its place', async () => {
+  const signIn = { clientId: 'pages' }
+  const kubernetes = { type: 'kubernetes', audience: 'registry' }
+  const at = 'auth.oauth.signIn'
+  assert.deepEqual(await signInProblems({ signIn }), [])
+  assert.deepEqual(await signInProblems({ signIn, resourceUrl: 'http://127.0.0.1:8080' }), [])
+  for (const [oauth, expected] of [
+    [{ signIn: {} }, /^auth\.oauth\.signIn\.clientId: /],
+    [{ signIn: { ...signIn, clientID: 'x' } }, /clientID/],
+    [{ signIn: { ...signIn, provider: 'nobody' } }, /^auth\.oauth\.signIn\.provider: .*known are: corp$/],
+    [{ signIn, providers: [kubernetes, oidc] }, /^auth\.oauth\.signIn: .*kubernetes/],
+    [
+      { signIn: { ...signIn, provider: 'kubernetes' }, providers: [oidc, kubernetes] },
+      /^auth\.oauth\.signIn\.provider: /,
+    ],
+    [{ signIn, providers: [{ type: './own.js', name: 'own' }] }, /^auth\.oauth\.signIn: .*own/],
+    [{ signIn, resourceUrl: 'http://registry.example.com' }, /^auth\.oauth\.resourceUrl: .*https/],
+    [
+      { signIn, providers: [{ ...oidc, issuerUrl: 'http://127.0.0.1:1', jwksUrl: 'https://keys.example' }] },
+      /^auth\.oauth\.providers\.0\.allowPrivateIP: is needed/,
+    ],
+    [
+      { signIn: { ...signIn, clientSecret: 'x', clientSecretFile: './x' } },
+      /^auth\.oauth\.signIn\.clientSecretFile: /,
+    ],
+    [{ signIn: { ...signIn, scopes: ['a b'] } }, /^auth\.oauth\.signIn\.scopes/],
+  ] as const) {
+    const [first = '', ...more] = await signInProblems(oauth)
+    assert.match(first, expected)
+    assert.deepEqual(more, [])
+  }
+  const anonymous = await signInProblems({ signIn }, 'anonymous')
+  assert.match(anonymous.join(), new RegExp(`^${at}: excludes mode anonymous`))
+})
+
+test('the drain delay of a registry is that of its port', () => {
+  const [listen] = registry(RegistrySettings.parse({ ...anonymous, drainDelay: 5_000 }))
+  assert.deepEqual(listen && !isScope(listen) && listen.with, {
+    address: '127.0.0.1:8080',
+    drainDelay: '5000ms',
+  })
+})
+
+test('a database whose URL is none ends the start, and its password is nowhere', async (t) => {
+  const at = async (url: string) => {
+    const home = folder(t, {
+      'registry.json': JSON.stringify({
+        auth: { mode: 'anonymous' },
+        address: '127.0.0.1:0',
+        internalAddress: '127.0.0.1:0',
+        store: { postgres: { url } },
+        stateDirectory: null,
+      }),
+    })
+    const started = program(t, ['registry', '--config', join(home, 'registry.json')], { patience: 60 })
+    const status = await started.ended()
+    return { status, said: started.output.stderr + started.output.stdout }
+  }
+  const urls = ['mysql://me:the-secret@db.example/x', 'postgres://me:the-secret#1@db.example/x', 'the-secret']
+  for (const { status, said } of await Promise.all(urls.map(at))) {
+    assert.equal(status, 2, said)
+    assert.match(said, /store\.postgres\.url.*expected a URL such as postgres:/s)
+    assert.doesNotMatch(said, /the-secret|\n\s+at /)
   }
 })

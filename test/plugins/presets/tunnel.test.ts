@@ -1,20 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isScope, planList } from 'sallyport'
+import { isScope } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
+import { planList } from 'sallyport/embed'
 import { TunnelSettings as schema, type TunnelSettings, tunnel } from 'sallyport/presets/tunnel'
-import { readProxySettings } from '#cli/commands/proxy.js'
-import { commands } from '#cli/options/commands.js'
-import { parse } from '#cli/options/parse.js'
-import { helpOptions } from '#cli/options/shared.js'
+import { commands } from '#cli/commands/index.js'
+import { readPreset } from '#cli/config/preset-settings.js'
+import { parse } from '#cli/line/parse.js'
+import { helpOptions } from '#cli/line/shared-flags.js'
+import { recordedLog } from '#kit/booted.js'
+import { tunnelTable } from '#plugins/presets/proxy/table.js'
 import { placesOf } from '../../cli/parsed.js'
-import { recordedLog } from '../../kit/booted.js'
 
 function read(flags: readonly string[]) {
   const argv = ['proxy', 'tunnel', 'name', '--target-uri', 'https://target.example/mcp', ...flags]
   const { invocation, problems } = parse(argv, {}, commands, helpOptions)
   assert.ok(invocation !== undefined, placesOf({ problems }).join())
-  return readProxySettings(invocation, schema)
+  return readPreset({ table: tunnelTable, schema }, invocation)
 }
 
 const contextFor = (outcome: { readonly locate: (path: readonly (string | number)[]) => string }) => ({
@@ -26,7 +28,7 @@ const contextFor = (outcome: { readonly locate: (path: readonly (string | number
 
 /** Where something is wrong, by the flags or by the options of the plugins that they become. */
 async function refused(flags: readonly string[]): Promise<string[]> {
-  const outcome = read(flags)
+  const outcome = await read(flags)
   if ('problems' in outcome) return [...placesOf(outcome)]
   try {
     await planList(tunnel(outcome.settings), contextFor(outcome))
@@ -37,8 +39,8 @@ async function refused(flags: readonly string[]): Promise<string[]> {
   }
 }
 
-function settingsOf(flags: readonly string[]): TunnelSettings {
-  const outcome = read(flags)
+async function settingsOf(flags: readonly string[]): Promise<TunnelSettings> {
+  const outcome = await read(flags)
   assert.ok('settings' in outcome, 'problems' in outcome ? placesOf(outcome).join() : '')
   return outcome.settings
 }
@@ -106,14 +108,14 @@ test('a command is split into words by a plain rule, and has to know where the p
     open,
     ...more,
   ]
-  const words = (text: string): unknown => {
-    const { with: options } = entryOf(settingsOf(at(text)), 'tunnel/command') as {
+  const words = async (text: string): Promise<unknown> => {
+    const { with: options } = entryOf(await settingsOf(at(text)), 'tunnel/command') as {
       with: { command: unknown }
     }
     return options.command
   }
-  assert.deepEqual(words('client  --url {url}'), ['client', '--url', '{url}'])
-  assert.deepEqual(words(`'/a b/client' --x="{port} $HOME" 'it"s' a\\b | c ""`), [
+  assert.deepEqual(await words('client  --url {url}'), ['client', '--url', '{url}'])
+  assert.deepEqual(await words(`'/a b/client' --x="{port} $HOME" 'it"s' a\\b | c ""`), [
     '/a b/client',
     '--x={port} $HOME',
     'it"s',
@@ -141,27 +143,28 @@ test('a pattern is a regular expression with one group, and needed with a public
   assert.deepEqual(await refused([...command, open, known, '--tunnel-command-pattern=Registered']), [])
 })
 
-test('a provider of your own gets its options and the public URL', () => {
+test('a provider of your own gets its options and the public URL', async () => {
   const flags = [
     '--tunnel-provider=./mine.js',
     '--tunnel-option',
     'region=eu',
     '--tunnel-public-url=https://a.example',
   ]
-  assert.deepEqual(entryOf(settingsOf([...flags, open]), './mine.js'), {
+  assert.deepEqual(entryOf(await settingsOf([...flags, open]), './mine.js'), {
     use: './mine.js',
     with: { region: 'eu', publicUrl: 'https://a.example' },
     origin: { '': ['tunnelOption'], publicUrl: ['tunnelPublicUrl'] },
+    named: ['tunnelProvider'],
   })
 })
 
-test('the guards know the public address, and allowed origins replace it like those of loopback', () => {
-  const withOf = (flags: readonly string[], use: string) =>
-    (entryOf(settingsOf(flags), use) as { with: unknown }).with
+test('the guards know the public address, and allowed origins replace it like those of loopback', async () => {
+  const withOf = async (flags: readonly string[], use: string) =>
+    (entryOf(await settingsOf(flags), use) as { with: unknown }).with
   const flags = [...ssh, open]
-  assert.deepEqual(withOf(flags, 'guard/host'), { allowed: [], loopback: true, public: true })
-  assert.deepEqual(withOf(flags, 'guard/origin'), { loopback: true, public: true })
-  assert.deepEqual(withOf([...flags, '--allowed-origins=https://a.example'], 'guard/origin'), {
+  assert.deepEqual(await withOf(flags, 'guard/host'), { allowed: [], loopback: true, public: true })
+  assert.deepEqual(await withOf(flags, 'guard/origin'), { loopback: true, public: true })
+  assert.deepEqual(await withOf([...flags, '--allowed-origins=https://a.example'], 'guard/origin'), {
     allowed: ['https://a.example'],
   })
 })

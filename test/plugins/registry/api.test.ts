@@ -3,9 +3,18 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import type { Entry } from 'sallyport'
-import { booted } from '../../kit/index.js'
-import { issuing } from '../../kit/issuer.js'
-import { BASE, fileRegistry, idsIn, inside, type ListBody, OFFICIAL, server, wrapped } from './registry.js'
+import { booted } from 'sallyport/testing'
+import { issuing } from '#kit/issuer.js'
+import {
+  BASE,
+  fileRegistry,
+  idsIn,
+  internalRoutes,
+  type ListBody,
+  OFFICIAL,
+  server,
+  wrapped,
+} from './registry.js'
 
 const some = [
   server('b.example/two', '1.9.0'),
@@ -31,7 +40,7 @@ const visible = [
   'c.example/half@1.0.0',
 ]
 
-test('a list goes by name, then from the newest version to the oldest, without what was deleted', async (t) => {
+test('a list is sorted by name, then by version, newest first, and has no deleted versions', async (t) => {
   const app = await booted(t, fileRegistry(t, some).list)
   const response = await app.inject(BASE)
 
@@ -41,7 +50,7 @@ test('a list goes by name, then from the newest version to the oldest, without w
   assert.deepEqual(response.json().metadata, { count: visible.length })
 })
 
-test('the latest version is the newest that was not deleted', async (t) => {
+test('the latest version is the newest that is not deleted', async (t) => {
   const app = await booted(t, fileRegistry(t, some).list)
   const list: ListBody = (await app.inject(`${BASE}?version=latest`)).json()
 
@@ -51,7 +60,7 @@ test('the latest version is the newest that was not deleted', async (t) => {
   assert.equal(two.json().server.version, '1.10.0')
 })
 
-test('filters: search in any case, one version, what was changed since, what was deleted', async (t) => {
+test('filters: search in any case, one version, updated since, deleted', async (t) => {
   const app = await booted(t, fileRegistry(t, some).list)
   const ids = async (query: string) => idsIn((await app.inject(`${BASE}?${query}`)).json())
 
@@ -87,7 +96,7 @@ test('versions of a server, and one of them', async (t) => {
   assert.equal(await status('/c.example%2Fhalf/versions/2.0.0?include_deleted=true'), 200)
 })
 
-test('a wrong parameter is 400 and names itself, never its value', async (t) => {
+test('a wrong parameter is a 400 that names it, never its value', async (t) => {
   const app = await booted(t, fileRegistry(t, some).list)
   const wrong = [
     'limit=0',
@@ -115,7 +124,7 @@ test('a wrong parameter is 400 and names itself, never its value', async (t) => 
   }
 })
 
-test('cursors walk through everything once, whatever the size of a page', async (t) => {
+test('pages show every version once, whatever their size', async (t) => {
   const app = await booted(t, fileRegistry(t, some).list)
   for (const limit of [1, 2, 3, 5, 100]) {
     const walked: string[] = []
@@ -130,9 +139,9 @@ test('cursors walk through everything once, whatever the size of a page', async 
   }
 })
 
-test('a cursor stands where it stood after a sync that took its version away and brought others', async (t) => {
+test('a cursor keeps its position after a sync that removed its version and added others', async (t) => {
   const { list, write } = fileRegistry(t, some)
-  const app = await booted(t, [...list, { use: inside }])
+  const app = await booted(t, [...list, { use: internalRoutes }])
   const page: ListBody = (await app.inject(`${BASE}?limit=3`)).json()
   assert.equal(idsIn(page).at(-1), 'b.example/two@1.10.0-rc.1')
 
@@ -151,7 +160,7 @@ test('a cursor stands where it stood after a sync that took its version away and
   ])
 })
 
-test('what anybody makes up as a cursor is 400 and never 500', async (t) => {
+test('an invented cursor is a 400 and never a 500', async (t) => {
   const app = await booted(t, fileRegistry(t, some).list)
   const made = fc.oneof(
     fc.string({ minLength: 1, maxLength: 60 }),
@@ -167,9 +176,9 @@ test('what anybody makes up as a cursor is 400 and never 500', async (t) => {
   )
 })
 
-test('the same answer again is 304, and HEAD says what GET would', async (t) => {
+test('an unchanged response is a 304, and HEAD has the headers of GET', async (t) => {
   const { list, write } = fileRegistry(t, some)
-  const app = await booted(t, [...list, { use: inside }])
+  const app = await booted(t, [...list, { use: internalRoutes }])
   const first = await app.inject(BASE)
   const etag = String(first.headers.etag)
   const status = async (tag: string) =>
@@ -190,7 +199,7 @@ test('the same answer again is 304, and HEAD says what GET would', async (t) => 
   assert.equal(await status(etag), 200)
 })
 
-test('gzip for whoever takes it, the same bytes within', async (t) => {
+test('gzip for clients that accept it, with the same bytes inside', async (t) => {
   const app = await booted(t, fileRegistry(t, some).list)
   const plain = await app.inject(BASE)
   const ask = (encoding: string) => app.inject({ url: BASE, headers: { 'accept-encoding': encoding } })
@@ -207,7 +216,7 @@ test('gzip for whoever takes it, the same bytes within', async (t) => {
   }
 })
 
-test('without a token nobody learns whether a registry or a server is there', async (t) => {
+test('without a token the response does not tell whether a registry or a server exists', async (t) => {
   const issuer = await issuing(t)
   const { list } = fileRegistry(t, some)
   const guarded = list.flatMap((entry): Entry[] =>
@@ -229,9 +238,24 @@ test('without a token nobody learns whether a registry or a server is there', as
     Promise.all(urls.map(async (url) => (await app.inject({ url, headers })).statusCode))
 
   assert.deepEqual(await statuses({}), [401, 401, 401, 401, 401])
+  assert.equal((await app.inject({ method: 'TRACE', url: BASE })).statusCode, 401)
   const authorization = `Bearer ${await issuer.jwt()}`
   assert.deepEqual(await statuses({ authorization }), [200, 404, 404, 400, 404])
   const answer = await app.inject({ url: BASE, headers: { authorization } })
   assert.equal(answer.headers['cache-control'], 'private, no-cache')
   assert.equal((await app.inject('/openapi.json')).statusCode, 200)
+})
+
+test('a known path is 405 for methods other than GET and HEAD, an unknown one 404', async (t) => {
+  const app = await booted(t, fileRegistry(t, some).list)
+  const server = `${BASE}/b.example%2Ftwo/versions`
+  for (const method of ['TRACE', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+    for (const url of ['/openapi.json', BASE, server, `${server}/latest`]) {
+      const body = ['TRACE', 'DELETE'].includes(method) ? {} : { body: '<a/>' }
+      const answer = await app.inject({ method, url, headers: { 'content-type': 'text/xml' }, ...body })
+      assert.deepEqual([answer.statusCode, answer.headers['allow']], [405, 'GET, HEAD'], `${method} ${url}`)
+      assert.equal(answer.json().error, 'method_not_allowed')
+    }
+    assert.equal((await app.inject({ method, url: '/registry/default/v0.1/other' })).statusCode, 404)
+  }
 })

@@ -7,16 +7,17 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { definePlugin, Guard } from 'sallyport'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { booted, serving } from '../../kit/index.js'
-import { acting, BASE, fileRegistry, registryOf, server } from './registry.js'
+import { booted, serving } from 'sallyport/testing'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { BASE, fileRegistry, registryOf, server, sourcePlugin } from './registry.js'
 
 const SIZE = 3_000
 
-// Syncs without a pause, every version of every server another one each time.
+// Syncs without a pause; each sync changes every version of every server.
 const program = (stateDirectory: string): string => `
-  import { serve, createLog, definePlugin, Source } from 'sallyport'
+  import { serve, createLog } from 'sallyport/embed'
+  import { definePlugin, Source } from 'sallyport'
   import { catalogue } from 'sallyport/builtin'
   let round = 0
   const documents = () => Array.from({ length: ${SIZE} }, (_, index) =>
@@ -34,9 +35,9 @@ const program = (stateDirectory: string): string => `
   process.stdout.write('up')
 `
 
-test('kill -9 during syncs leaves a last good state that is whole', async (t) => {
+test('kill -9 during syncs leaves a complete last good state', async (t) => {
   const stateDirectory = folder(t)
-  const down = acting('main', async () => {
+  const down = sourcePlugin('main', async () => {
     throw new Error('it is down')
   })
   for (const delay of [0, 7, 30, 61, 110]) {
@@ -68,7 +69,7 @@ test('kill -9 during syncs leaves a last good state that is whole', async (t) =>
   assert.equal(statSync(join(stateDirectory, name)).mode & 0o077, 0)
 })
 
-test('requests in flight get their whole answers when the gateway stops', async (t) => {
+test('requests in flight get complete responses when the gateway stops', async (t) => {
   const many = Array.from({ length: 100 }, (_, index) => server(`a.example/s${index}`, '1.0.0'))
   const release: (() => void)[] = []
   const slow = definePlugin({
@@ -86,7 +87,7 @@ test('requests in flight get their whole answers when the gateway stops', async 
   t.after(() => agent.destroy())
   const count = 40
   const answers = Array.from({ length: count }, (_, index) =>
-    asked(agent, `${running.addresses.main}${BASE}?limit=${60 + index}`),
+    get(agent, `${running.addresses.main}${BASE}?limit=${60 + index}`),
   )
   await eventually(() => (release.length === count ? true : undefined))
 
@@ -98,7 +99,7 @@ test('requests in flight get their whole answers when the gateway stops', async 
   await stopped
 })
 
-const asked = (agent: Agent, url: string): Promise<string> =>
+const get = (agent: Agent, url: string): Promise<string> =>
   new Promise((resolve, reject) => {
     request(url, { agent }, (response) => {
       let body = ''

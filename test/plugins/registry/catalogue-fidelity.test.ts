@@ -3,12 +3,21 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { booted } from '../../kit/index.js'
-import { BASE, fileRegistry, idsIn, inside, type ListBody, registryOf, server, wrapped } from './registry.js'
+import { booted } from 'sallyport/testing'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import {
+  BASE,
+  fileRegistry,
+  idsIn,
+  internalRoutes,
+  type ListBody,
+  registryOf,
+  server,
+  wrapped,
+} from './registry.js'
 
-/** Texts of JSON numbers that a number in memory cannot hold as they are written. */
+/** JSON numbers whose text JSON.parse would change. */
 const numberText = fc.oneof(
   fc.constantFrom(
     '1.0',
@@ -23,7 +32,7 @@ const numberText = fc.oneof(
   fc.tuple(fc.bigInt(), fc.nat(), fc.nat({ max: 30 })).map(([a, b, c]) => `${a}.${b}e${c}`),
 )
 
-/** JSON as text, with numbers of any form, white space anywhere and escapes that need not be there. */
+/** JSON as text, with numbers of any form, white space anywhere and unnecessary escapes. */
 const { value: jsonText } = fc.letrec<{ value: string }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4, depthSize: 'small' },
@@ -50,11 +59,11 @@ const documentText = fc
     first,
   }))
 
-/** The text without the white space between its tokens: the same values, byte for byte. */
-const packed = (text: string): string =>
+/** The text without the white space between its tokens. */
+const compacted = (text: string): string =>
   text.replaceAll(/("(?:[^"\\]|\\.)*")|[ \t\r\n]+/gs, (_, string: string | undefined) => string ?? '')
 
-test('a thousand generated documents are served as they came, byte for byte in their values', async (t) => {
+test('a thousand generated documents are served as they came, their values byte for byte', async (t) => {
   const made = fc.sample(documentText, { numRuns: 1_000, seed: 4 })
   const texts = made.map(({ more, meta, first }, index) => {
     const own = `"name": "a.example/s${String(index).padStart(4, '0')}", "description": "d", "version": "1.0.0"`
@@ -65,7 +74,7 @@ test('a thousand generated documents are served as they came, byte for byte in t
     index % 2 === 0 ? text : `{"x":1, "server" :${text},"_meta":{"com.example/w": [1.0 ,2 ] }}`,
   )
   const { list } = fileRegistry(t, `[${wrapping.join(',\r\n')}]`)
-  const app = await booted(t, [...list, { use: inside }])
+  const app = await booted(t, [...list, { use: internalRoutes }])
   await app.inject({ method: 'POST', url: '/internal/sync/main' })
   const served: string[] = []
   for (let cursor = ''; served.length < texts.length; ) {
@@ -77,7 +86,7 @@ test('a thousand generated documents are served as they came, byte for byte in t
   assert.equal(served.length, texts.length)
   for (const [index, text] of texts.entries()) {
     const entry = served[index] ?? ''
-    assert.ok(entry.startsWith(`{"server":${packed(text)},"_meta":{`), `document ${index}`)
+    assert.ok(entry.startsWith(`{"server":${compacted(text)},"_meta":{`), `document ${index}`)
     if (index % 2 === 1)
       assert.ok(entry.includes(',"_meta":{"com.example/w":[1.0,2],"io.model'), `wrapper ${index}`)
     assert.deepEqual(JSON.parse(entry).server, JSON.parse(text))
@@ -101,7 +110,7 @@ function entriesIn(body: string): string[] {
   return entries
 }
 
-test('every form of a source is read: a document, lists, the wrapped form, the old one, a byte order mark', async (t) => {
+test('every format of a source is read: a document, lists, the wrapped format, the old one, a byte order mark', async (t) => {
   const a = server('a.example/a', '1.0.0')
   const forms = [
     a,
@@ -117,7 +126,7 @@ test('every form of a source is read: a document, lists, the wrapped form, the o
   }
 })
 
-test('numbers in YAML keep their text, and its other values mean what they say', async (t) => {
+test('numbers in YAML keep their text, and other values their meaning', async (t) => {
   const path = join(folder(t), 'servers.yaml')
   writeFileSync(
     path,
@@ -136,13 +145,16 @@ test('numbers in YAML keep their text, and its other values mean what they say',
   assert.equal(body.split(x).length, 3, body)
 })
 
-test('T16 a YAML file of very many keys is read in no time, and one that repeats a key is refused', {
+test('T16 a YAML file of very many keys is read quickly, and one that repeats a key is refused', {
   timeout: 20_000,
 }, async (t) => {
   const path = join(folder(t), 'servers.yaml')
   const many = Array.from({ length: 40_000 }, (_, index) => `  k${index}: 1\n`).join('')
   const named = (name: string): string => `- name: a.example/${name}\n  version: "1.0"\n  description: d\n`
-  const list = [...registryOf([{ use: 'source/file', with: { name: 'y', path } }], ['y']), { use: inside }]
+  const list = [
+    ...registryOf([{ use: 'source/file', with: { name: 'y', path } }], ['y']),
+    { use: internalRoutes },
+  ]
 
   writeFileSync(path, `- unlike: server\n${many}${named('a')}`)
   const app = await booted(t, list)
@@ -154,11 +166,15 @@ test('T16 a YAML file of very many keys is read in no time, and one that repeats
 
   writeFileSync(path, `${named('a')}  version: "1.1"\n`)
   const again = await booted(t, list)
-  const { checks } = (await again.inject('/internal/readiness')).json()
-  assert.match(checks['source y'].reason, /second time at line 4, column 3/)
+  // Reading YAML may take longer than a start waits for a first sync.
+  const reason = await eventually(async () => {
+    const { checks } = (await again.inject('/internal/readiness')).json()
+    return checks['source y'].reason !== 'not read yet' && checks['source y'].reason
+  })
+  assert.match(reason, /second time at line 4, column 3/)
 })
 
-test('a document that breaks the schema is refused by name and reason, and the others go in', async (t) => {
+test('a document that violates the schema is refused by name and reason, and the others are served', async (t) => {
   const good = server('a.example/good', '1.0.0')
   const wrong: [unknown, RegExp][] = [
     [server('noslash', '1.0.0'), /^noslash@1\.0\.0: name: /],
@@ -170,18 +186,53 @@ test('a document that breaks the schema is refused by name and reason, and the o
     [server('a.example/u', '1.0.0', { websiteUrl: 'not a url' }), /websiteUrl: /],
     [wrapped(server('a.example/s', '1.0.0'), { status: 'odd' }), /^a\.example\/s@1\.0\.0: .*status/],
     [server('a.example/big', '1.0.0', { x: 'x'.repeat(300_000) }), /^document 2: larger/],
-    [{ name: 'a.example/m', version: '1.0.0' }, /description: missing, a string is expected$/],
-    [{ mcpServers: { a: { command: 'npx' } } }, /^document 2: this is what a client keeps/],
+    [
+      { name: 'a.example/m', version: '1.0.0' },
+      /description: missing, a string is expected, in \S+servers\.json$/,
+    ],
+    [{ mcpServers: { a: { command: 'npx' } } }, /^document 2: this is the configuration of a client/],
     ['text', /^document 2: /],
     [null, /^document 2: /],
     [good, /^a\.example\/good@1\.0\.0: given twice/],
   ]
   for (const [document, reason] of wrong) {
-    const app = await booted(t, [...fileRegistry(t, [good, document]).list, { use: inside }])
+    const app = await booted(t, [...fileRegistry(t, [good, document]).list, { use: internalRoutes }])
     assert.equal((await app.inject(BASE)).json().metadata.count, 1)
     const { status, checks } = (await app.inject('/internal/readiness')).json()
     assert.equal(status, 'ready')
     assert.equal(checks['source main'].status, 'degraded')
     assert.match(checks['source main'].reason.replace('1 document was refused; ', ''), reason)
   }
+})
+
+test('T16 a document that is nested too deeply, or has too many values, is refused, and the others are served', async (t) => {
+  const good = server('a.example/good', '1.0.0', { x: '['.repeat(500) })
+  const deep = `${JSON.stringify(server('a.example/deep', '1.0.0')).slice(0, -1)},"x":${'['.repeat(101)}${']'.repeat(101)}}`
+  const long = server('a.example/long', '1.0.0', { x: Array(10_001).fill(1) })
+  const wrong: [string, RegExp][] = [
+    [deep, /^document 2: nested more than 100 levels deep/],
+    [JSON.stringify(long), /^document 2: more than 10000 values/],
+  ]
+  for (const [document, reason] of wrong) {
+    const { list } = fileRegistry(t, `[${JSON.stringify(good)},${document}]`)
+    const app = await booted(t, [...list, { use: internalRoutes }])
+    // The parsing thread may take longer than a start waits for a first sync.
+    await eventually(async () => (await app.inject(BASE)).statusCode === 200)
+    assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/good@1.0.0'])
+    const { checks } = (await app.inject('/internal/readiness')).json()
+    assert.match(checks['source main'].reason.replace('1 document was refused; ', ''), reason)
+  }
+})
+
+test('T16 a source with very many invalid documents fails as a whole', async (t) => {
+  const { list } = fileRegistry(
+    t,
+    `[${'0,'.repeat(20_000)}${JSON.stringify(server('a.example/a', '1.0.0'))}]`,
+  )
+  const app = await booted(t, [...list, { use: internalRoutes }])
+  const answer = await app.inject({ method: 'POST', url: '/internal/sync/main' })
+  assert.match(
+    answer.json().error_description,
+    /more than 10000 of its documents cannot be taken; document 1: /,
+  )
 })

@@ -1,31 +1,31 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Fetched } from 'sallyport'
-import { contextFor, serving } from '../../kit/booted.js'
-import { acting, BASE, idsIn, payload, registryOf, server } from './registry.js'
+import type { FetchResult } from 'sallyport'
+import { contextFor, serving } from '#kit/booted.js'
+import { BASE, idsIn, payload, registryOf, server, sourcePlugin } from './registry.js'
 
 const one = server('a.example/one', '1.0.0')
 const two = server('a.example/two', '1.0.0')
-const never = (): Promise<Fetched> => new Promise(() => {})
+const never = (): Promise<FetchResult> => new Promise(() => {})
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
-/** A registry whose source gives each of the answers once, whichever list asks. */
-function scripted(...answers: (() => Fetched | Promise<Fetched>)[]) {
+/** A registry whose source gives each result once, over reloads too. */
+function scripted(...answers: (() => FetchResult | Promise<FetchResult>)[]) {
   const seen: (string | undefined)[] = []
-  const source = acting('main', async ({ bookmark }) => {
+  const source = sourcePlugin('main', async ({ bookmark }) => {
     seen.push(bookmark)
     return (answers.shift() ?? never)()
   })
   return { list: [listen, ...registryOf([{ use: source }], ['main'])], seen }
 }
 
-const whole = (bookmark: string, ...documents: unknown[]): Fetched => ({
+const whole = (bookmark: string, ...documents: unknown[]): FetchResult => ({
   kind: 'whole',
   payloads: [payload(documents)],
   bookmark: () => bookmark,
 })
 
-test('a list that takes the place of another serves on what was read, while its source keeps it waiting', async (t) => {
+test('after a reload the contents in memory are served while the source does not answer', async (t) => {
   const { list, seen } = scripted(() => whole('first', one))
   const running = await serving(t, list)
 
@@ -37,7 +37,7 @@ test('a list that takes the place of another serves on what was read, while its 
   assert.deepEqual(seen, [undefined, 'first'])
 })
 
-test('what a reload finds at once is there when it is done', async (t) => {
+test('what a source gives at once is served when the reload is done', async (t) => {
   const { list } = scripted(
     () => whole('first', one),
     () => whole('second', one, two),
@@ -50,7 +50,7 @@ test('what a reload finds at once is there when it is done', async (t) => {
   assert.deepEqual(idsIn((await answer.json()) as never), ['a.example/one@1.0.0', 'a.example/two@1.0.0'])
 })
 
-test('where documents were refused the next list reads everything again', async (t) => {
+test('after a reload a source with refused documents is read as a whole', async (t) => {
   const broken = { name: 'a.example/broken' }
   const { list, seen } = scripted(() => whole('first', one, broken))
   const running = await serving(t, list)

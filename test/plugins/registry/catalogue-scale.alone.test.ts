@@ -6,10 +6,9 @@ import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { folder } from '../../kit/folder.js'
+import { folder } from '#kit/folder.js'
 import { BASE, server } from './registry.js'
 
-const SERVERS = 10_000
 const VERSIONS = 10
 
 const documentOf = (index: number, edition: number): string => {
@@ -35,10 +34,10 @@ const documentOf = (index: number, edition: number): string => {
   )
 }
 
-/** Every document is another one than in the edition before. */
-function write(path: string, edition: number): void {
+/** Every document differs from the edition before. */
+function write(path: string, edition: number, servers = 10_000): void {
   const file = openSync(`${path}.new`, 'w')
-  for (let id = 0; id < SERVERS; id++) {
+  for (let id = 0; id < servers; id++) {
     const documents = Array.from({ length: VERSIONS }, (_, at) => documentOf(id * VERSIONS + at, edition))
     writeSync(file, `${id === 0 ? '[' : ','}\n${documents.join(',\n')}`)
   }
@@ -48,7 +47,7 @@ function write(path: string, edition: number): void {
 }
 
 const program = (path: string, stateDirectory: string): string => `
-  import { serve, createLog } from 'sallyport'
+  import { serve, createLog } from 'sallyport/embed'
   import { catalogue } from 'sallyport/builtin'
   const { addresses } = await serve([
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },
@@ -63,43 +62,101 @@ const program = (path: string, stateDirectory: string): string => `
   while ((await fetch(addresses.internal + '/readiness')).status !== 200) await new Promise((go) => setTimeout(go, 20))
   const { user, system } = process.cpuUsage()
   process.send({ ...addresses, seconds: performance.now() / 1000, cpu: (user + system) / 1e6 })
-  // The most it ever had, in bytes.
-  process.on('message', () => process.send(process.resourceUsage().maxRSS * 1024))
+  // In bytes; 'kept' is what is left after a garbage collection.
+  process.on('message', (wanted) => {
+    if (wanted === 'kept') gc()
+    const { rss, heapUsed, external } = process.memoryUsage()
+    process.send({ now: rss, most: process.resourceUsage().maxRSS * 1024, kept: heapUsed + external }[wanted])
+  })
 `
 
 const root = join(import.meta.dirname, '../../..')
 
-/** As it is published: what compiles the source has a memory of its own. */
+/** As it is published: a compiler in the process would take memory. */
 async function started(t: TestContext, path: string) {
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'ignore' })
   const child = spawn(
     process.execPath,
-    ['--input-type=module', '--eval', program(path, join(path, '../state'))],
+    ['--expose-gc', '--input-type=module', '--eval', program(path, join(path, '../state'))],
     { cwd: root, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
   )
   t.after(() => child.kill('SIGKILL'))
   const [facts] = await once(child, 'message')
-  const mostMemory = async (): Promise<number> => {
-    child.send('memory')
+  const megabytes = async (wanted: 'now' | 'most' | 'kept'): Promise<number> => {
+    child.send(wanted)
     const [bytes] = await once(child, 'message')
     return bytes / 1e6
   }
-  return { ...(facts as Record<'main' | 'internal', string> & Record<'seconds' | 'cpu', number>), mostMemory }
+  return { ...(facts as Record<'main' | 'internal', string> & Record<'seconds' | 'cpu', number>), megabytes }
+}
+
+const READ_ONCE = `
+  import { createHash } from 'node:crypto'
+  import { readFileSync } from 'node:fs'
+  const { user, system } = process.cpuUsage()
+  for (const document of JSON.parse(readFileSync(process.argv[1], 'utf8')))
+    createHash('sha256').update(JSON.stringify(document)).digest('hex')
+  const all = process.cpuUsage()
+  console.log((all.user + all.system - user - system) / 1e6)
+`
+
+/**
+ * Seconds of CPU time to parse, write and hash every document once: how fast this machine is now. CPU time, since
+ * other processes may be running; on an idle machine, wall time is close to it.
+ */
+function workToReadOnce(path: string): number {
+  return Number(
+    execFileSync(process.execPath, ['--input-type=module', '--eval', READ_ONCE, path], { encoding: 'utf8' }),
+  )
 }
 
 const ROUNDS = 3
-const LIMIT_MS = 5
-// With nothing else on the machine, 99 of 100 answers without a sync take less. Where they do not, the machine is
-// noisy: there 90 of 100 during a sync have to be within the limit, and the others no worse than without one.
-const QUIET_MS = 2.5
+const LIMIT_MS = 20
+// On an idle machine, 99 of 100 responses without a sync take less. Where they do not, the machine is
+// busy: there 90 of 100 during a sync have to be within the limit, and the others no slower than without one.
+const QUIET_MS = 10
 
-test('100,000 versions: ready within 10 s, under 600 MB, and callers do not notice a sync', async (t) => {
+/** With how long this machine takes to read all documents once. */
+async function startedTimed(t: TestContext, path: string) {
+  const before = workToReadOnce(path)
+  const running = await started(t, path)
+  const { seconds, cpu } = running
+  const readOnce = (before + workToReadOnce(path)) / 2
+  t.diagnostic(
+    `ready after ${seconds.toFixed(1)} s, with ${cpu.toFixed(1)} s of work; to read once: ${readOnce.toFixed(1)} s`,
+  )
+  return { ...running, readOnce }
+}
+
+test('20,000 versions: under 200 MB when ready, and replaced ten times they take no more memory', async (t) => {
+  const path = join(folder(t), 'servers.json')
+  write(path, 0, 2_000)
+  const { internal, megabytes } = await startedTimed(t, path)
+  const ready = await megabytes('now')
+  t.diagnostic(`${Math.round(ready)} MB when ready`)
+  assert.ok(ready < 200, `${ready} MB`)
+
+  const kept: number[] = []
+  for (let round = 1; round <= 10; round++) {
+    write(path, round, 2_000)
+    assert.equal(await statusOf(`${internal}/sync/main`, 'POST'), 200)
+    // Twice, because the first one leaves buffers to be freed.
+    await megabytes('kept')
+    kept.push(await megabytes('kept'))
+  }
+  t.diagnostic(`${kept.map(Math.round).join(', ')} MB kept after each`)
+  t.diagnostic(`${Math.round(await megabytes('most'))} MB at most`)
+  const [first = 0, last = 0] = [kept[1], kept.at(-1)]
+  // One set of versions more would be 30 MB.
+  assert.ok(last < first + 10, `${first} MB, then ${last} MB`)
+})
+
+test('100,000 versions: ready soon, under 900 MB, and a sync does not slow down requests', async (t) => {
   const path = join(folder(t), 'servers.json')
   write(path, 0)
-  const { main, internal, seconds, cpu, mostMemory } = await started(t, path)
-  t.diagnostic(`ready after ${seconds.toFixed(1)} s, with ${cpu.toFixed(1)} s of work`)
-  // Work, and not the time on the wall: others may run beside it, and on a machine of its own the two are close.
-  assert.ok(cpu < 10, `${cpu} s`)
+  const { main, internal, cpu, readOnce, megabytes } = await startedTimed(t, path)
+  // 3.5 to 5.5 times, measured on machines of several speeds.
+  assert.ok(cpu < 7 * readOnce, `${cpu} s, and ${readOnce} s to read once`)
 
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.after(() => agent.destroy())
@@ -108,18 +165,18 @@ test('100,000 versions: ready within 10 s, under 600 MB, and callers do not noti
     write(path, round)
     await loaded(agent, main, setTimeout(1_000))
     const quiet = await loaded(agent, main, setTimeout(2_000))
-    const sync = answered(`${internal}/sync/main`, 'POST')
+    const sync = statusOf(`${internal}/sync/main`, 'POST')
     const during = await loaded(agent, main, sync)
     assert.equal(await sync, 200)
-    t.diagnostic(`without a sync: ${told(quiet)}`)
-    t.diagnostic(`while everything changes: ${told(during)}`)
-    const [usual, most] = [worst(quiet, 0.99), worst(during, 0.99)]
-    const bearable = usual >= QUIET_MS && most < 2 * usual && worst(during, 0.9) < LIMIT_MS
-    rounds.push(most < LIMIT_MS || bearable)
+    t.diagnostic(`without a sync: ${summaryOf(quiet)}`)
+    t.diagnostic(`while everything changes: ${summaryOf(during)}`)
+    const [quietMs, syncMs] = [slowest(quiet, 0.99), slowest(during, 0.99)]
+    const isNoWorse = quietMs >= QUIET_MS && syncMs < 2 * quietMs && slowest(during, 0.9) < LIMIT_MS
+    rounds.push(syncMs < LIMIT_MS || isNoWorse)
   }
-  const megabytes = await mostMemory()
-  t.diagnostic(`${Math.round(megabytes)} MB at most, after ${rounds.length} rounds`)
-  assert.ok(megabytes < 600, `${megabytes} MB`)
+  const most = await megabytes('most')
+  t.diagnostic(`${Math.round(most)} MB at most, after ${rounds.length} rounds`)
+  assert.ok(most < 900, `${most} MB`)
   assert.ok(rounds.includes(true), `a caller waits longer than ${LIMIT_MS} ms`)
 })
 
@@ -129,7 +186,7 @@ const KINDS = {
   get: (round: number) => `${BASE}/io.github.org${round % 500}%2Fserver-${round % 500}/versions/latest`,
 }
 
-/** How long one caller waits, answer by answer, until something else is over. */
+/** The response times of one caller, until a promise settles. */
 async function loaded(agent: Agent, main: string, until: Promise<unknown>) {
   const times = { list: [] as number[], search: [] as number[], get: [] as number[] }
   let running = true
@@ -139,28 +196,28 @@ async function loaded(agent: Agent, main: string, until: Promise<unknown>) {
   for (let round = 0; running; round++) {
     for (const kind of ['list', 'search', 'get'] as const) {
       const since = performance.now()
-      assert.equal(await answered(main + KINDS[kind](round), 'GET', agent), 200)
+      assert.equal(await statusOf(main + KINDS[kind](round), 'GET', agent), 200)
       times[kind].push(performance.now() - since)
     }
   }
   return times
 }
 
-const part = (times: readonly number[], share: number): number =>
+const percentile = (times: readonly number[], share: number): number =>
   times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? 0
 
-const worst = (load: Awaited<ReturnType<typeof loaded>>, share: number): number =>
-  Math.max(...Object.values(load).map((times) => part(times, share)))
+const slowest = (load: Awaited<ReturnType<typeof loaded>>, share: number): number =>
+  Math.max(...Object.values(load).map((times) => percentile(times, share)))
 
-const told = (load: Awaited<ReturnType<typeof loaded>>): string =>
+const summaryOf = (load: Awaited<ReturnType<typeof loaded>>): string =>
   Object.entries(load)
     .map(([kind, times]) => {
-      const [half, p90, p99] = [0.5, 0.9, 0.99].map((share) => part(times, share).toFixed(2))
+      const [half, p90, p99] = [0.5, 0.9, 0.99].map((share) => percentile(times, share).toFixed(2))
       return `${kind} ${times.length} times, p50 ${half} ms, p90 ${p90} ms, p99 ${p99} ms`
     })
     .join('; ')
 
-const answered = (url: string, method: string, agent?: Agent): Promise<number> =>
+const statusOf = (url: string, method: string, agent?: Agent): Promise<number> =>
   new Promise((resolve, reject) => {
     request(url, { method, agent }, (response) => {
       response.resume().on('end', () => resolve(response.statusCode ?? 0))

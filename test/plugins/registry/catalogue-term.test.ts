@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { program } from '../../kit/program.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
 import { server } from './registry.js'
 
-test('SIGTERM with requests in flight: every one of them gets its whole answer', async (t) => {
+test('SIGTERM with requests in flight: each gets its complete response', async (t) => {
   const documents = Array.from({ length: 100 }, (_, index) =>
     server(`a.example/server-${index}`, '1.0.0', { description: 'x'.repeat(90) }),
   )
@@ -23,7 +23,7 @@ test('SIGTERM with requests in flight: every one of them gets its whole answer',
   const registry = program(t, ['registry', '--config', 'registry.json'], { cwd: home })
   const { port, host } = new URL(await registry.ready())
 
-  // Readers who take their time: the answers wait in the sockets when the signal comes.
+  // Slow readers: responses are still in the sockets when the signal comes.
   const path = '/registry/default/v0.1/servers?limit=100'
   const readers = await Promise.all(
     Array.from({ length: 40 }, async () => {

@@ -2,43 +2,43 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type Fetched, UpstreamError } from 'sallyport'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { booted, recordedLog, serving } from '../../kit/index.js'
+import { type FetchResult, UpstreamError } from 'sallyport'
+import { booted, recordedLog, serving } from 'sallyport/testing'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
 import {
-  acting,
   BASE,
   fileRegistry,
   idsIn,
-  inside,
+  internalRoutes,
   payload,
   registryOf,
   server,
+  sourcePlugin,
   wrapped,
 } from './registry.js'
 
 const one = server('a.example/one', '1.0.0')
 const two = server('a.example/two', '1.0.0')
-const whole = (...documents: unknown[]): Fetched => ({ kind: 'whole', payloads: [payload(documents)] })
+const whole = (...documents: unknown[]): FetchResult => ({ kind: 'whole', payloads: [payload(documents)] })
 const sync = { method: 'POST', url: '/internal/sync/main' } as const
 
-/** A list over a source whose answers come one after the other; the last is given for ever. */
-function scripted(answers: readonly (() => Fetched | Promise<Fetched>)[], options: object = {}) {
+/** A list with a source that gives one result after the other, and the last one again and again. */
+function scripted(answers: readonly (() => FetchResult | Promise<FetchResult>)[], options: object = {}) {
   const left = [...answers]
   const seen: (string | undefined)[] = []
-  const source = acting('main', async ({ bookmark }) => {
+  const source = sourcePlugin('main', async ({ bookmark }) => {
     seen.push(bookmark)
     const answer = left.length > 1 ? left.shift() : left[0]
     if (answer === undefined) throw new Error('the script is empty')
     return answer()
   })
-  return { list: [...registryOf([{ use: source }], ['main'], options), { use: inside }], seen }
+  return { list: [...registryOf([{ use: source }], ['main'], options), { use: internalRoutes }], seen }
 }
 
 const failing = (error: Error) => () => Promise.reject(error)
 
-test('a sync that fails changes nothing, is told once, and readiness goes on', async (t) => {
+test('a sync that fails changes nothing, is logged once, and the gateway stays ready', async (t) => {
   const { log, lines } = recordedLog()
   const down = failing(new Error('it is down'))
   const app = await booted(t, scripted([() => whole(one), down, down]).list, { log })
@@ -57,7 +57,7 @@ test('a sync that fails changes nothing, is told once, and readiness goes on', a
   assert.equal(lines.filter(({ msg }) => msg === 'a source could not be read').length, 1)
 })
 
-test('a source that answers nonsense is told what is wrong with it, and changes nothing', async (t) => {
+test('an invalid result of a source is an error that says what is wrong, and changes nothing', async (t) => {
   const nonsense: (readonly [answer: unknown, told: RegExp])[] = [
     [undefined, /neither "unchanged" nor payloads/],
     ['[]', /neither "unchanged" nor payloads/],
@@ -66,23 +66,23 @@ test('a source that answers nonsense is told what is wrong with it, and changes 
     [{ kind: 'whole', payloads: [JSON.stringify([two])] }, /Buffer\.from makes them of text/],
   ]
   for (const [answer, told] of nonsense) {
-    const app = await booted(t, scripted([() => whole(one), () => answer as Fetched]).list)
+    const app = await booted(t, scripted([() => whole(one), () => answer as FetchResult]).list)
     assert.match((await app.inject(sync)).json().error_description, told)
     assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0'])
   }
 })
 
-test('until every source was read once the registry is 503, and so is readiness', async (t) => {
+test('until every source was read once the registry responds 503, and so does readiness', async (t) => {
   let open = (): void => {}
   const gate = new Promise<void>((resolve) => {
     open = resolve
   })
-  const late = acting('late', async () => {
+  const late = sourcePlugin('late', async () => {
     await gate
     return whole(two)
   })
-  const entries = [{ use: acting('quick', async () => whole(one)) }, { use: late }]
-  const app = await booted(t, [...registryOf(entries, ['quick', 'late']), { use: inside }])
+  const entries = [{ use: sourcePlugin('quick', async () => whole(one)) }, { use: late }]
+  const app = await booted(t, [...registryOf(entries, ['quick', 'late']), { use: internalRoutes }])
 
   const early = await app.inject(BASE)
   assert.equal(early.statusCode, 503)
@@ -102,16 +102,19 @@ test('until every source was read once the registry is 503, and so is readiness'
 })
 
 test('the first source that has a name gives all its versions', async (t) => {
-  const own = acting('own', async () => whole(server('a.example/one', '1.0.0')))
-  const far = acting('far', async () => whole(server('a.example/one', '9.0.0'), two))
+  const own = sourcePlugin('own', async () => whole(server('a.example/one', '1.0.0')))
+  const far = sourcePlugin('far', async () => whole(server('a.example/one', '9.0.0'), two))
   const app = await booted(t, registryOf([{ use: far }, { use: own }], ['own', 'far']))
   assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0', 'a.example/two@1.0.0'])
 })
 
-test('changes are laid over what is held; what a source deletes is gone from lists and shown to who follows', async (t) => {
+test('changes are merged with the contents; a deleted version is only in lists of changes', async (t) => {
   const dates = { publishedAt: '2024-01-01T00:00:00Z', updatedAt: '2024-01-01T00:00:00Z' }
   const gone = { status: 'deleted', publishedAt: dates.publishedAt, updatedAt: '2024-03-01T00:00:00Z' }
-  const changes = (...documents: unknown[]): Fetched => ({ kind: 'changes', payloads: [payload(documents)] })
+  const changes = (...documents: unknown[]): FetchResult => ({
+    kind: 'changes',
+    payloads: [payload(documents)],
+  })
   const { list } = scripted([
     () => whole(wrapped(one, dates), wrapped(two, dates)),
     () => changes(wrapped(two, gone), server('a.example/one', '2.0.0')),
@@ -130,29 +133,8 @@ test('changes are laid over what is held; what a source deletes is gone from lis
   assert.equal((await app.inject(BASE)).headers.etag, before.headers.etag)
 })
 
-test('a document without dates keeps the first it was given for as long as it is the same', async (t) => {
-  const asOf = (day: string, ...documents: unknown[]): Fetched => ({
-    kind: 'whole',
-    payloads: [payload(documents)],
-    asOf: new Date(`${day}T00:00:00Z`),
-  })
-  const { list } = scripted([
-    () => asOf('2024-01-01', one, two),
-    () => asOf('2024-02-02', one, { ...two, title: 'Two' }),
-  ])
-  const app = await booted(t, list)
-  await app.inject(sync)
-  const dates = (await app.inject(BASE))
-    .json()
-    .servers.map(({ _meta }: { _meta: Record<string, { publishedAt: string; updatedAt: string }> }) => {
-      const { publishedAt, updatedAt } = Object.values(_meta)[0] ?? { publishedAt: '', updatedAt: '' }
-      return `${publishedAt.slice(0, 10)} ${updatedAt.slice(0, 10)}`
-    })
-  assert.deepEqual(dates, ['2024-01-01 2024-01-01', '2024-01-01 2024-02-02'])
-})
-
-test('a source where nothing can be taken, or that is no JSON at all, keeps what it had', async (t) => {
-  const bytes = (text: string) => (): Fetched => ({ kind: 'whole', payloads: [Buffer.from(text)] })
+test('a source without a valid document, or that is not JSON, keeps its contents', async (t) => {
+  const bytes = (text: string) => (): FetchResult => ({ kind: 'whole', payloads: [Buffer.from(text)] })
   const nonsense = [
     '<html><body>gateway timeout</body></html>',
     '',
@@ -171,10 +153,10 @@ test('a source where nothing can be taken, or that is no JSON at all, keeps what
   }
 })
 
-test('a source that hangs is left behind, and what it brings later goes nowhere', async (t) => {
+test('a source that hangs is not waited for, and its late result is dropped', async (t) => {
   let late: (() => void) | undefined
   const hanging = () =>
-    new Promise<Fetched>((resolve) => {
+    new Promise<FetchResult>((resolve) => {
       late = () => resolve(whole(two))
     })
   const { list } = scripted([() => whole(one), hanging, () => ({ kind: 'unchanged' })], {
@@ -188,15 +170,15 @@ test('a source that hangs is left behind, and what it brings later goes nowhere'
   assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0'])
 })
 
-test('who asks for a sync while one runs gets one that began after', async (t) => {
+test('a sync that is requested while one runs begins after it', async (t) => {
   const open: (() => void)[] = []
   let begun = 0
-  const source = acting('main', async () => {
+  const source = sourcePlugin('main', async () => {
     const now = ++begun
     if (now > 1) await new Promise<void>((resolve) => open.push(resolve))
     return whole(server('a.example/one', `${now}.0.0`))
   })
-  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: inside }])
+  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: internalRoutes }])
   const asked = [app.inject(sync), app.inject(sync), app.inject(sync)]
   await eventually(() => open[0])
   open[0]?.()
@@ -207,10 +189,10 @@ test('who asks for a sync while one runs gets one that began after', async (t) =
   assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@3.0.0'])
 })
 
-test('a failed source is asked again later, and not before it said', async (t) => {
+test('a failed source is read again later, and not before its Retry-After', async (t) => {
   const times: number[] = []
   const busy = new UpstreamError('SOURCE_STATUS', 'busy', { retryAfter: 2 })
-  const source = acting(
+  const source = sourcePlugin(
     'main',
     async () => {
       times.push(performance.now())
@@ -219,16 +201,16 @@ test('a failed source is asked again later, and not before it said', async (t) =
     },
     10,
   )
-  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: inside }])
+  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: internalRoutes }])
   await eventually(async () => ((await app.inject(BASE)).statusCode === 200 ? true : undefined))
   const [first = 0, second = 0] = times
   assert.ok(second - first >= 1_990, `${second - first}`)
 })
 
-test('the last good state comes back when the source is down, with its bookmark', async (t) => {
+test('the last good state is restored when the source is down, with its bookmark', async (t) => {
   const stateDirectory = folder(t)
-  const good = (): Fetched =>
-    ({ ...whole(wrapped(one, { status: 'deprecated' }), two), bookmark: () => 'mark' }) as Fetched
+  const good = (): FetchResult =>
+    ({ ...whole(wrapped(one, { status: 'deprecated' }), two), bookmark: () => 'mark' }) as FetchResult
   const before = await booted(t, scripted([good], { stateDirectory }).list)
   const body = (await before.inject(BASE)).body
 
@@ -240,7 +222,7 @@ test('the last good state comes back when the source is down, with its bookmark'
   assert.equal(down.seen[0], 'mark')
 })
 
-test('a kept state that was damaged or belongs to another place is not served', async (t) => {
+test('a saved state that is damaged or of another place is not served', async (t) => {
   const stateDirectory = folder(t)
   await booted(t, scripted([() => whole(one)], { stateDirectory }).list)
   const [name = ''] = readdirSync(stateDirectory)
@@ -264,7 +246,7 @@ test('a kept state that was damaged or belongs to another place is not served', 
   assert.equal((await app.inject(BASE)).statusCode, 200)
 })
 
-test('without a directory of its own the state is where XDG puts it', async (t) => {
+test('the default directory of the state follows XDG_STATE_HOME', async (t) => {
   const { XDG_STATE_HOME } = process.env
   process.env['XDG_STATE_HOME'] = folder(t)
   t.after(() => {
@@ -276,9 +258,9 @@ test('without a directory of its own the state is where XDG puts it', async (t) 
   assert.match(name, /^main-[0-9a-f]{12}\.state$/)
 })
 
-test('the gateway stops at once when a source hangs, and leaves nothing half written', async (t) => {
+test('the gateway stops at once when a source hangs, and leaves no temporary file', async (t) => {
   const stateDirectory = folder(t)
-  const { list } = scripted([() => whole(one), () => new Promise<Fetched>(() => {})], { stateDirectory })
+  const { list } = scripted([() => whole(one), () => new Promise<FetchResult>(() => {})], { stateDirectory })
   const running = await serving(t, list)
   const hanging = fetch(`${running.addresses.internal}/sync/main`, { method: 'POST' }).catch(() => {})
   await eventually(async () => (readdirSync(stateDirectory).length === 1 ? true : undefined))
@@ -292,21 +274,21 @@ test('the gateway stops at once when a source hangs, and leaves nothing half wri
   )
 })
 
-test('the trigger: 404 for an unknown source, nothing for a page in a browser', async (t) => {
+test('POST /sync: 404 for an unknown source, 403 for a page in a browser', async (t) => {
   const { list } = fileRegistry(t, [one])
-  const app = await booted(t, [...list, { use: inside }])
+  const app = await booted(t, [...list, { use: internalRoutes }])
   assert.equal((await app.inject({ method: 'POST', url: '/internal/sync/other' })).statusCode, 404)
   assert.equal((await app.inject({ method: 'GET', url: '/internal/sync/main' })).statusCode, 404)
   assert.equal((await app.inject({ ...sync, headers: { origin: 'http://127.0.0.1' } })).statusCode, 403)
   assert.equal((await app.inject(sync)).statusCode, 200)
 })
 
-test('names that do not fit stop the start, all of them told', async (t) => {
-  const list = registryOf([{ use: acting('main', async () => whole(one)) }], ['mian'])
+test('unknown and duplicate names of sources are errors at the start, all of them reported', async (t) => {
+  const list = registryOf([{ use: sourcePlugin('main', async () => whole(one)) }], ['mian'])
   await assert.rejects(booted(t, list), /no source is called "mian".*did you mean "main"/)
   const twice = [
-    { use: acting('main', async () => whole(one)) },
-    { use: acting('main', async () => whole(two)), id: 'second' },
+    { use: sourcePlugin('main', async () => whole(one)) },
+    { use: sourcePlugin('main', async () => whole(two)), id: 'second' },
   ]
   await assert.rejects(booted(t, registryOf(twice, ['main'])), /two sources have this name/)
 })

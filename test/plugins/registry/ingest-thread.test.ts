@@ -3,15 +3,24 @@ import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import type { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
-import type { Fetched } from 'sallyport'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { booted, serving } from '../../kit/index.js'
-import { acting, BASE, inside, type ListBody, payload, registryOf, server, wrapped } from './registry.js'
+import type { FetchResult } from 'sallyport'
+import { booted, serving } from 'sallyport/testing'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import {
+  BASE,
+  internalRoutes,
+  type ListBody,
+  payload,
+  registryOf,
+  server,
+  sourcePlugin,
+  wrapped,
+} from './registry.js'
 
 const sync = { method: 'POST', url: '/internal/sync/main' } as const
 
-/** As many as are not read between requests. */
+/** Enough documents for a thread. */
 const many = (version: string, count = 1_200): object[] =>
   Array.from({ length: count }, (_, index) => {
     const document = server(`a.example/s${String(index).padStart(4, '0')}`, version, { x: 'x'.repeat(1_000) })
@@ -20,7 +29,7 @@ const many = (version: string, count = 1_200): object[] =>
 
 const NAME = 'registry sync'
 
-/** The threads that read sources from now on. Where Node tells names, others are left out: who runs the tests has one too. */
+/** Threads of syncs from now on; other threads, such as the test runner's, are left out where Node has their names. */
 function threads(t: TestContext): Worker[] {
   const started: Worker[] = []
   const note = (worker: Worker & { readonly threadName?: string | null }): void => {
@@ -31,7 +40,7 @@ function threads(t: TestContext): Worker[] {
   return started
 }
 
-async function everything(app: { inject(url: string): Promise<{ json(): ListBody }> }) {
+async function allEntries(app: { inject(url: string): Promise<{ json(): ListBody }> }) {
   const found: ListBody['servers'][number][] = []
   for (let cursor: string | undefined = ''; cursor !== undefined; ) {
     const page: ListBody = (await app.inject(`${BASE}?limit=100&cursor=${cursor}`)).json()
@@ -41,30 +50,33 @@ async function everything(app: { inject(url: string): Promise<{ json(): ListBody
   return found
 }
 
-const shown = (documents: readonly object[]): unknown[] =>
+const documentsOf = (documents: readonly object[]): unknown[] =>
   documents.map((document) => ('server' in document ? document.server : document))
 
-function from(answers: readonly (() => Fetched)[]) {
+function sourceOf(answers: readonly (() => FetchResult)[]) {
   const left = [...answers]
-  return acting('main', async () => (left.length > 1 ? left.shift() : left[0])?.() ?? { kind: 'unchanged' })
+  return sourcePlugin(
+    'main',
+    async () => (left.length > 1 ? left.shift() : left[0])?.() ?? { kind: 'unchanged' },
+  )
 }
 
-test('many documents are read in a thread of their own, that is gone afterwards', async (t) => {
+test('many documents are parsed in a thread of their own, which ends afterwards', async (t) => {
   const started = threads(t)
   const first = many('1.0.0')
   const broken = { ...server('a.example/broken', '1.0.0'), description: 1 }
   const newer = server('a.example/s0001', '2.0.0')
-  const source = from([
+  const source = sourceOf([
     () => whole([newer]),
     () => ({ kind: 'whole', payloads: first.map(payload) }),
     () => ({ kind: 'changes', payloads: [payload([newer, broken])] }),
     () => ({ kind: 'whole', payloads: [payload([...first.toReversed(), newer, broken])], handedOver: true }),
   ])
-  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: inside }])
+  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: internalRoutes }])
   await app.inject(sync)
   assert.deepEqual(
-    (await everything(app)).map((entry) => entry.server),
-    shown(first),
+    (await allEntries(app)).map((entry) => entry.server),
+    documentsOf(first),
   )
 
   const changed = (await app.inject(sync)).json()
@@ -74,31 +86,32 @@ test('many documents are read in a thread of their own, that is gone afterwards'
   const again = (await app.inject(sync)).json()
   assert.deepEqual(again, { source: 'main', outcome: 'unchanged', versions: 1_201, refused: 1 })
 
-  assert.equal(started.length, 3)
+  // The few changes need none.
+  assert.equal(started.length, 2)
   await eventually(() => started.every(({ threadId }) => threadId === -1) || undefined)
 })
 
-test('a few documents need no thread', async (t) => {
+test('a few documents are parsed without a thread', async (t) => {
   const started = threads(t)
-  const source = from([() => ({ kind: 'whole', payloads: [payload(many('1.0.0', 500))] })])
+  const source = sourceOf([() => ({ kind: 'whole', payloads: [payload(many('1.0.0', 500))] })])
   const app = await booted(t, registryOf([{ use: source }], ['main']))
-  assert.equal((await everything(app)).length, 500)
+  assert.equal((await allEntries(app)).length, 500)
   assert.equal(started.length, 0)
 })
 
-test('a thread that dies fails its sync, and what was held is served on', async (t) => {
+test('a thread that dies fails its sync, and the contents are still served', async (t) => {
   const first = [server('a.example/one', '1.0.0')]
-  const source = from([
+  const source = sourceOf([
     () => ({ kind: 'whole', payloads: [payload(first)] }),
     () => ({ kind: 'whole', payloads: [payload(many('1.0.0'))] }),
   ])
-  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: inside }])
+  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: internalRoutes }])
   process.once('worker', (worker) => void worker.terminate())
   const answer = await app.inject(sync)
   assert.equal(answer.statusCode, 502)
-  assert.match(answer.json().error_description, /thread .* ended early/)
+  assert.match(answer.json().error_description, /thread .* exited early/)
   assert.deepEqual(
-    (await everything(app)).map((entry) => entry.server),
+    (await allEntries(app)).map((entry) => entry.server),
     first,
   )
   assert.equal((await app.inject('/internal/readiness')).json().checks['source main'].status, 'degraded')
@@ -106,47 +119,50 @@ test('a thread that dies fails its sync, and what was held is served on', async 
   assert.equal((await app.inject(sync)).json().versions, 1_200)
 })
 
-test('what a thread finds wrong with a source is told as it is without one', async (t) => {
+test('an error in the thread is reported as it is without one', async (t) => {
   const text = JSON.stringify(many('1.0.0'))
-  const source = from([() => ({ kind: 'whole', payloads: [Buffer.from(`${text.slice(0, -1)},]`)] })])
-  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: inside }])
+  const source = sourceOf([() => ({ kind: 'whole', payloads: [Buffer.from(`${text.slice(0, -1)},]`)] })])
+  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: internalRoutes }])
   const answer = await app.inject(sync)
   assert.equal(answer.json().error_description, `not JSON at byte ${text.length}`)
 })
 
-test('a gateway that stops while a thread works does not wait for it', async (t) => {
-  const source = from([
+test('a gateway that stops does not wait for the thread', async (t) => {
+  const source = sourceOf([
     () => ({ kind: 'whole', payloads: [payload([server('a.example/one', '1.0.0')])] }),
     () => ({ kind: 'whole', payloads: [payload(many('1.0.0', 20_000))] }),
   ])
   const running = await serving(t, registryOf([{ use: source }], ['main'], { stateDirectory: folder(t) }))
-  const begun = once(process, 'worker') as Promise<[Worker]>
+  const started = once(process, 'worker') as Promise<[Worker]>
   const asked = fetch(`${running.addresses.internal}/sync/main`, { method: 'POST' }).catch(() => {})
-  const [worker] = await begun
-  const gone = once(worker, 'exit')
+  const [worker] = await started
+  const exited = once(worker, 'exit')
   await once(worker, 'online')
   await running.stop(0)
-  const [code] = await gone
+  const [code] = await exited
   assert.equal(code, 1, 'it was ended and did not finish')
   await asked
 })
 
-test('two gateways in one process read side by side', async (t) => {
+test('two gateways in one process parse at the same time', async (t) => {
   const apps = await Promise.all(
     ['1.0.0', '2.0.0'].map((version) =>
-      booted(t, [...registryOf([{ use: from([() => whole(many(version))]) }], ['main']), { use: inside }]),
+      booted(t, [
+        ...registryOf([{ use: sourceOf([() => whole(many(version))]) }], ['main']),
+        { use: internalRoutes },
+      ]),
     ),
   )
   await Promise.all(apps.map((app) => app.inject(sync)))
   for (const [index, app] of apps.entries()) {
-    const versions = new Set((await everything(app)).map((entry) => entry.server.version))
+    const versions = new Set((await allEntries(app)).map((entry) => entry.server.version))
     assert.deepEqual([...versions], [`${index + 1}.0.0`])
   }
 })
 
-const whole = (documents: unknown): Fetched => ({ kind: 'whole', payloads: [payload(documents)] })
+const whole = (documents: unknown): FetchResult => ({ kind: 'whole', payloads: [payload(documents)] })
 
-test('whatever changes in whatever order, what is served is what was given last', async (t) => {
+test('whatever changes in whatever order, the latest documents are served', async (t) => {
   const change = fc.record({
     name: fc.integer({ min: 0, max: 40 }),
     version: fc.integer({ min: 0, max: 3 }),
@@ -159,12 +175,15 @@ test('whatever changes in whatever order, what is served is what was given last'
     ),
   )
   const left = [...given]
-  const source = acting('main', async () => ({ kind: 'changes', payloads: [payload(left.shift() ?? [])] }))
-  const low = acting('low', async () =>
+  const source = sourcePlugin('main', async () => ({
+    kind: 'changes',
+    payloads: [payload(left.shift() ?? [])],
+  }))
+  const low = sourcePlugin('low', async () =>
     whole([server('a.example/S7x', '1.0.0'), server('a.example/S7', '9.0.0')]),
   )
   const entries = registryOf([{ use: source }, { use: low }], ['main', 'low'])
-  const app = await booted(t, [...entries, { use: inside }])
+  const app = await booted(t, [...entries, { use: internalRoutes }])
 
   const held = new Map<string, object>()
   for (const [round, documents] of given.entries()) {
@@ -174,7 +193,7 @@ test('whatever changes in whatever order, what is served is what was given last'
     if (![...held.keys()].some((key) => key.startsWith('a.example/S7 '))) {
       expected.set('a.example/S7 9.0.0', server('a.example/S7', '9.0.0'))
     }
-    const found = (await everything(app)).map((entry) => entry.server)
+    const found = (await allEntries(app)).map((entry) => entry.server)
     const order = (a: { name: string; version: string }, b: { name: string; version: string }): number =>
       a.name < b.name ? -1 : a.name > b.name ? 1 : b.version.localeCompare(a.version)
     assert.deepEqual(found, ([...expected.values()] as typeof found).toSorted(order), `round ${round}`)

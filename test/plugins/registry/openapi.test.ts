@@ -4,8 +4,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import fc from 'fast-check'
 import type { Entry } from 'sallyport'
-import { booted } from '../../kit/index.js'
-import { issuing } from '../../kit/issuer.js'
+import { booted } from 'sallyport/testing'
+import { issuing } from '#kit/issuer.js'
 import { BASE, fileRegistry, server, wrapped } from './registry.js'
 
 const documents = [
@@ -60,8 +60,8 @@ interface Operation {
   readonly responses: Readonly<Record<string, { readonly content?: object }>>
 }
 
-/** Checks answers against the document that is served, with a validator that knows nothing of this package. */
-async function described(t: TestContext, list: Parameters<typeof booted>[1]) {
+/** Checks responses against the served document, with an independent validator. */
+async function checked(t: TestContext, list: Parameters<typeof booted>[1]) {
   const app = await booted(t, list)
   const document: OpenApi = (await app.inject('/openapi.json')).json()
   const ajv = new Ajv2020({ strict: false, allErrors: true })
@@ -70,9 +70,9 @@ async function described(t: TestContext, list: Parameters<typeof booted>[1]) {
 
   const conforms = async (path: string, url: string, headers: Record<string, string> = {}) => {
     const response = await app.inject({ url, headers })
-    const told = document.paths[path]?.['get']?.responses[String(response.statusCode)]
-    assert.ok(told, `${url}: ${response.statusCode} is not in the document`)
-    if (told.content === undefined) {
+    const documented = document.paths[path]?.['get']?.responses[String(response.statusCode)]
+    assert.ok(documented, `${url}: ${response.statusCode} is not in the document`)
+    if (documented.content === undefined) {
       assert.equal(response.body, '')
       return response
     }
@@ -92,8 +92,8 @@ const LIST = '/registry/{registry}/v0.1/servers'
 const VERSIONS = `${LIST}/{serverName}/versions`
 const ONE = `${VERSIONS}/{version}`
 
-test('every answer is as the document says, the wrong ones too', async (t) => {
-  const { document, conforms } = await described(t, fileRegistry(t, documents).list)
+test('every response matches the OpenAPI document, errors too', async (t) => {
+  const { document, conforms } = await checked(t, fileRegistry(t, documents).list)
   assert.equal(document.openapi, '3.1.0')
   assert.deepEqual(Object.keys(document.paths).toSorted(), ['/openapi.json', LIST, VERSIONS, ONE].toSorted())
   assert.equal((await conforms(LIST, `${BASE}?include_deleted=true`)).json().metadata.count, 3)
@@ -110,21 +110,21 @@ test('every answer is as the document says, the wrong ones too', async (t) => {
   await conforms(LIST, BASE, { 'if-none-match': String(again.headers.etag) })
 })
 
-test('a refusal is as the document says', async (t) => {
+test('a 401 matches the OpenAPI document', async (t) => {
   const issuer = await issuing(t)
   const guarded = fileRegistry(t, documents).list.flatMap(({ use, ...rest }): Entry[] => {
     if (use === 'auth/anonymous')
       return [{ use: 'discovery/issuer' }, { use: 'auth/oidc', with: issuer.provider }]
     return use === 'registry/api' || use === 'registry/openapi' ? [{ use }] : [{ use, ...rest }]
   })
-  const { document, conforms } = await described(t, guarded)
+  const { document, conforms } = await checked(t, guarded)
   assert.equal((await conforms(LIST, BASE)).statusCode, 401)
   assert.deepEqual(document.paths[LIST]?.['get']?.security, [{ bearer: [] }])
 })
 
-test('whatever is asked of a described route, the answer is described and never 500', async (t) => {
-  const { document, conforms } = await described(t, fileRegistry(t, documents).list)
-  const rough = fc.oneof(
+test('any request to a documented route gets a documented response, and never a 500', async (t) => {
+  const { document, conforms } = await checked(t, fileRegistry(t, documents).list)
+  const randomValue = fc.oneof(
     fc.string({ maxLength: 30 }),
     fc.string({ unit: 'binary', maxLength: 10 }),
     fc.constantFrom(
@@ -144,7 +144,7 @@ test('whatever is asked of a described route, the answer is described and never 
     const parameters = document.paths[path]?.['get']?.parameters ?? []
     return fc.tuple(
       fc.constant(path),
-      fc.tuple(...parameters.map((each) => fc.tuple(fc.constant(each), fc.option(rough)))),
+      fc.tuple(...parameters.map((each) => fc.tuple(fc.constant(each), fc.option(randomValue)))),
     )
   })
   await fc.assert(

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { definePlugin, type Entry, type Fetched, Source, type SyncContext } from 'sallyport'
-import { folder } from '../../kit/folder.js'
+import { definePlugin, type Entry, type FetchResult, Source, type SyncContext } from 'sallyport'
+import { folder } from '#kit/folder.js'
 
-/** The least that a server document needs. */
+/** A minimal server document. */
 export const server = (name: string, version: string, more: object = {}) => ({
   name,
   version,
@@ -14,13 +14,13 @@ export const server = (name: string, version: string, more: object = {}) => ({
 
 export const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 
-/** A version as a registry gives it, with what that registry says of it. */
+/** A version as a registry serves it, with its metadata. */
 export const wrapped = (document: object, official: object, others: object = {}) => ({
   server: document,
   _meta: { ...others, [OFFICIAL]: official },
 })
 
-/** A registry over one file, everybody let in. `write` changes the file. */
+/** A registry over one file, without authentication. `write` changes the file. */
 export function fileRegistry(t: TestContext, documents: unknown, options: object = {}) {
   const path = join(folder(t), 'servers.json')
   const write = (value: unknown): void =>
@@ -49,21 +49,21 @@ export const registryOf = (
   { use: 'registry/api', with: { anonymous: true } },
 ]
 
-type Act = (context: SyncContext) => Promise<Fetched>
+type FetchFunction = (context: SyncContext) => Promise<FetchResult>
 
-/** A source that does what the test says. */
-export function acting(name: string, act: Act, every?: number) {
+/** A source with this `fetch`. */
+export function sourcePlugin(name: string, fetch: FetchFunction, every?: number) {
   return definePlugin({
-    name: `acting/${name}`,
+    name: `source/${name}`,
     api: 1,
     provides: [Source],
-    setup: (gateway) => gateway.provide(Source, { name, place: `test ${name}`, every, fetch: act }),
+    setup: (gateway) => gateway.provide(Source, { name, place: `test ${name}`, every, fetch: fetch }),
   })
 }
 
-/** The internal port below `/internal` of the main one, for tests that open no socket. */
-export const inside = definePlugin({
-  name: 'inside',
+/** Routes of the internal port at `/internal` of the main one, for tests without sockets. */
+export const internalRoutes = definePlugin({
+  name: 'internal-routes',
   api: 1,
   setup({ http, internal }) {
     http.all('/internal/*', async ({ method, url, headers: { origin } }, reply) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { booted } from '../../kit/index.js'
+import { booted } from 'sallyport/testing'
 import { BASE, fileRegistry, idsIn, server, wrapped } from './registry.js'
 
 async function ordered(t: Parameters<typeof booted>[0], documents: unknown[]): Promise<string[]> {
@@ -14,7 +14,7 @@ async function ordered(t: Parameters<typeof booted>[0], documents: unknown[]): P
 const shuffled = <T>(items: readonly T[], seed: number): T[] =>
   fc.sample(fc.shuffledSubarray([...items], { minLength: items.length }), { numRuns: 1, seed })[0] ?? []
 
-test('versions stand in the order of semver 2.0.0, section 11, newest first, whatever order they come in', async (t) => {
+test('versions are sorted as in semver 2.0.0, section 11, newest first, whatever order they come in', async (t) => {
   const inOrder = [
     '18446744073709551616.0.0',
     '18446744073709551615.0.0',
@@ -41,7 +41,7 @@ test('versions stand in the order of semver 2.0.0, section 11, newest first, wha
   }
 })
 
-test('what is not semantic comes after what is, the youngest publication first', async (t) => {
+test('versions that are not semantic come after those that are, the latest publication first', async (t) => {
   const at = (version: string, day: string) =>
     wrapped(server('a.example/one', version), { publishedAt: `2024-01-${day}T00:00:00+02:00` })
   const given = [at('nightly', '03'), at('2024-05', '01'), at('0.0.1', '01'), at('1.2', '02'), at('b', '02')]

@@ -2,19 +2,23 @@ import assert from 'node:assert/strict'
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { Booted } from 'sallyport'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { booted } from '../../kit/index.js'
-import { BASE, idsIn, inside, registryOf, server } from '../registry/registry.js'
+import type { GatewayInstance } from 'sallyport/embed'
+import { booted, contractSuite } from 'sallyport/testing'
+import { recordedLog } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { BASE, idsIn, internalRoutes, registryOf, server } from '../registry/registry.js'
 
 const list = (...names: string[]): string =>
   JSON.stringify(names.map((name) => server(`a.example/${name}`, '1.0.0')))
 
-const over = (t: TestContext, path: string) =>
-  booted(t, [...registryOf([{ use: 'source/file', with: { name: 'own', path } }], ['own']), { use: inside }])
+const registryOver = (t: TestContext, path: string) =>
+  booted(t, [
+    ...registryOf([{ use: 'source/file', with: { name: 'own', path } }], ['own']),
+    { use: internalRoutes },
+  ])
 
-async function shows(app: Booted['app'], ...names: string[]): Promise<void> {
+async function shows(app: GatewayInstance['app'], ...names: string[]): Promise<void> {
   const wanted = names.map((name) => `a.example/${name}@1.0.0`).join()
   await eventually(async () => {
     const response = await app.inject(BASE)
@@ -22,10 +26,10 @@ async function shows(app: Booted['app'], ...names: string[]): Promise<void> {
   })
 }
 
-test('a change is seen: written in place, renamed over, and swapped behind a link', async (t) => {
+test('a change is noticed: a file written in place, and one replaced by a rename', async (t) => {
   const root = folder(t, { 'servers.json': list('a') })
   const path = join(root, 'servers.json')
-  const app = await over(t, path)
+  const app = await registryOver(t, path)
   await shows(app, 'a')
 
   writeFileSync(path, list('a', 'b'))
@@ -35,7 +39,7 @@ test('a change is seen: written in place, renamed over, and swapped behind a lin
   await shows(app, 'c')
 })
 
-test('a change behind a link of links is seen, as Kubernetes makes it', async (t) => {
+test('a change behind nested symbolic links is noticed, as Kubernetes makes it', async (t) => {
   const root = folder(t)
   for (const [version, names] of [['v1', list('a')] as const, ['v2', list('b')] as const]) {
     mkdirSync(join(root, version))
@@ -43,7 +47,7 @@ test('a change behind a link of links is seen, as Kubernetes makes it', async (t
   }
   symlinkSync('v1', join(root, 'data'))
   symlinkSync(join('data', 'servers.json'), join(root, 'servers.json'))
-  const app = await over(t, join(root, 'servers.json'))
+  const app = await registryOver(t, join(root, 'servers.json'))
   await shows(app, 'a')
 
   symlinkSync('v2', join(root, 'data-next'))
@@ -51,10 +55,10 @@ test('a change behind a link of links is seen, as Kubernetes makes it', async (t
   await shows(app, 'b')
 })
 
-test('a file that breaks or vanishes keeps what it had, and is read when it is back', async (t) => {
+test('a malformed or missing file leaves the contents as they were, until it can be read again', async (t) => {
   const root = folder(t, { 'servers.json': list('a') })
   const path = join(root, 'servers.json')
-  const app = await over(t, path)
+  const app = await registryOver(t, path)
   const degraded = () =>
     eventually(async () => {
       const { checks = {} } = (await app.inject('/internal/readiness')).json()
@@ -73,9 +77,9 @@ test('a file that breaks or vanishes keeps what it had, and is read when it is b
   await shows(app, 'c')
 })
 
-test('a file that is missing at the start leaves the registry not ready, until it is there', async (t) => {
+test('with a missing file the registry is not ready, until the file exists', async (t) => {
   const path = join(folder(t), 'later', 'servers.json')
-  const app = await over(t, path)
+  const app = await registryOver(t, path)
   assert.equal((await app.inject(BASE)).statusCode, 503)
   assert.equal((await app.inject('/internal/readiness')).statusCode, 503)
   mkdirSync(join(path, '..'))
@@ -83,13 +87,13 @@ test('a file that is missing at the start leaves the registry not ready, until i
   await shows(app, 'a')
 })
 
-test('all JSON and YAML files of a folder are read, and each change in it is seen', async (t) => {
+test('all JSON and YAML files of a folder are read, and each change in it is noticed', async (t) => {
   const one = (name: string): string => JSON.stringify(server(`a.example/${name}`, '1.0.0'))
   const root = folder(t, { 'b.yaml': 'name: a.example/b\nversion: 1.0.0\ndescription: second\n' })
   writeFileSync(join(root, 'a.json'), one('a'))
   writeFileSync(join(root, 'README.md'), '# not a server')
   mkdirSync(join(root, 'old.json'))
-  const app = await over(t, root)
+  const app = await registryOver(t, root)
   await shows(app, 'a', 'b')
 
   writeFileSync(join(root, 'c.json'), list('c', 'd'))
@@ -100,21 +104,92 @@ test('all JSON and YAML files of a folder are read, and each change in it is see
   await shows(app, 'c', 'd', 'e')
 })
 
-test('a broken file of a folder is named, and the folder keeps what it had', async (t) => {
-  const root = folder(t, { 'a.json': list('a') })
-  const app = await over(t, root)
-  await shows(app, 'a')
-  const reason = (text: RegExp) =>
-    eventually(async () => {
-      const { checks = {} } = (await app.inject('/internal/readiness')).json()
-      return text.test(String(checks['source own']?.reason)) ? true : undefined
-    })
+/** What readiness says about the source. */
+const reasonOf = (app: GatewayInstance['app'], text: RegExp) =>
+  eventually(async () => {
+    const { checks = {} } = (await app.inject('/internal/readiness')).json()
+    const reason = String(checks['source own']?.reason)
+    return text.test(reason) ? reason : undefined
+  })
 
-  writeFileSync(join(root, 'b.json'), '{"name":')
-  await reason(/b\.json is neither JSON nor YAML/)
-  await shows(app, 'a')
-  rmSync(join(root, 'a.json'))
+test('a malformed file of a folder keeps its last documents, and the other files are read', async (t) => {
+  const root = folder(t, { 'a.json': list('a', 'b'), 'b.json': list('c', 'd'), 'c.yaml': list('e') })
+  const app = await registryOver(t, root)
+  await shows(app, 'a', 'b', 'c', 'd', 'e')
+
+  writeFileSync(join(root, 'b.json'), `[\n  {"name": "é",, "version": 1}\n]`)
+  writeFileSync(join(root, 'a.json'), list('a', 'f'))
+  await shows(app, 'a', 'c', 'd', 'e', 'f')
+  await reasonOf(app, /1 document was refused; \S+b\.json: not JSON at line 2, column 16/)
+  writeFileSync(join(root, 'c.yaml'), 'name: a.example/e\nversion: [\n')
+  await reasonOf(app, /2 documents were refused/)
+  await shows(app, 'a', 'c', 'd', 'e', 'f')
+  writeFileSync(join(root, 'new.json'), '{')
+  await reasonOf(app, /3 documents were refused/)
+  await shows(app, 'a', 'c', 'd', 'e', 'f')
   rmSync(join(root, 'b.json'))
-  await reason(/FILE_UNREADABLE|no JSON or YAML file/)
+  await shows(app, 'a', 'e', 'f')
+  writeFileSync(join(root, 'c.yaml'), list('g'))
+  await shows(app, 'a', 'f', 'g')
+})
+
+test('a malformed file is logged once, with its path, and its documents stay after a restart', async (t) => {
+  const root = folder(t, { 'a.json': list('a'), 'b.json': list('b') })
+  const state = folder(t)
+  const start = async () => {
+    const { log, lines } = recordedLog()
+    const source = { use: 'source/file', with: { name: 'own', path: root, watch: false } }
+    const app = await booted(
+      t,
+      [...registryOf([source], ['own'], { stateDirectory: state }), { use: internalRoutes }],
+      { log },
+    )
+    const sync = async () => (await app.inject({ method: 'POST', url: '/internal/sync/own' })).json()
+    return { app, sync, lines }
+  }
+  const first = await start()
+  await first.sync()
+  writeFileSync(join(root, 'b.json'), '[')
+  assert.equal((await first.sync()).refused, 1)
+  writeFileSync(join(root, 'a.json'), list('a', 'c'))
+  assert.equal((await first.sync()).refused, 1)
+  await shows(first.app, 'a', 'b', 'c')
+  const lines = first.lines.filter(({ msg }) => msg === 'a document was refused')
+  assert.deepEqual(
+    lines.map(({ document, reason }) => [document, reason]),
+    [[join(root, 'b.json'), 'not JSON at line 1, column 2']],
+  )
+
+  const second = await start()
+  assert.equal((await second.sync()).refused, 1)
+  await shows(second.app, 'a', 'b', 'c')
+})
+
+test('a folder or file that is malformed as a whole is named, and the contents stay as they were', async (t) => {
+  const root = folder(t, { 'a.json': list('a') })
+  for (const path of [root, join(root, 'a.json')]) {
+    writeFileSync(join(root, 'a.json'), list('a'))
+    const app = await registryOver(t, path)
+    await shows(app, 'a')
+    writeFileSync(join(root, 'a.json'), '[\n{"name":')
+    await reasonOf(app, /a\.json is neither JSON nor YAML: not JSON at line 2, column 9/)
+    await shows(app, 'a')
+  }
+  const app = await registryOver(t, root)
+  rmSync(join(root, 'a.json'))
+  await reasonOf(app, /FILE_UNREADABLE|no JSON or YAML file/)
+})
+
+test('a refused document of a folder is logged with the path of its file', async (t) => {
+  const root = folder(t, { 'a.json': list('a'), 'b.yaml': 'name: a.example/b\nversion: 1.0.0\n' })
+  const app = await registryOver(t, root)
+  await reasonOf(app, /a\.example\/b@1\.0\.0: description: .*, in \S+b\.yaml/)
   await shows(app, 'a')
+})
+
+const LIST = '[{"name":"com.example/one","description":"One.","version":"1.0.0"}]'
+
+contractSuite('source/file', (t) => {
+  const path = join(folder(t, { 'servers.json': LIST }), 'servers.json')
+  return { list: [{ use: 'source/file', with: { name: 'own', path } }] }
 })

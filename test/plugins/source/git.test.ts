@@ -1,51 +1,23 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { folder } from '../../kit/folder.js'
-import { booted, listening } from '../../kit/index.js'
-import { BASE, idsIn, inside, registryOf, server } from '../registry/registry.js'
+import { booted, listening } from 'sallyport/testing'
+import { folder } from '#kit/folder.js'
+import { BASE, idsIn, internalRoutes, registryOf, server } from '../registry/registry.js'
+import { repository } from './repository.js'
 
 const sync = { method: 'POST', url: '/internal/sync/repo' } as const
 
-function repository(t: TestContext) {
-  const root = folder(t)
-  const env = {
-    PATH: process.env['PATH'] ?? '',
-    HOME: root,
-    GIT_AUTHOR_NAME: 'a',
-    GIT_AUTHOR_EMAIL: 'a@example.com',
-    GIT_COMMITTER_NAME: 'a',
-    GIT_COMMITTER_EMAIL: 'a@example.com',
-    GIT_COMMITTER_DATE: '2024-03-04T05:06:07Z',
-  }
-  const git = (...args: string[]): string => execFileSync('git', args, { cwd: root, env, encoding: 'utf8' })
-  git('init', '--quiet', '--initial-branch=main', '.')
-  return {
-    root,
-    git,
-    commit(files: Readonly<Record<string, string>>): string {
-      for (const [path, text] of Object.entries(files)) {
-        mkdirSync(dirname(join(root, path)), { recursive: true })
-        writeFileSync(join(root, path), text)
-      }
-      git('add', '--all')
-      git('commit', '--quiet', '--message=x')
-      return git('rev-parse', 'HEAD').trim()
-    },
-  }
-}
-
-const reading = (t: TestContext, url: string, more: object = {}, options: object = {}) =>
+const registryOver = (t: TestContext, url: string, more: object = {}, options: object = {}) =>
   booted(t, [
     ...registryOf([{ use: 'source/git', with: { name: 'repo', url, ...more } }], ['repo'], options),
-    { use: inside },
+    { use: internalRoutes },
   ])
 
 const doc = (name: string, more: object = {}): string =>
   JSON.stringify(server(`a.example/${name}`, '1.0.0', more))
-/** Temporary files of this test go to a folder of their own; what is in it can be seen. */
+/** Gives this test its own folder for temporary files; lists what git left in it. */
 function temporary(t: TestContext): () => string[] {
   const own = folder(t)
   const { TMPDIR } = process.env
@@ -57,7 +29,7 @@ function temporary(t: TestContext): () => string[] {
   return () => readdirSync(own).filter((name) => name.startsWith('sallyport-git-'))
 }
 
-test('the files of a folder are read, and again when there is another commit', async (t) => {
+test('the files of a folder are read, and again after a new commit', async (t) => {
   const left = temporary(t)
   const { root, commit } = repository(t)
   commit({
@@ -66,11 +38,11 @@ test('the files of a folder are read, and again when there is another commit', a
     'servers/README.md': 'not a server',
     'other/three.json': doc('three'),
   })
-  const app = await reading(t, root, { path: 'servers' })
+  const app = await registryOver(t, root, { path: 'servers' })
   const first = await app.inject(BASE)
   assert.deepEqual(idsIn(first.json()), ['a.example/one@1.0.0', 'a.example/two@1.0.0'])
   assert.match(first.body, /"x":1\.0/)
-  assert.match(first.body, /"publishedAt":"2024-03-04T05:06:07.000Z"/)
+  assert.match(first.body, /"publishedAt":"1970-01-01T00:00:00.000Z"/)
   assert.equal((await app.inject(sync)).json().outcome, 'unchanged')
 
   commit({ 'servers/one.json': `[${doc('one')},${doc('four')}]` })
@@ -83,7 +55,7 @@ test('the files of a folder are read, and again when there is another commit', a
   assert.deepEqual(left(), [])
 })
 
-test('a branch, a tag and a commit; one file', async (t) => {
+test('a ref is a branch, a tag or a commit, and a path may be one file', async (t) => {
   const { root, git, commit } = repository(t)
   const first = commit({ 'list.json': `[${doc('one')}]` })
   git('tag', 'v1')
@@ -96,33 +68,41 @@ test('a branch, a tag and a commit; one file', async (t) => {
     ['next', 'two'],
     [first, 'one'],
   ] as const) {
-    const app = await reading(t, `file://${root}`, { ref, path: 'list.json' })
+    const app = await registryOver(t, `file://${root}`, { ref, path: 'list.json' })
     assert.deepEqual(idsIn((await app.inject(BASE)).json()), [`a.example/${name}@1.0.0`], ref)
   }
 })
 
-test('a commit with a file that cannot be read is not taken, and the file is named', async (t) => {
+test('a malformed file of a commit is named and keeps its documents, and the others are read', async (t) => {
   const { root, commit } = repository(t)
   commit({ 'one.json': doc('one') })
-  const app = await reading(t, root)
+  const app = await registryOver(t, root)
   commit({ 'one.json': doc('two'), 'broken.json': '{' })
+  assert.equal((await app.inject(sync)).json().refused, 1)
+  assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/two@1.0.0'])
+  const { checks } = (await app.inject('/internal/readiness')).json()
+  assert.match(checks['source repo'].reason, /broken\.json: not JSON at line 1, column 2/)
+
+  commit({ 'one.json': '{', 'broken.json': doc('three') })
+  assert.equal((await app.inject(sync)).json().refused, 1)
+  assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/three@1.0.0', 'a.example/two@1.0.0'])
+  commit({ 'broken.json': '[' })
   const answer = await app.inject(sync)
   assert.equal(answer.statusCode, 502)
   assert.match(answer.json().error_description, /broken\.json/)
-  assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0'])
 })
 
-test('a symbolic link in a repository leads nowhere', async (t) => {
+test('a symbolic link in a repository is not followed', async (t) => {
   const { root, commit } = repository(t)
   const secret = join(folder(t), 'secret.json')
   writeFileSync(secret, doc('secret'))
   symlinkSync(secret, join(root, 'link.json'))
   commit({ 'one.json': doc('one') })
-  const app = await reading(t, root)
+  const app = await registryOver(t, root)
   assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0'])
 })
 
-test('a place that would be an option or a command is refused at the start, and nothing runs', async (t) => {
+test('a URL that would be an option or a command is refused at the start, and nothing runs', async (t) => {
   const canary = join(folder(t), 'canary')
   const urls = [
     `--upload-pack=touch ${canary}`,
@@ -142,7 +122,7 @@ test('a place that would be an option or a command is refused at the start, and 
   ]
   for (const url of urls) {
     await assert.rejects(
-      reading(t, url),
+      registryOver(t, url),
       (error: Error) => {
         assert.doesNotMatch(error.message, /secret@/)
         return /url/.test(error.message)
@@ -151,12 +131,12 @@ test('a place that would be an option or a command is refused at the start, and 
     )
   }
   for (const more of [{ ref: '--upload-pack=x' }, { ref: 'a..b' }, { path: '../x' }, { path: '/etc' }]) {
-    await assert.rejects(reading(t, '/nowhere', more))
+    await assert.rejects(registryOver(t, '/nowhere', more))
   }
   assert.ok(!existsSync(canary))
 })
 
-test('a place that is not there, a branch that is not, a path without files: each says so', async (t) => {
+test('a missing repository, a missing branch and a path without files each have their error', async (t) => {
   const { root, commit } = repository(t)
   commit({ 'README.md': 'x' })
   const wrong: [string, object, RegExp][] = [
@@ -165,29 +145,29 @@ test('a place that is not there, a branch that is not, a path without files: eac
     [root, { path: 'servers' }, /nothing to read at "servers"/],
   ]
   for (const [url, more, reason] of wrong) {
-    const app = await reading(t, url, more)
+    const app = await registryOver(t, url, more)
     assert.match((await app.inject(sync)).json().error_description, reason)
   }
 })
 
-test('nobody is asked for a password, and the token goes in a header that no argument shows', async (t) => {
+test('git never prompts for a password, and the token is in no argument', async (t) => {
   const seen: (string | undefined)[] = []
   const url = await listening(t, ({ headers }, response) => {
     seen.push(headers.authorization)
     response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end()
   })
-  const plain = await reading(t, `${url}/x.git`)
+  const plain = await registryOver(t, `${url}/x.git`)
   assert.equal((await plain.inject(BASE)).statusCode, 503)
   const tokenFile = join(folder(t), 'token')
   writeFileSync(tokenFile, 'git-token\n', { mode: 0o600 })
-  await reading(t, `${url}/x.git`, { tokenFile })
+  await registryOver(t, `${url}/x.git`, { tokenFile })
   assert.ok(seen.includes(`Basic ${Buffer.from('x-access-token:git-token').toString('base64')}`))
 })
 
-test('a server that says nothing is left after its time, with all its processes', async (t) => {
+test('a server that does not respond is a timeout, and all processes end', async (t) => {
   const left = temporary(t)
   const url = await listening(t, () => {})
-  const app = await reading(t, `${url}/hangs.git`, { timeout: '400ms' })
+  const app = await registryOver(t, `${url}/hangs.git`, { timeout: '400ms' })
   assert.match((await app.inject(sync)).json().error_description, /did not finish within 0\.4 s/)
   const commands = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

@@ -1,56 +1,14 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import { folder } from '../../kit/folder.js'
-import { booted, listening, serving } from '../../kit/index.js'
-import {
-  BASE,
-  fileRegistry,
-  idsIn,
-  inside,
-  type ListBody,
-  registryOf,
-  server,
-  wrapped,
-} from '../registry/registry.js'
+import { test } from 'node:test'
+import { contractSuite, listening, serving } from 'sallyport/testing'
+import { folder } from '#kit/folder.js'
+import { BASE, fileRegistry, idsIn, type ListBody, server, wrapped } from '../registry/registry.js'
+import { json, mirror, one, pageOf, remoteRegistry, sync, two } from './remote.js'
 
-const sync = { method: 'POST', url: '/internal/sync/far' } as const
-
-function mirror(t: TestContext, url: string, more: object = {}, options: object = {}) {
-  const far = { use: 'source/http', with: { name: 'far', url, allowPrivateIP: true, ...more } }
-  return booted(t, [...registryOf([far], ['far'], options), { use: inside }])
-}
-
-const json = (response: ServerResponse, value: unknown, headers: Record<string, string> = {}) =>
-  response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
-
-const pageOf = (servers: unknown[], nextCursor?: string) => ({
-  servers,
-  metadata: { count: servers.length, nextCursor },
-})
-
-const dated = (name: string, updatedAt: string) =>
-  wrapped(server(`a.example/${name}`, '1.0.0'), { status: 'active', publishedAt: updatedAt, updatedAt })
-
-const one = dated('one', '2024-01-01T00:00:00Z')
-const two = dated('two', '2024-01-02T00:00:00Z')
-
-/** A registry that answers as the test says, and remembers what it was asked. */
-async function far(
-  t: TestContext,
-  act: (request: IncomingMessage, response: ServerResponse, times: number) => void,
-) {
-  const asked: IncomingMessage[] = []
-  const listener: RequestListener = (request, response) => {
-    asked.push(request)
-    act(request, response, asked.length)
-  }
-  return { url: await listening(t, listener), asked }
-}
-
-test('another registry is mirrored page by page, then by what changed', async (t) => {
+test('another registry is mirrored page by page, then by its changes', async (t) => {
   const many = Array.from({ length: 250 }, (_, index) => server(`a.example/s${index}`, '1.0.0', { x: 1 }))
   const upstream = fileRegistry(t, many)
   const { addresses } = await serving(t, [
@@ -68,59 +26,76 @@ test('another registry is mirrored page by page, then by what changed', async (t
   upstream.write([...many, server('z.example/new', '1.0.0')])
   await fetch(`${addresses.internal}/sync/main`, { method: 'POST' })
   const answer = (await app.inject(sync)).json()
-  assert.deepEqual(answer, { source: 'far', outcome: 'changed', versions: 251, refused: 0 })
+  assert.deepEqual(answer, { source: 'remote', outcome: 'changed', versions: 251, refused: 0 })
   assert.deepEqual(idsIn(await all('&search=z.example')), ['z.example/new@1.0.0'])
 })
 
-test('after the first time it asks what changed, and a server that went away is deleted', async (t) => {
+test('after the first sync it asks for changes, and removes deleted servers', async (t) => {
   const deleted = wrapped(server('a.example/one', '1.0.0'), {
     status: 'deleted',
     publishedAt: '2024-01-01T00:00:00Z',
     updatedAt: '2024-02-01T00:00:00Z',
   })
-  const { url, asked } = await far(t, (request, response) => {
+  const { url, requests } = await remoteRegistry(t, (request, response) => {
     json(response, pageOf(request.url?.includes('updated_since') ? [deleted] : [one, two]))
   })
   const app = await mirror(t, url)
   await app.inject(sync)
   assert.deepEqual(
-    asked.map((request) => new URL(request.url ?? '', url).searchParams.get('updated_since')),
+    requests.map((request) => new URL(request.url ?? '', url).searchParams.get('updated_since')),
     [null, '2024-01-01T23:59:00.000Z'],
   )
   assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/two@1.0.0'])
 })
 
-test('the whole is read again in its own time, and what is not there any more goes', async (t) => {
-  const { url, asked } = await far(t, (_request, response, times) => {
+test('deleted versions are asked for; a registry that refuses the parameter is read without it', async (t) => {
+  const gone = wrapped(server('a.example/gone', '1.0.0'), { status: 'deleted' })
+  for (const status of [200, 400, 422]) {
+    const { url, requests } = await remoteRegistry(t, (request, response) => {
+      const asked = new URL(request.url ?? '', 'http://x').searchParams.get('include_deleted')
+      if (asked !== null && status !== 200) return response.writeHead(status).end('{}')
+      const [servers, next] = request.url?.includes('cursor') ? [[two], undefined] : [[one], 'next']
+      return json(response, pageOf(asked === 'true' ? [...servers, gone] : servers, next))
+    })
+    const app = await mirror(t, url)
+    assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0', 'a.example/two@1.0.0'])
+    const kept = idsIn((await app.inject(`${BASE}?include_deleted=true&search=gone`)).json())
+    assert.deepEqual(kept, status === 200 ? ['a.example/gone@1.0.0'] : [])
+    assert.equal(requests.length, status === 200 ? 2 : 3)
+  }
+})
+
+test('everything is read again at wholeEvery, and missing servers are removed', async (t) => {
+  const { url, requests } = await remoteRegistry(t, (_request, response, times) => {
     json(response, pageOf(times === 1 ? [one, two] : [two]))
   })
   const app = await mirror(t, url, { wholeEvery: 0 })
   await app.inject(sync)
-  assert.ok(asked.every((request) => !request.url?.includes('updated_since')))
+  assert.ok(requests.every((request) => !request.url?.includes('updated_since')))
   assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/two@1.0.0'])
 })
 
-test('an answer of one page is asked for by its ETag, and 304 means that nothing changed', async (t) => {
-  const { url, asked } = await far(t, (request, response) => {
+test('a response of one page is requested by its ETag, and 304 means that nothing changed', async (t) => {
+  const { url, requests } = await remoteRegistry(t, (request, response) => {
     if (request.headers['if-none-match'] === '"v1"') response.writeHead(304).end()
     else json(response, pageOf([one]), { etag: '"v1"' })
   })
   const app = await mirror(t, url, { wholeEvery: 0 })
   assert.equal((await app.inject(sync)).json().outcome, 'unchanged')
   assert.deepEqual(
-    asked.map(({ headers }) => headers['if-none-match']),
+    requests.map(({ headers }) => headers['if-none-match']),
     [undefined, '"v1"'],
   )
   assert.equal((await app.inject(BASE)).json().metadata.count, 1)
 })
 
-test('headers and the token of a file go along', async (t) => {
+test('configured headers and the token of a file are sent', async (t) => {
   const root = folder(t)
-  writeFileSync(join(root, 'token'), 'far-token\n', { mode: 0o600 })
-  const { url, asked } = await far(t, (_request, response) => json(response, pageOf([one])))
+  writeFileSync(join(root, 'token'), 'remote-token\n', { mode: 0o600 })
+  const { url, requests } = await remoteRegistry(t, (_request, response) => json(response, pageOf([one])))
   await mirror(t, url, { headers: { 'X-Api-Key': 'k' }, bearerTokenFile: join(root, 'token') })
-  assert.equal(asked[0]?.headers['x-api-key'], 'k')
-  assert.equal(asked[0]?.headers.authorization, 'Bearer far-token')
+  assert.equal(requests[0]?.headers['x-api-key'], 'k')
+  assert.equal(requests[0]?.headers.authorization, 'Bearer remote-token')
 })
 
 const faults: Readonly<Record<string, RequestListener>> = {
@@ -128,7 +103,7 @@ const faults: Readonly<Record<string, RequestListener>> = {
   'an HTML page': (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end('<html><body>all is well</body></html>')
   },
-  'another JSON': (_request, response) => json(response, { ok: true }),
+  'other JSON': (_request, response) => json(response, { ok: true }),
   'a truncated body': (_request, response) => {
     response.writeHead(200, { 'content-length': '500' })
     response.write('{"servers":[')
@@ -138,7 +113,7 @@ const faults: Readonly<Record<string, RequestListener>> = {
     response.writeHead(200).end('{"servers":[{"server":{"name":"a.example/x"')
   },
   silence: () => {},
-  'pages in a circle': (_request, response) => json(response, pageOf([two], 'again')),
+  'pages that repeat': (_request, response) => json(response, pageOf([two], 'again')),
   'a redirect': (_request, response) => {
     response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()
   },
@@ -154,7 +129,7 @@ const faults: Readonly<Record<string, RequestListener>> = {
 
 for (const [name, fault] of Object.entries(faults)) {
   test(`${name} leaves the catalogue as it was`, async (t) => {
-    const { url } = await far(t, (request, response, times) => {
+    const { url } = await remoteRegistry(t, (request, response, times) => {
       if (times === 1) json(response, pageOf([one]))
       else fault(request, response)
     })
@@ -171,8 +146,8 @@ for (const [name, fault] of Object.entries(faults)) {
   })
 }
 
-test('T16 pages that never end are taken up to a size, and the catalogue stays as it was', async (t) => {
-  const { url, asked } = await far(t, (_request, response, times) => {
+test('T16 endless pages are read up to a limit, and the catalogue stays as it was', async (t) => {
+  const { url, requests } = await remoteRegistry(t, (_request, response, times) => {
     if (times === 1) json(response, pageOf([one]))
     else json(response, pageOf([{ ...two, x: 'x'.repeat(9_000) }], `page ${times}`))
   })
@@ -180,13 +155,13 @@ test('T16 pages that never end are taken up to a size, and the catalogue stays a
   const answer = await app.inject(sync)
   assert.equal(answer.statusCode, 502)
   assert.match(answer.json().error_description, /more than 50000 bytes/)
-  assert.equal(asked.length, 7)
+  assert.equal(requests.length, 7)
   assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0'])
 })
 
-test('429 with Retry-After and 503 in the middle are waited out, and nothing is lost', async (t) => {
+test('429 with Retry-After and 503 between pages are retried, and no page is lost', async (t) => {
   let limited = 0
-  const { url } = await far(t, (request, response, times) => {
+  const { url } = await remoteRegistry(t, (request, response, times) => {
     if (times === 2) {
       limited = performance.now()
       response.writeHead(429, { 'retry-after': '1' }).end()
@@ -201,7 +176,7 @@ test('429 with Retry-After and 503 in the middle are waited out, and nothing is 
   assert.equal(answer.json().versions, 2)
 })
 
-test('a URL that must not be asked stops the start', async (t) => {
+test('a URL that must not be requested is an error at the start', async (t) => {
   const wrong = [
     'http://registry.example.com',
     'https://user:pass@registry.example.com',
@@ -216,15 +191,23 @@ test('a URL that must not be asked stops the start', async (t) => {
   }
 })
 
-test('an interval without a pause is refused at the start', async (t) => {
+test('an interval of less than a second is refused at the start', async (t) => {
   for (const every of [0, '0', '999ms', 'often']) {
     await assert.rejects(mirror(t, 'http://127.0.0.1:1', { every }), /every/)
   }
 })
 
-test('T2: a private address is not asked unless it is allowed', async (t) => {
-  const { url, asked } = await far(t, (_request, response) => json(response, pageOf([one])))
-  const app = await mirror(t, url, { allowPrivateIP: false })
-  assert.equal((await app.inject(BASE)).statusCode, 503)
-  assert.equal(asked.length, 0)
+test('T2: a literal private address is refused at the start unless it is allowed', async (t) => {
+  const { url, requests } = await remoteRegistry(t, (_request, response) => json(response, pageOf([one])))
+  await assert.rejects(mirror(t, url, { allowPrivateIP: false }), /allowPrivateIP: is needed/)
+  assert.equal(requests.length, 0)
+})
+
+const LIST = '[{"name":"com.example/one","description":"One.","version":"1.0.0"}]'
+
+contractSuite('source/http', async (t) => {
+  const url = await listening(t, (_request, response) =>
+    response.end(`{"servers":[{"server":${LIST.slice(1, -1)}}],"metadata":{"count":1}}`),
+  )
+  return { list: [{ use: 'source/http', with: { name: 'other', url, allowPrivateIP: true } }] }
 })

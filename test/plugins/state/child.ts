@@ -1,10 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { boot, createLog, definePlugin, StateStore } from 'sallyport'
+import { definePlugin, StateStore } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
+import { boot, createLog } from 'sallyport/embed'
 
-// A process of its own over the same files: it saves once under a lock, holds a lock without end, or counts under one.
-const [directory = '', task = '', counter = ''] = process.argv.slice(2)
+// Another process with the same store: it saves once under a lock, holds a lock, or counts under one.
+const [place = '', task = '', counter = ''] = process.argv.slice(2)
 
 let store: StateStore | undefined
 const taking = definePlugin({
@@ -18,7 +19,8 @@ const taking = definePlugin({
     })
   },
 })
-const list = [{ use: 'state/files', with: { directory } }, { use: taking }]
+const entry = place.startsWith('{') ? JSON.parse(place) : { use: 'state/files', with: { directory: place } }
+const list = [entry, { use: taking }]
 await boot(list, { catalogue, folder: process.cwd(), log: createLog({ level: 'silent' }) })
 if (store === undefined) throw new Error('there is no store')
 

@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, suite, type TestContext, test } from 'node:test'
-import { folder } from '../../kit/folder.js'
-import { keyring, noKeyring, type TestKeyring } from '../../kit/keyring.js'
+import { folder } from '#kit/folder.js'
+import { keyring, noKeyring, type TestKeyring } from '#kit/keyring.js'
 import { storing } from './storing.js'
 
 type Options = Readonly<Record<string, unknown>>
@@ -23,28 +23,28 @@ const textsIn = (directory: string): string =>
 
 suite('with a keyring', { skip: noKeyring ?? false }, () => {
   const home = mkdtempSync(join(tmpdir(), 'sallyport-keyring-'))
-  let own: TestKeyring
-  // One for all: a process finds its keyring once.
+  let testKeyring: TestKeyring
+  // One for all tests: a process connects to its keyring once.
   before(async () => {
-    own = await keyring(home)
-    Object.assign(process.env, own.environment)
+    testKeyring = await keyring(home)
+    Object.assign(process.env, testKeyring.environment)
   })
   beforeEach(() => {
-    for (const name of own.entries().keys()) own.remove(name)
+    for (const name of testKeyring.entries().keys()) testKeyring.remove(name)
   })
   after(async () => {
-    await own.close()
+    await testKeyring.close()
     rmSync(home, { recursive: true, force: true })
   })
 
-  test('what is kept is encrypted, and the next start reads it', async (t) => {
+  test('values are encrypted, and the next start reads them', async (t) => {
     const directory = folder(t)
     const first = await withKeyring(t, directory)
     await first.store.set('key', 'canary-value')
     await first.store.set('other', 'canary-value')
 
     assert.doesNotMatch(textsIn(directory), /canary/)
-    const [[name = '', key = ''] = [], ...more] = own.entries()
+    const [[name = '', key = ''] = [], ...more] = testKeyring.entries()
     assert.match(name, /^state\//)
     assert.deepEqual(more, [])
     assert.ok(key.length > 40 && !textsIn(directory).includes(key))
@@ -52,20 +52,20 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
     assert.equal(await second.store.get('key'), 'canary-value')
     assert.equal(await second.store.get('other'), 'canary-value')
     await second.store.set('key', 'later')
-    assert.equal(own.entries().size, 1)
+    assert.equal(testKeyring.entries().size, 1)
   })
 
-  test('many that write first at once make one key', async (t) => {
+  test('concurrent first writes create one key', async (t) => {
     const directory = folder(t)
     const stores = await Promise.all(Array.from({ length: 10 }, () => withKeyring(t, directory)))
     await Promise.all(stores.map(({ store }, at) => store.set(`key ${at}`, `value ${at}`)))
 
-    assert.equal(own.entries().size, 1)
+    assert.equal(testKeyring.entries().size, 1)
     const { store } = await withKeyring(t, directory)
     for (const at of stores.keys()) assert.equal(await store.get(`key ${at}`), `value ${at}`)
   })
 
-  test('what was kept before there was a keyring is refused until somebody asks to encrypt it', async (t) => {
+  test('values from before there was a keyring are refused until `takeOver` encrypts them', async (t) => {
     const directory = folder(t)
     await (await without(t, directory)).store.set('key', 'canary-value')
     const refused = await withKeyring(t, directory)
@@ -78,7 +78,7 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
     assert.equal(await refused.store.get('key'), 'canary-value')
   })
 
-  test('a passphrase wins, and what it closed needs no keyring', async (t) => {
+  test('a passphrase wins over the keyring, and values that are encrypted with it need no keyring', async (t) => {
     const directory = folder(t)
     const passphrase = { passphrase: 'open sesame' }
     await (await withKeyring(t, directory)).store.set('key', 'by the keyring')
@@ -88,7 +88,7 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
     assert.equal(await (await without(t, directory, passphrase)).store.get('key'), 'by the passphrase')
   })
 
-  test('who wants no key in it gets none, and still reads what one closed', async (t) => {
+  test('with `keptKey: false` no key is created, and values that are encrypted with one are still read', async (t) => {
     const directory = folder(t)
     await (await withKeyring(t, directory)).store.set('key', 'closed')
     const { store } = await withKeyring(t, directory, { keptKey: false })
@@ -98,12 +98,13 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
   })
 
   const losses: Readonly<Record<string, () => unknown>> = {
-    'one that has lost the key': () => [...own.entries().keys()].map((name) => own.remove(name)),
-    // The last, since it stays locked.
-    'one that is locked': () => own.lock(),
+    'a keyring that has lost the key': () =>
+      [...testKeyring.entries().keys()].map((name) => testKeyring.remove(name)),
+    // The last test, since it stays locked.
+    'a keyring that is locked': () => testKeyring.lock(),
   }
   for (const [what, lose] of Object.entries(losses)) {
-    test(`${what} is said with what to do, and nothing takes the place of what it closed`, async (t) => {
+    test(`${what} is an error that says what to do, and encrypted values are not overwritten`, async (t) => {
       const directory = folder(t)
       await (await withKeyring(t, directory)).store.set('key', 'value')
       const kept = textsIn(directory)
@@ -111,9 +112,9 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
 
       for (const options of [{}, { keptKey: false }, { passphrase: 'open sesame' }]) {
         const { store } = await withKeyring(t, directory, options)
-        const said = { code: 'STATE_SEALED', message: /keyring.*(?:available|back).*auth logout all/ }
-        await assert.rejects(store.get('key'), said)
-        await assert.rejects(store.set('key', 'new'), said)
+        const expected = { code: 'STATE_SEALED', message: /keyring.*(?:available|back).*auth logout all/ }
+        await assert.rejects(store.get('key'), expected)
+        await assert.rejects(store.set('key', 'new'), expected)
         assert.equal(textsIn(directory), kept)
       }
       const { store, lines } = await withKeyring(t, directory)
@@ -128,13 +129,13 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
       await store.set('key', 'new')
       await store.set('key', 'newer')
       assert.equal(await store.get('key'), 'newer')
-      const told = lines.filter(({ msg }) => /is not encrypted/.test(String(msg)))
-      assert.equal(told.length, what.includes('locked') ? 1 : 0)
+      const logged = lines.filter(({ msg }) => /are not encrypted/.test(String(msg)))
+      assert.equal(logged.length, what.includes('locked') ? 1 : 0)
     })
   }
 })
 
-test('a store whose list has no keyring says what opens the values', async (t) => {
+test('without a keyring in the list, the error says what decrypts the values', async (t) => {
   const directory = folder(t)
   const { store } = await without(t, directory)
   await store.set('key', 'value')

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { folder } from '../../kit/folder.js'
+import { folder } from '#kit/folder.js'
 import { storing } from './storing.js'
 
 const [OLD, NEW] = ['old'.repeat(5000), 'new'.repeat(5000)]
@@ -12,7 +12,7 @@ const [OLD, NEW] = ['old'.repeat(5000), 'new'.repeat(5000)]
 const inFiles = (t: TestContext, directory: string) =>
   storing(t, [{ use: 'state/files', with: { directory } }])
 
-/** Saves a value under a lock in a process of its own, which ends before that step. */
+/** Saves a value under a lock in another process, which may be killed before a step. */
 async function saved(directory: string, environment: Readonly<Record<string, string>>): Promise<unknown> {
   const imports = [import.meta.resolve('tsx'), import.meta.resolve('../../kit/kill-at.mjs')]
   const child = spawn(
@@ -31,25 +31,25 @@ async function prepared(t: TestContext): Promise<string> {
   const directory = folder(t)
   const { store } = await inFiles(t, directory)
   await store.set('value', OLD)
-  // A lock that was held before is one whose last file is there.
+  // A lock that was held before still has its last file.
   await store.locked('key', async () => {})
   return directory
 }
 
-/** Every step of a save under a lock, as a process takes them that is let. */
+/** Every step of a save under a lock in a process that is not killed. */
 async function stepsOfSave(t: TestContext): Promise<readonly string[]> {
   const KILL_TRACE = join(folder(t), 'steps')
   assert.equal(await saved(await prepared(t), { KILL_TRACE }), 0)
   return readFileSync(KILL_TRACE, 'utf8').trim().split('\n')
 }
 
-test('a kill at every step of a save leaves the old value or the new one, and a lock that is free at once', async (t) => {
+test('a kill at every step of a save leaves the old value or the new one, and a free lock', async (t) => {
   const steps = await stepsOfSave(t)
   const draft = ['open', 'write', 'sync']
   const replaced = [...draft, 'rename', 'sync']
-  // The lock is taken, what is left of the one before goes; the value; the lock is let go.
-  const taken = [...draft, 'link', 'unlink', 'unlink']
-  assert.deepEqual(steps, [...taken, ...replaced, ...replaced])
+  // The lock is acquired and its older file deleted; the value is written; the lock is released.
+  const acquired = [...draft, 'link', 'unlink', 'unlink']
+  assert.deepEqual(steps, [...acquired, ...replaced, ...replaced])
 
   const renamed = steps.indexOf('rename')
   const at = steps.flatMap((name, index) => {
@@ -72,7 +72,7 @@ test('a kill at every step of a save leaves the old value or the new one, and a 
       [],
       where,
     )
-    // Drafts are swept when they are old enough to be nobody's.
+    // Drafts are deleted when they are old.
     const left = readdirSync(join(directory, 'locks')).filter((name) => !name.endsWith('.tmp'))
     assert.equal(left.length, 1, where)
   }

@@ -6,27 +6,27 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
 import { definePlugin, type List, SecretStore } from 'sallyport'
-import { folder } from '../../kit/folder.js'
+import { folder } from '#kit/folder.js'
 import { storing } from './storing.js'
 
 type Options = Readonly<Record<string, unknown>>
 
 const PASSPHRASE = { passphrase: 'open sesame' }
 
-/** A store of secrets that keeps them over what the test boots. */
-const keeper = (kept: Map<string, string>) =>
+/** A secret store that keeps its values over several boots of a test. */
+const secretStore = (stored: Map<string, string>) =>
   definePlugin({
-    name: 'keeper',
+    name: 'secret-store',
     api: 1,
     provides: [SecretStore],
     setup: (gateway) =>
       gateway.provide(SecretStore, {
-        name: 'keeper',
-        get: (name) => kept.get(name),
+        name: 'secret-store',
+        get: (name) => stored.get(name),
         keeping: {
-          set: async (name, value) => void kept.set(name, value),
-          delete: async (name) => kept.delete(name),
-          names: async () => [...kept.keys()],
+          set: async (name, value) => void stored.set(name, value),
+          delete: async (name) => stored.delete(name),
+          names: async () => [...stored.keys()],
         },
       }),
   })
@@ -38,11 +38,11 @@ interface Place {
 }
 
 const KINDS: Readonly<Record<string, (t: TestContext) => Place>> = {
-  'a passphrase': (t) => placed(t, [], PASSPHRASE),
-  'a kept key': (t) => placed(t, [{ use: keeper(new Map()) }], {}),
+  'a passphrase': (t) => storeIn(t, [], PASSPHRASE),
+  'a stored key': (t) => storeIn(t, [{ use: secretStore(new Map()) }], {}),
 }
 
-function placed(t: TestContext, before: List, fixed: Options): Place {
+function storeIn(t: TestContext, before: List, fixed: Options): Place {
   const directory = folder(t)
   const openWith = (list: List, options: Options) =>
     storing(t, [...list, { use: 'state/files', with: { directory, ...options } }])
@@ -63,7 +63,7 @@ const filesIn = (directory: string): Readonly<Record<string, string>> =>
 const refused = { code: 'STATE_PLAIN', message: /auth seal.*auth logout all/ }
 
 for (const [kind, place] of Object.entries(KINDS)) {
-  test(`with ${kind}, a login that somebody without it planted is refused, also in an emptied directory`, async (t) => {
+  test(`with ${kind}, a planted unencrypted login is refused, also in an emptied directory`, async (t) => {
     const { directory, open, openPlain } = place(t)
     await (await open()).store.set('mine', 'value')
     await (await openPlain()).store.set('key', 'planted')
@@ -87,7 +87,7 @@ for (const [kind, place] of Object.entries(KINDS)) {
     assert.equal(await next.store.get('key'), 'new')
   })
 
-  test(`with ${kind}, what was kept before is encrypted when that is asked for, and lost at no time`, async (t) => {
+  test(`with ${kind}, \`takeOver\` encrypts the values from before, without losing any`, async (t) => {
     const { directory, open, openPlain } = place(t)
     const before = await openPlain()
     for (const key of ['a', 'b', 'c']) await before.store.set(key, `canary-${key}`)
@@ -99,13 +99,13 @@ for (const [kind, place] of Object.entries(KINDS)) {
       for (const key of ['a', 'b', 'c']) assert.equal(await store.get(key), `canary-${key}`)
     }
 
-    // Whoever asked once has not asked for what comes later.
+    // Values that are planted later are still refused.
     await before.store.delete('a')
     await before.store.set('a', 'planted')
     await assert.rejects((await open()).store.get('a'), refused)
   })
 
-  test(`with ${kind}, a login that is renewed while others are encrypted keeps what is newer`, async (t) => {
+  test(`with ${kind}, a login that is refreshed during \`takeOver\` keeps the newer value`, async (t) => {
     const { open, openPlain } = place(t)
     const before = await openPlain()
     await before.store.set('key', 'old')
@@ -124,28 +124,28 @@ for (const [kind, place] of Object.entries(KINDS)) {
   })
 }
 
-test('without a key, taking over stops the start, and beside what is encrypted nothing is kept plain', async (t) => {
+test('without a key, `takeOver` stops the start, and no plain value is written next to encrypted ones', async (t) => {
   const directory = folder(t)
   const open = (options: Options = {}) =>
     storing(t, [{ use: 'state/files', with: { directory, ...options } }])
   await (await open()).store.set('key', 'value')
-  await assert.rejects(open({ takeOver: true }), /nothing to encrypt with.*SALLYPORT_STATE_PASSPHRASE/)
+  await assert.rejects(open({ takeOver: true }), /no key to encrypt with.*SALLYPORT_STATE_PASSPHRASE/)
   assert.equal(await (await open()).store.get('key'), 'value')
 
   await (await open(PASSPHRASE)).store.set('sealed', 'value')
   const { store } = await open()
-  const said = { code: 'STATE_SEALED', message: /give the passphrase/ }
-  await assert.rejects(store.get('key'), said)
-  await assert.rejects(store.set('another', 'value'), said)
+  const expected = { code: 'STATE_SEALED', message: /give the passphrase/ }
+  await assert.rejects(store.get('key'), expected)
+  await assert.rejects(store.set('another', 'value'), expected)
   await assert.rejects(open({ takeOver: true }), /give the passphrase/)
-  // Who wants nothing encrypted says so.
+  // Unless encryption is turned off.
   assert.equal(await (await open({ keptKey: false })).store.get('key'), 'value')
 })
 
-test('what is encrypted with a secret that is kept for something else does not open', async (t) => {
+test('a value that is encrypted with another secret of the store is refused', async (t) => {
   const known = randomBytes(32)
-  const kept = new Map([['github', known.toString('base64')]])
-  const { directory, open } = placed(t, [{ use: keeper(kept) }], {})
+  const stored = new Map([['github', known.toString('base64')]])
+  const { directory, open } = storeIn(t, [{ use: secretStore(stored) }], {})
   const { store } = await open()
   await store.set('key', 'value')
   const [name = ''] = Object.keys(filesIn(directory)).filter((each) =>
@@ -160,19 +160,19 @@ test('what is encrypted with a secret that is kept for something else does not o
   writeFileSync(join(directory, name), JSON.stringify({ format: 1, key: 'key', value, sealed: true }))
   await assert.rejects(store.get('key'), { code: 'STATE_SEALED' })
 
-  // Nor does the note of the newest key lead there.
-  const note = Object.entries(filesIn(directory)).find(([, text]) => text.includes('sealing/newest'))
-  assert.ok(note)
+  // The stored name of the latest key cannot name that secret either.
+  const keyName = Object.entries(filesIn(directory)).find(([, text]) => text.includes('sealing/newest'))
+  assert.ok(keyName)
   writeFileSync(
-    join(directory, note[0]),
+    join(directory, keyName[0]),
     JSON.stringify({ format: 1, key: 'sealing/newest', value: 'github' }),
   )
   await (await open()).store.set('later', 'value')
-  assert.doesNotMatch(filesIn(directory)[note[0]] ?? '', /github/)
+  assert.doesNotMatch(filesIn(directory)[keyName[0]] ?? '', /github/)
 })
 
-test('no file that somebody without the key writes in place of a value is believed', async (t) => {
-  const { directory, open } = placed(t, [], PASSPHRASE)
+test('no file that was written without the key is accepted as a value', async (t) => {
+  const { directory, open } = storeIn(t, [], PASSPHRASE)
   const { store } = await open()
   await store.set('key', 'value')
   const [[name, text] = ['', '']] = Object.entries(filesIn(directory))

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { folder } from '../../kit/folder.js'
-import { program } from '../../kit/program.js'
-import { signingIn } from '../credential/oauth/signing-in.js'
-import { asking, call } from '../forward/proxied.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
+import { proxyWithLogin } from '../credential/oauth/proxy-with-login.js'
+import { call, send } from '../forward/proxied.js'
 import { storing } from './storing.js'
 
-// The files of `format-1` are as version 0.1.0 wrote them, and stay as they are: whoever upgrades has such files.
+// The files of `format-1` are those of version 0.1.0 and must not change: users who upgrade have such files.
 const TARGET = 'http://127.0.0.1:9/mcp'
 const KINDS = { plain: {}, passphrase: { SALLYPORT_STATE_PASSPHRASE: 'open sesame' } }
 
 for (const [kind, environment] of Object.entries(KINDS)) {
-  test(`what an earlier version kept, ${kind}, is read by this one: values, login and client`, async (t) => {
+  test(`files of an earlier version, ${kind}, are read: values, login and client`, async (t) => {
     const state = folder(t)
     const directory = join(state, 'sallyport')
     cpSync(join(import.meta.dirname, 'format-1', kind), directory, { recursive: true })
@@ -30,11 +30,14 @@ for (const [kind, environment] of Object.entries(KINDS)) {
       ['binding', 'client', 'session'],
     )
 
-    // Nobody listens there: with its token the request gets as far as that, and without one a login would begin.
-    const { main, lines } = await signingIn(t, TARGET, { login: 'start' }, { directory })
-    assert.equal((await asking(main, call(1))).status, 502)
-    const told = lines.map(({ msg }) => String(msg))
-    assert.ok(!told.some((msg) => /signing in|another form|cannot be used/.test(msg)), told.join('\n'))
+    // Nothing listens there: with the stored token the request fails to connect, and without one a login would begin.
+    const { main, lines } = await proxyWithLogin(t, TARGET, { login: 'start' }, { directory })
+    assert.equal((await send(main, call(1))).status, 502)
+    const messages = lines.map(({ msg }) => String(msg))
+    assert.ok(
+      !messages.some((msg) => /signing in|unknown format|cannot be used/.test(msg)),
+      messages.join('\n'),
+    )
 
     const { output, ended } = program(t, ['auth', 'list'], {
       environment: { XDG_STATE_HOME: state, ...environment },
@@ -47,7 +50,7 @@ for (const [kind, environment] of Object.entries(KINDS)) {
   })
 }
 
-test('what was kept before there was a passphrase is refused by the proxy, until it is encrypted by command', async (t) => {
+test('values from before there was a passphrase are refused by the proxy, until `auth seal` encrypts them', async (t) => {
   const state = folder(t)
   const directory = join(state, 'sallyport')
   cpSync(join(import.meta.dirname, 'format-1', 'plain'), directory, { recursive: true })

@@ -13,16 +13,16 @@ import {
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import fc from 'fast-check'
-import { folder } from '../../kit/folder.js'
-import { storing } from './storing.js'
+import { contractSuite } from 'sallyport/testing'
+import { folder } from '#kit/folder.js'
+import { storeSuite, storing } from './storing.js'
 
 type Options = Readonly<Record<string, unknown>>
 
 const inFiles = (t: TestContext, directory: string, options: Options = {}) =>
   storing(t, [{ use: 'state/files', with: { directory, ...options } }])
 
-/** Another process over the same files, begun when it says so. */
+/** Another process with the same files, once it is ready. */
 async function another(t: TestContext, ...argv: string[]): Promise<ChildProcess> {
   const script = join(import.meta.dirname, 'child.ts')
   const tsx = import.meta.resolve('tsx')
@@ -40,41 +40,7 @@ async function killed(child: ChildProcess): Promise<void> {
   await gone
 }
 
-for (const kind of ['state/files', 'state/memory']) {
-  test(`${kind} gives back what it was given, under any key`, async (t) => {
-    const entry = kind === 'state/files' ? { use: kind, with: { directory: folder(t) } } : { use: kind }
-    const { store } = await storing(t, [entry])
-    await fc.assert(
-      fc.asyncProperty(fc.string({ unit: 'binary' }), fc.string(), async (name, value) => {
-        const key = `k/${name}`
-        await store.set(key, value)
-        assert.equal(await store.get(key), value)
-        assert.ok((await store.keys('k/')).includes(key))
-        assert.deepEqual(await store.keys('other/'), [])
-        await store.delete(key)
-        await store.delete(key)
-        assert.equal(await store.get(key), undefined)
-      }),
-      { numRuns: 25 },
-    )
-  })
-
-  test(`${kind} runs one at a time under a lock, and goes on after one that failed`, async (t) => {
-    const entry = kind === 'state/files' ? { use: kind, with: { directory: folder(t) } } : { use: kind }
-    const { store } = await storing(t, [entry])
-    let inside = 0
-    const work = async () => {
-      assert.equal(++inside, 1)
-      await setTimeout(5)
-      inside--
-      return 'done'
-    }
-    const failing = store.locked('a', () => Promise.reject(new Error('no')))
-    const all = Array.from({ length: 10 }, () => store.locked('a', work))
-    await assert.rejects(failing, /no/)
-    assert.deepEqual([...new Set(await Promise.all(all))], ['done'])
-  })
-}
+storeSuite('state/files', (t) => ({ use: 'state/files', with: { directory: folder(t) } }))
 
 test('only this user may read the files and their directory', {
   skip: process.platform === 'win32',
@@ -95,7 +61,7 @@ test('only this user may read the files and their directory', {
   assert.deepEqual([...new Set(modes)], [0o600])
 })
 
-test('a lock whose holder was killed is free at once', async (t) => {
+test('the lock of a killed process is free at once', async (t) => {
   const directory = folder(t)
   const child = await another(t, directory, 'hold')
   const { store } = await inFiles(t, directory)
@@ -123,11 +89,11 @@ test('processes that count under a lock lose nothing, also when one of them is k
   await killed(victim)
   assert.deepEqual([...new Set((await ended).map(([code]) => code))], [0])
   assert.equal(readFileSync(counter, 'utf8'), '30')
-  // What is left of all these locks is one file.
+  // One file is left of all these locks.
   assert.equal(readdirSync(join(directory, 'locks')).length, 1)
 })
 
-test('files of another form, cut or of nobody count as absent, are said, and do no harm', async (t) => {
+test('damaged, truncated and unknown files count as absent, and are logged', async (t) => {
   const directory = folder(t)
   const { store } = await inFiles(t, directory)
   await store.set('key', 'value')
@@ -150,7 +116,7 @@ test('files of another form, cut or of nobody count as absent, are said, and do 
   }
 })
 
-test('a file that a later version wrote with more in it is read', async (t) => {
+test('a file of a later version with more fields is read', async (t) => {
   const directory = folder(t)
   const { store } = await inFiles(t, directory)
   await store.set('key', 'value')
@@ -160,7 +126,7 @@ test('a file that a later version wrote with more in it is read', async (t) => {
   assert.equal(await store.get('key'), 'value')
 })
 
-test('a directory that cannot be used stops the start and names itself', async (t) => {
+test('a directory that cannot be used stops the start, and the message names it', async (t) => {
   const file = join(folder(t, { file: '' }), 'file')
   await assert.rejects(inFiles(t, join(file, 'state')), (error: Error) => {
     assert.match(error.message, /cannot keep state in .*ENOTDIR/)
@@ -168,7 +134,7 @@ test('a directory that cannot be used stops the start and names itself', async (
   })
 })
 
-test('with a passphrase nothing of a value is in the files, and without it they do not open', async (t) => {
+test('with a passphrase the files hold no plain text, and cannot be decrypted without it', async (t) => {
   const directory = folder(t)
   const { store } = await inFiles(t, directory, { passphrase: 'open sesame' })
   await store.set('key', 'canary-value')
@@ -180,7 +146,7 @@ test('with a passphrase nothing of a value is in the files, and without it they 
 
   const again = await inFiles(t, directory, { passphrase: 'open sesame' })
   assert.equal(await again.store.get('key'), 'canary-value')
-  // It says so, and nothing takes the place of what somebody may still have the passphrase of.
+  // The values are not overwritten, as the passphrase may be available later.
   for (const options of [{}, { passphrase: 'wrong' }]) {
     const { store: shut } = await inFiles(t, directory, options)
     await assert.rejects(shut.get('key'), { code: 'STATE_SEALED' })
@@ -188,7 +154,7 @@ test('with a passphrase nothing of a value is in the files, and without it they 
   }
   assert.equal(await again.store.get('key'), 'canary-value')
 
-  // A sealed value that is put under another key does not open there.
+  // An encrypted value that is copied to another key cannot be decrypted.
   const [one, two] = texts
   assert.ok(one && two)
   const moved = { ...JSON.parse(two.text), value: JSON.parse(one.text).value }
@@ -199,7 +165,7 @@ test('with a passphrase nothing of a value is in the files, and without it they 
 
 for (const options of [{}, { passphrase: 'open sesame' }]) {
   const how = 'passphrase' in options ? 'encrypted' : 'plain'
-  test(`a file that is put in the place of another is not the value of that key: ${how}`, async (t) => {
+  test(`a file that is copied over another is not the value of that key: ${how}`, async (t) => {
     const directory = folder(t)
     const { store } = await inFiles(t, directory, options)
     const files = () => readdirSync(directory).filter((name) => name.endsWith('.json'))
@@ -217,3 +183,7 @@ for (const options of [{}, { passphrase: 'open sesame' }]) {
     assert.equal(await later.get('mine'), 'new')
   })
 }
+
+contractSuite('state/files', (t) => ({
+  list: [{ use: 'state/files', with: { directory: folder(t, {}) } }],
+}))

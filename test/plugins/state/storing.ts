@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import type { TestContext } from 'node:test'
-import { definePlugin, type List, StateStore } from 'sallyport'
-import { booted, recordedLog } from '../../kit/booted.js'
+import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import fc from 'fast-check'
+import { definePlugin, type Entry, type List, StateStore } from 'sallyport'
+import { booted, recordedLog } from '#kit/booted.js'
 
-/** The store of a list, with what it logs. */
+/** The store of a list, with its log. */
 export async function storing(t: TestContext, list: List) {
   const stores: StateStore[] = []
   const use = definePlugin({
@@ -20,4 +22,39 @@ export async function storing(t: TestContext, list: List) {
   const [store] = stores
   assert.ok(store)
   return { store, lines }
+}
+
+/** The tests of every state store. */
+export function storeSuite(kind: string, entryFor: (t: TestContext) => Entry | Promise<Entry>): void {
+  test(`${kind} stores any value under any key`, async (t) => {
+    const { store } = await storing(t, [await entryFor(t)])
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary' }), fc.string(), async (name, value) => {
+        const key = `k/${name}`
+        await store.set(key, value)
+        assert.equal(await store.get(key), value)
+        assert.ok((await store.keys('k/')).includes(key))
+        assert.deepEqual(await store.keys('other/'), [])
+        await store.delete(key)
+        await store.delete(key)
+        assert.equal(await store.get(key), undefined)
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  test(`${kind} runs one at a time under a lock, also after one that failed`, async (t) => {
+    const { store } = await storing(t, [await entryFor(t)])
+    let inside = 0
+    const work = async () => {
+      assert.equal(++inside, 1)
+      await setTimeout(5)
+      inside--
+      return 'done'
+    }
+    const failing = store.locked('a', () => Promise.reject(new Error('no')))
+    const all = Array.from({ length: 10 }, () => store.locked('a', work))
+    await assert.rejects(failing, /no/)
+    assert.deepEqual([...new Set(await Promise.all(all))], ['done'])
+  })
 }

@@ -1,8 +1,8 @@
 import type { TestContext } from 'node:test'
 import { definePlugin, type Entry, Tunnel } from 'sallyport'
-import { recordedLog, serving } from '../../kit/booted.js'
+import { recordedLog, serving } from '#kit/booted.js'
 
-/** A provider as the keeper of a list finds it, and what it has written into the log. */
+/** A provider as `tunnel/connection` finds it, and what it has written into the log. */
 export async function asked(t: TestContext, entry: Entry, secret = 'nothing') {
   const found: Tunnel[] = []
   const { log, lines } = recordedLog()

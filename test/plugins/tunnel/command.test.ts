@@ -5,10 +5,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { TunnelSettings, tunnel } from 'sallyport/presets/tunnel'
-import { recordedLog, serving } from '../../kit/booted.js'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { issuing } from '../../kit/issuer.js'
+import { recordedLog, serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { issuing } from '#kit/issuer.js'
 import { asked } from './asked.js'
 import { endAll, gone, running } from './processes.js'
 import { freePort } from './sshd.js'
@@ -32,40 +32,40 @@ function word(t: TestContext): string {
 }
 
 async function killClient(mark: string): Promise<void> {
-  const own = running(mark).filter(({ command }) => !command.includes('sallyport-leash'))
+  const own = running(mark).filter(({ command }) => !command.includes('sallyport-supervisor'))
   for (const { pid } of own) process.kill(pid, 'SIGKILL')
   await gone(`grandchild-${mark}`)
 }
 
-test('callers come in by a tunnel client, by the URL that it printed first, and no other host', async (t) => {
+test('callers reach the proxy through a tunnel client, at the first URL that it printed, and with no other host', async (t) => {
   const mark = word(t)
-  const way = await tunnelled(t, client(`0 ${mark}`))
-  const url = way.url()
+  const tunnel = await tunnelled(t, client(`0 ${mark}`))
+  const url = tunnel.url()
 
   assert.match(url, /^http:\/\/127\.0\.0\.1:\d{2,}$/)
   assert.equal(await statusOf(url), 200)
   assert.equal(await statusOf(url, { host: '127.0.0.1:1' }), 403)
   assert.equal(running(`grandchild-${mark}`).length, 1)
 
-  await way.running.stop()
+  await tunnel.running.stop()
   assert.deepEqual(running(mark), [])
 })
 
-test('a client that dies is started again, with all its processes, and its new URL takes the place of the old', async (t) => {
+test('a client that dies is started again, with all its processes, and its new URL replaces the old one', async (t) => {
   const mark = word(t)
   const issuer = await issuing(t)
-  const way = await tunnelled(t, {
+  const tunnel = await tunnelled(t, {
     ...client(`0 ${mark}`),
     oidcIssuer: issuer.url,
     oidcAudience: issuer.audience,
     oidcAllowPrivateIp: true,
   })
-  const before = way.url()
+  const before = tunnel.url()
   const [old = 0] = running(`grandchild-${mark}`).map(({ pid }) => pid)
 
   await killClient(mark)
-  await way.until(/under another public URL/)
-  const url = way.url()
+  await tunnel.until(/under another public URL/)
+  const url = tunnel.url()
   assert.notEqual(url, before)
   assert.equal(running(`grandchild-${mark}`).length, 1)
   assert.notEqual(running(`grandchild-${mark}`)[0]?.pid, old)
@@ -81,7 +81,7 @@ test('a client that dies is started again, with all its processes, and its new U
   const { resource } = (await (await fetch(metadata)).json()) as Record<string, unknown>
   assert.equal(new URL(String(resource)).origin, url)
   assert.equal((await fetch(url, { headers: { authorization: `Bearer ${await issuer.jwt()}` } })).status, 200)
-  const readiness = await way.readiness()
+  const readiness = await tunnel.readiness()
   assert.equal(readiness.status, 200)
   assert.match(readiness.text, new RegExp(`degraded.*no longer ${before}`))
 })
@@ -89,7 +89,7 @@ test('a client that dies is started again, with all its processes, and its new U
 test('a resource URL that was given stays when the public URL changes', async (t) => {
   const mark = word(t)
   const issuer = await issuing(t)
-  const way = await tunnelled(t, {
+  const tunnel = await tunnelled(t, {
     ...client(`0 ${mark}`),
     oidcIssuer: issuer.url,
     oidcAudience: issuer.audience,
@@ -97,36 +97,36 @@ test('a resource URL that was given stays when the public URL changes', async (t
     resourceUrl: 'https://mcp.example/mcp',
   })
   const challenge = async (): Promise<string> =>
-    (await fetch(way.url())).headers.get('www-authenticate') ?? ''
+    (await fetch(tunnel.url())).headers.get('www-authenticate') ?? ''
   assert.match(await challenge(), /="https:\/\/mcp\.example\/\.well-known\/oauth-protected-resource\/mcp"/)
-  assert.equal(await statusOf(way.url(), { host: 'mcp.example' }), 401)
+  assert.equal(await statusOf(tunnel.url(), { host: 'mcp.example' }), 401)
 
   await killClient(mark)
-  await way.until(/under another public URL/)
+  await tunnel.until(/under another public URL/)
   assert.match(await challenge(), /="https:\/\/mcp\.example\/\.well-known\/oauth-protected-resource\/mcp"/)
 })
 
-test('a client with a fixed port comes back under the same URL', async (t) => {
+test('a client with a fixed port has the same URL after a restart', async (t) => {
   const mark = word(t)
-  const way = await tunnelled(t, client(`${await freePort()} ${mark}`))
-  const before = way.url()
+  const tunnel = await tunnelled(t, client(`${await freePort()} ${mark}`))
+  const before = tunnel.url()
   await killClient(mark)
-  await way.until(/open again$/)
-  assert.equal(way.url(), before)
+  await tunnel.until(/open again$/)
+  assert.equal(tunnel.url(), before)
   assert.equal(await statusOf(before), 200)
 })
 
 test('with a public URL the pattern only says when the tunnel is open', async (t) => {
-  const way = await tunnelled(t, {
+  const tunnel = await tunnelled(t, {
     ...client(),
     tunnelCommandPattern: 'welcome',
     tunnelPublicUrl: 'https://mcp.example',
   })
-  assert.equal(way.url(), 'https://mcp.example')
-  assert.equal(await statusOf(way.main, { host: 'mcp.example' }), 200)
+  assert.equal(tunnel.url(), 'https://mcp.example')
+  assert.equal(await statusOf(tunnel.main, { host: 'mcp.example' }), 200)
 })
 
-test('kill -9 of the proxy leaves no client, and no process that it has started', async (t) => {
+test('kill -9 of the proxy leaves neither the client nor its processes', async (t) => {
   const mark = word(t)
   const { tunnelProvider, tunnelCommand, tunnelCommandPattern } = client(`0 ${mark}`)
   const { proxy, url } = await started(t, [
@@ -142,15 +142,15 @@ test('kill -9 of the proxy leaves no client, and no process that it has started'
   await gone(mark)
 })
 
-test('a leash that is killed itself takes the client with it', async (t) => {
+test('when the supervisor is killed, the client ends', async (t) => {
   const mark = word(t)
-  const way = await tunnelled(t, client(`0 ${mark}`))
+  const tunnel = await tunnelled(t, client(`0 ${mark}`))
   const before = running(mark).map(({ pid }) => pid)
-  const leash = running(mark).filter(({ command }) => command.includes('sallyport-leash'))
-  assert.ok(leash.length > 0)
+  const supervisor = running(mark).filter(({ command }) => command.includes('sallyport-supervisor'))
+  assert.ok(supervisor.length > 0)
 
-  for (const { pid } of leash) process.kill(pid, 'SIGKILL')
-  await way.until(/is lost/)
+  for (const { pid } of supervisor) process.kill(pid, 'SIGKILL')
+  await tunnel.until(/is lost/)
   const left = running(mark).filter(({ pid }) => before.includes(pid))
   assert.deepEqual(left, [])
 })
@@ -205,7 +205,7 @@ const bad = fc.oneof(
 )
 const around = fc.constantFrom('', 'INF |  ', 'url=', '(', 'visit ', '\u001b[1m')
 
-test('of everything that a program prints, the first https URL that is nothing but a host is read', async (t) => {
+test('the public URL is the first https URL without a path that a program prints', async (t) => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(around, bad)),
@@ -221,7 +221,7 @@ test('of everything that a program prints, the first https URL that is nothing b
   )
 })
 
-test('what well-known clients print is read', async (t) => {
+test('the output of well-known clients is understood', async (t) => {
   // As their sources and users show it: none of them could be run here.
   const cloudflared = [
     '2026-01-01T00:00:00Z INF Thank you for trying Cloudflare Tunnel. Terms of Use (https://www.cloudflare.com/website-terms/), and https://developers.cloudflare.com/cloudflare-one/connections/connect-apps',
@@ -246,7 +246,7 @@ test('what well-known clients print is read', async (t) => {
   assert.equal(await readOff(t, ['your url is: https://calm-cat-1.loca.lt']), 'https://calm-cat-1.loca.lt')
 })
 
-test('what a pattern finds is judged too, and a pattern that takes long ends the attempt', async (t) => {
+test('the match of a pattern is validated too, and a pattern that takes long ends the attempt', async (t) => {
   assert.equal(await readOff(t, ['at https://a.example/x'], 'at (\\S+)'), 'TUNNEL_URL')
   assert.equal(await readOff(t, ['at http://a.example'], 'at (\\S+)'), 'TUNNEL_URL')
   assert.equal(await readOff(t, ['at https://a@b.example'], 'at (\\S+)'), 'TUNNEL_URL')
@@ -256,7 +256,7 @@ test('what a pattern finds is judged too, and a pattern that takes long ends the
   assert.ok(Date.now() - began < 10_000)
 })
 
-test('T10: what a client says is at debug level, its secrets are in no line', async (t) => {
+test('T10: the output of a client is logged at debug level, without secrets', async (t) => {
   const { log, lines } = recordedLog()
   const said =
     'at https://a.example authtoken: x, Authorization: Bearer canary-1 and https://u:canary-2@b.example'
@@ -278,7 +278,7 @@ test('T10: what a client says is at debug level, its secrets are in no line', as
   assert.doesNotMatch(JSON.stringify(lines), /canary/)
 })
 
-test('a line without an end takes no more memory than its beginning', async (t) => {
+test('only the beginning of an endless line is kept in memory', async (t) => {
   const { tunnel, printed } = await asked(t, {
     use: 'tunnel/command',
     with: { command: ['head', '-c', '50000000', '/dev/zero'] },
@@ -287,7 +287,7 @@ test('a line without an end takes no more memory than its beginning', async (t) 
   assert.ok(printed().every((line) => line.length <= 4096))
 })
 
-test('a client that tells nothing in time, or is not there, ends the start', async (t) => {
+test('a client that prints no URL in time, or is not installed, is an error at the start', async (t) => {
   const mark = word(t)
   const silent = { ...client(`0 ${mark}`), tunnelCommandPattern: 'never (x)', tunnelTimeout: 1_500 }
   await assert.rejects(tunnelled(t, silent), /no tunnel within 1\.5 s: --debug shows/)
@@ -298,7 +298,7 @@ test('a client that tells nothing in time, or is not there, ends the start', asy
   )
   await assert.rejects(
     tunnelled(t, { ...client(), tunnelCommand: 'false {url}' }),
-    /false ended with 1 before it told/,
+    /false ended with 1 before it printed/,
   )
 })
 
@@ -310,7 +310,7 @@ const FLOODS: Readonly<Record<string, { readonly script: string; readonly patter
   },
 }
 for (const [what, { script, pattern }] of Object.entries(FLOODS)) {
-  test(`a program that prints ${what} fails, and does not hold up this process`, async (t) => {
+  test(`a program that prints ${what} fails, and does not block this process`, async (t) => {
     const command = [process.execPath, '-e', `process.stdout.write(${script}); setInterval(() => {}, 1000)`]
     const { tunnel } = await asked(t, { use: 'tunnel/command', with: { command, pattern } })
     const delay = monitorEventLoopDelay()

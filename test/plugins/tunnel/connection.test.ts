@@ -2,12 +2,21 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ConfigError, definePlugin, type Entry, type List, type Plugin, serve, Tunnel } from 'sallyport'
+import {
+  ConfigError,
+  definePlugin,
+  type Entry,
+  type List,
+  type Plugin,
+  PublicAddress,
+  Tunnel,
+} from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
+import { serve } from 'sallyport/embed'
 import { contractSuite } from 'sallyport/testing'
-import { recordedLog, serving } from '../../kit/booted.js'
-import { folder } from '../../kit/folder.js'
-import { program } from '../../kit/program.js'
+import { recordedLog, serving } from '#kit/booted.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
 import { started, statusOf } from './tunnelled.js'
 
 const door = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
@@ -50,7 +59,7 @@ function leading(url: string, notes: string[] = [], key = 'one'): Plugin {
 const listOf = (tunnel: Plugin): Entry[] => [
   door,
   { use: tunnel },
-  { use: 'tunnel/keeper' },
+  { use: 'tunnel/connection' },
   { use: 'guard/host', with: { public: true } },
   { use: welcome },
 ]
@@ -100,7 +109,7 @@ const told = fc.oneof(
   fc.string(),
 )
 
-test('whatever a tunnel says of its URL, only an https origin, or one of loopback, is answered for', async (t) => {
+test('a public URL has to be an https origin, or one of loopback', async (t) => {
   let good = 0
   await fc.assert(
     fc.asyncProperty(told, async (url) => {
@@ -111,7 +120,7 @@ test('whatever a tunnel says of its URL, only an https origin, or one of loopbac
         origin = running.addresses.public
         await running.stop(0)
       } catch (error) {
-        assert.match(String(error), /the tunnel told a public URL that cannot be used/)
+        assert.match(String(error), /the tunnel has a public URL that cannot be used/)
         return
       }
       good++
@@ -126,7 +135,7 @@ test('whatever a tunnel says of its URL, only an https origin, or one of loopbac
   t.diagnostic(`${good} of the URLs were taken`)
 })
 
-test('the keeper opens once over reloads by the same key, and another tunnel before it closes the old', async (t) => {
+test('a reload with the same key keeps the tunnel, and with another one opens the new tunnel before it closes the old one', async (t) => {
   const notes: string[] = []
   const running = await serving(t, listOf(leading('https://a.example', notes)))
   const { main = '' } = running.addresses
@@ -144,6 +153,24 @@ test('the keeper opens once over reloads by the same key, and another tunnel bef
 
   await running.stop(0)
   assert.deepEqual(notes, ['open', 'open', 'close', 'close'])
+})
+
+test('whoever begins to watch once the tunnel is open is told its origin at once', async (t) => {
+  let addresses: readonly PublicAddress[] = []
+  const watching = definePlugin({
+    name: 'watching',
+    api: 1,
+    setup(gateway) {
+      const provided = gateway.use(PublicAddress)
+      gateway.onStart(() => {
+        addresses = provided()
+      })
+    },
+  })
+  await serving(t, [...listOf(leading('https://a.example/')), { use: watching }])
+  const told: string[] = []
+  addresses[0]?.watch((origin) => void told.push(origin))
+  assert.deepEqual(told, ['https://a.example'])
 })
 
 test('a reload whose tunnel does not open changes nothing', async (t) => {
@@ -171,7 +198,7 @@ export default definePlugin({
 })
 `
 
-test('a provider of your own is named by a flag', async (t) => {
+test('a flag names a provider of your own', async (t) => {
   const mine = join(folder(t, { 'mine.mjs': MINE }), 'mine.mjs')
   const { url } = await started(t, [`--tunnel-provider=${mine}`, '--tunnel-option', 'host=mine.example'])
   assert.equal(url, 'https://mine.example')
@@ -183,14 +210,14 @@ plugins:
     with: { address: 127.0.0.1:0 }
   - use: ./mine.mjs
     with: { host: mine.example }
-  - use: tunnel/keeper
+  - use: tunnel/connection
   - use: guard/host
     with: { loopback: true, public: true }
   - use: auth/anonymous
     with: { public: true }
 `
 
-test('in a file for run it stands in the list, and the ready line has the public URL', async (t) => {
+test('in a configuration for run, the ready line has the public URL', async (t) => {
   const home = folder(t, { 'mine.mjs': MINE, 'gateway.yaml': GATEWAY })
   const running = program(t, ['run', '--config', 'gateway.yaml'], { cwd: home })
   const main = (await running.ready()).replace(/,$/, '')
@@ -206,7 +233,7 @@ const anonymous = { use: 'auth/anonymous' }
 const below = (...plugins: Entry[]) => ({ scope: '/below', plugins })
 const tunnelTo = (notes: string[]): Entry[] => [
   { use: leading('https://a.example', notes) },
-  { use: 'tunnel/keeper' },
+  { use: 'tunnel/connection' },
 ]
 const openLists: Readonly<Record<string, (notes: string[]) => List>> = {
   'beside the tunnel': (notes) => [door, ...tunnelTo(notes), anonymous],
@@ -215,7 +242,7 @@ const openLists: Readonly<Record<string, (notes: string[]) => List>> = {
   'with the tunnel in a scope': (notes) => [door, below(...tunnelTo(notes)), anonymous],
 }
 for (const [where, listWith] of Object.entries(openLists)) {
-  test(`who lets everybody in ${where} has to say that this is the whole internet`, async (t) => {
+  test(`a tunnel without authentication ${where} needs an explicit option`, async (t) => {
     const notes: string[] = []
     await assert.rejects(serving(t, listWith(notes)), (error: unknown) => {
       assert.ok(error instanceof ConfigError)
@@ -230,7 +257,7 @@ for (const [where, listWith] of Object.entries(openLists)) {
   })
 }
 
-test('without anybody who accepts callers, a tunnel lets nobody in', async (t) => {
+test('without an authenticator, a tunnel refuses every caller', async (t) => {
   const closed = definePlugin({
     name: 'closed',
     api: 1,
@@ -240,7 +267,7 @@ test('without anybody who accepts callers, a tunnel lets nobody in', async (t) =
   assert.equal(await statusOf(running.addresses.main ?? '', { host: 'a.example' }), 401)
 })
 
-test('several processes would open several tunnels, and are refused', async (t) => {
+test('several processes, which would open several tunnels, are refused', async (t) => {
   const home = folder(t, { 'mine.mjs': MINE, 'gateway.yaml': GATEWAY })
   const running = program(t, ['run', '--config', 'gateway.yaml', '--workers=2'], { cwd: home })
   assert.equal(await running.ended(), 2)

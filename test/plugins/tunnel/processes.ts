@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { eventually } from '../../kit/captured-log.js'
+import { eventually } from '#kit/captured-log.js'
 
 interface Process {
   readonly pid: number
   readonly command: string
 }
 
-/** The processes whose command line has this in it, zombies aside. */
+/** The processes whose command line contains this text, without zombies. */
 export function running(mark: string): Process[] {
   return execFileSync('ps', ['-A', '-ww', '-o', 'pid=,stat=,args='], { encoding: 'utf8' })
     .split('\n')
@@ -16,7 +16,7 @@ export function running(mark: string): Process[] {
     })
 }
 
-/** The processes that this one has started, and those that they have. */
+/** The child processes, and theirs. */
 export function descendants(parent: number): number[] {
   const children = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
     .split('\n')
@@ -26,7 +26,7 @@ export function descendants(parent: number): number[] {
   return children.flatMap((pid) => [pid, ...descendants(pid)])
 }
 
-/** Ends whatever a failed test may have left. */
+/** Ends processes that a failed test left. */
 export function endAll(mark: string): void {
   for (const { pid } of running(mark)) {
     try {
@@ -37,6 +37,6 @@ export function endAll(mark: string): void {
   }
 }
 
-/** Resolves when no such process is left. */
+/** Resolves when there is no such process. */
 export const gone = (mark: string): Promise<true> =>
   eventually(() => (running(mark).length === 0 ? true : undefined))

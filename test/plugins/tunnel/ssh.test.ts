@@ -5,35 +5,35 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { eventually } from '../../kit/captured-log.js'
-import { everything } from '../../kit/everything.js'
-import { folder } from '../../kit/folder.js'
-import { realIssuer } from '../../kit/oidc-provider.js'
-import { program } from '../../kit/program.js'
+import { eventually } from '#kit/captured-log.js'
+import { everything } from '#kit/everything.js'
+import { folder } from '#kit/folder.js'
+import { realIssuer } from '#kit/oidc-provider.js'
+import { program } from '#kit/program.js'
 import { endAll, gone, running } from './processes.js'
 import { flagsFor, freePort, noSshd, type Sshd, settingsFor, sshd } from './sshd.js'
 import { started, statusOf, tunnelled } from './tunnelled.js'
 
-/** What stands in the command line of every ssh that goes to this server. */
+/** Part of the command line of every ssh to this server. */
 const markOf = ({ port }: Sshd): string => `-p ${port} `
 
 const real = { skip: noSshd }
 
 test(
-  'the official client with a real token works by the forwarded port, and discovery names that',
+  'the official client with a real token works through the forwarded port, which discovery names',
   real,
   async (t) => {
     const server = await sshd(t)
     const issuer = await realIssuer(t)
-    const way = await tunnelled(t, {
+    const tunnel = await tunnelled(t, {
       ...settingsFor(server),
       targetUri: await everything(t),
       oidcIssuer: issuer.url,
       oidcAudience: issuer.audience,
       oidcAllowPrivateIp: true,
     })
-    const url = way.url()
-    assert.notEqual(url, way.main)
+    const url = tunnel.url()
+    assert.notEqual(url, tunnel.main)
 
     const refused = await fetch(`${url}/mcp`)
     assert.equal(refused.status, 401)
@@ -54,70 +54,66 @@ test(
     assert.deepEqual(content, [{ type: 'text', text: 'Echo: by the tunnel' }])
     await client.close()
 
-    await way.running.stop()
+    await tunnel.running.stop()
     assert.deepEqual(running(markOf(server)), [])
   },
 )
 
-test(
-  'RS-32, T7: by the tunnel only the public host is known, and only its pages may call',
-  real,
-  async (t) => {
-    const way = await tunnelled(t, settingsFor(await sshd(t)))
-    const { main } = way
-    const url = way.url()
-    const { host, port } = new URL(url)
+test('RS-32, T7: through the tunnel only the public host and its own origin are allowed', real, async (t) => {
+  const tunnel = await tunnelled(t, settingsFor(await sshd(t)))
+  const { main } = tunnel
+  const url = tunnel.url()
+  const { host, port } = new URL(url)
 
-    assert.equal(await statusOf(url), 200)
-    assert.equal(await statusOf(main), 200)
-    assert.equal(await statusOf(url, { origin: url }), 200)
-    assert.equal(await statusOf(main, { host, origin: url }), 200)
-    for (const other of ['evil.example', `evil.example:${port}`, `127.0.0.2:${port}`, '127.0.0.1']) {
-      assert.equal(await statusOf(url, { host: other }), 403, other)
-      assert.equal(await statusOf(url, { origin: `http://${other}` }), 403, other)
-    }
-  },
-)
+  assert.equal(await statusOf(url), 200)
+  assert.equal(await statusOf(main), 200)
+  assert.equal(await statusOf(url, { origin: url }), 200)
+  assert.equal(await statusOf(main, { host, origin: url }), 200)
+  for (const other of ['evil.example', `evil.example:${port}`, `127.0.0.2:${port}`, '127.0.0.1']) {
+    assert.equal(await statusOf(url, { host: other }), 403, other)
+    assert.equal(await statusOf(url, { origin: `http://${other}` }), 403, other)
+  }
+})
 
-test('a server that goes down and comes back is told, and the way is opened again', real, async (t) => {
+test('when the ssh server restarts, the log says so and the tunnel is opened again', real, async (t) => {
   const server = await sshd(t)
   const port = await freePort()
-  const way = await tunnelled(t, { ...settingsFor(server), tunnelSshRemotePort: port })
-  assert.equal(way.url(), `http://127.0.0.1:${port}`)
-  assert.equal((await way.readiness()).status, 200)
+  const tunnel = await tunnelled(t, { ...settingsFor(server), tunnelSshRemotePort: port })
+  assert.equal(tunnel.url(), `http://127.0.0.1:${port}`)
+  assert.equal((await tunnel.readiness()).status, 200)
 
   await server.kill()
-  await way.until(/cannot be opened again yet/)
-  const down = await way.readiness()
+  await tunnel.until(/cannot be opened again yet/)
+  const down = await tunnel.readiness()
   assert.equal(down.status, 503)
   assert.match(down.text, /the tunnel is lost: ssh: connect to host 127.0.0.1 port \d+: Connection refused/)
-  await assert.rejects(statusOf(way.url()))
+  await assert.rejects(statusOf(tunnel.url()))
 
   await server.start()
-  await way.until(/open again$/)
-  assert.equal(await statusOf(way.url()), 200)
-  assert.equal((await way.readiness()).status, 200)
-  assert.deepEqual(way.said().slice(0, 3), [
+  await tunnel.until(/open again$/)
+  assert.equal(await statusOf(tunnel.url()), 200)
+  assert.equal((await tunnel.readiness()).status, 200)
+  assert.deepEqual(tunnel.said().slice(0, 3), [
     'the tunnel is open',
     'the tunnel is lost; it is opened again',
     'the tunnel cannot be opened again yet',
   ])
 })
 
-test('a port that the server chose is the same when the way is opened again', real, async (t) => {
+test('a port that the server chose stays the same when the tunnel is opened again', real, async (t) => {
   const server = await sshd(t)
-  const way = await tunnelled(t, settingsFor(server))
-  const url = way.url()
+  const tunnel = await tunnelled(t, settingsFor(server))
+  const url = tunnel.url()
 
   await server.kill()
-  await way.until(/is lost/)
+  await tunnel.until(/is lost/)
   await server.start()
-  await way.until(/open again$/)
-  assert.equal(way.url(), url)
+  await tunnel.until(/open again$/)
+  assert.equal(tunnel.url(), url)
   assert.equal(await statusOf(url), 200)
 })
 
-test('a reload leaves the way open, and SIGINT takes it down', real, async (t) => {
+test('a reload leaves the tunnel open, and SIGINT closes it', real, async (t) => {
   const server = await sshd(t)
   const { proxy, url } = await started(t, flagsFor(server))
   const before = running(markOf(server))
@@ -153,7 +149,7 @@ for (const signals of [['SIGKILL'], ['SIGTERM', 'SIGTERM']] as const) {
   })
 }
 
-test('a way that cannot be opened ends the start with 1, and says what to do', real, async (t) => {
+test('a tunnel that cannot be opened is an error at the start, which says what to do', real, async (t) => {
   const server = await sshd(t)
   const flags = flagsFor({ ...server, knownHosts: server.otherKnownHosts })
   const argv = [
@@ -172,7 +168,7 @@ test('a way that cannot be opened ends the start with 1, and says what to do', r
   assert.deepEqual(running(markOf(server)), [])
 })
 
-test('every reason why ssh does not open the way has its own words', real, async (t) => {
+test('each reason for which ssh fails has its own message', real, async (t) => {
   const server = await sshd(t)
   const holder = createServer().listen(0, '127.0.0.1')
   t.after(() => holder.close())

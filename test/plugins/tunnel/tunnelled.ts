@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
-import type { BootContext, Running } from 'sallyport'
+import type { BootContext, GatewayServer } from 'sallyport/embed'
 import { TunnelSettings, tunnel } from 'sallyport/presets/tunnel'
-import { recordedLog, serving } from '../../kit/booted.js'
-import { eventually } from '../../kit/captured-log.js'
-import { listening } from '../../kit/listening.js'
-import { type Program, program } from '../../kit/program.js'
+import { recordedLog, serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { listening } from '#kit/listening.js'
+import { type Program, program } from '#kit/program.js'
 
-// Seconds: starting the program may take its time on a busy machine.
+// Seconds: starting the program takes long on a busy machine.
 const PATIENCE = 40
 
-/** `sallyport proxy tunnel` as a person starts it, when its ready line is there. */
+/** `sallyport proxy tunnel` as a user starts it, once its ready line is printed. */
 export async function started(
   t: TestContext,
   flags: readonly string[],
@@ -35,18 +35,18 @@ export async function started(
 }
 
 export interface Tunnelled {
-  readonly running: Running
+  readonly running: GatewayServer
   /** The public URL, and that of the proxy itself. */
   readonly url: () => string
   readonly main: string
-  /** What the log says of the tunnel, in order. */
+  /** Log messages about the tunnel, in order. */
   readonly said: () => string[]
-  /** Resolves when the log has said this of it. */
+  /** Resolves when the log has this message. */
   until(message: RegExp): Promise<void>
   readiness(): Promise<{ readonly status: number; readonly text: string }>
 }
 
-/** The same proxy inside the test. Stopped when the test ends. */
+/** The same proxy in the process of the test. Stopped when the test ends. */
 export async function tunnelled(
   t: TestContext,
   settings: object,
@@ -54,7 +54,7 @@ export async function tunnelled(
 ): Promise<Tunnelled> {
   const { log, lines } = recordedLog()
   const said = (): string[] =>
-    lines.filter(({ plugin }) => plugin === 'tunnel/keeper').map(({ msg }) => String(msg))
+    lines.filter(({ plugin }) => plugin === 'tunnel/connection').map(({ msg }) => String(msg))
   const running = await serving(
     t,
     tunnel(
@@ -84,7 +84,7 @@ export async function tunnelled(
 const hello = (t: TestContext): Promise<string> =>
   listening(t, (_request, response) => void response.end('hello'))
 
-/** The status of a GET with these headers; `fetch` would not let us choose the host. */
+/** The status of a GET with these headers; `fetch` cannot set `Host`. */
 export async function statusOf(url: string, headers: Readonly<Record<string, string>> = {}): Promise<number> {
   return new Promise((resolve, reject) => {
     const asked = request(url, { headers, agent: false }, (response) => {

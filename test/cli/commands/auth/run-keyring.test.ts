@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { folder } from '../../kit/folder.js'
-import { keyring, noKeyring } from '../../kit/keyring.js'
-import { program } from '../../kit/program.js'
-import { authorizing } from '../../plugins/credential/oauth/authorization-server.js'
+import { folder } from '#kit/folder.js'
+import { keyring, noKeyring } from '#kit/keyring.js'
+import { program } from '#kit/program.js'
+import { startAuthorizationServer } from '../../../plugins/credential/oauth/authorization-server.js'
 
 const skip = noKeyring ?? (process.platform === 'linux' ? false : 'the tests bring a keyring for Linux alone')
 
@@ -17,7 +17,7 @@ test('a login is encrypted with a key in the keyring; without it that is said, a
 }, async (t) => {
   const own = await keyring(folder(t))
   t.after(() => own.close())
-  const server = await authorizing(t)
+  const server = await startAuthorizationServer(t)
   const state = folder(t)
   const there = { XDG_STATE_HOME: state, ...own.environment }
   const gone = { XDG_STATE_HOME: state }
@@ -55,7 +55,7 @@ test('a login is encrypted with a key in the keyring; without it that is said, a
   assert.deepEqual([refused.code, refused.stdout], [1, ''])
   assert.match(unread.stderr, /^auth list: .*keyring.*auth logout all/)
   assert.equal(unread.code, 2)
-  assert.match(listed.stdout, /renewed by itself/)
+  assert.match(listed.stdout, /renewed by itself/, listed.stderr)
   assert.equal(kept(), before)
   assert.equal(server.times('/authorize'), 1)
 
@@ -64,7 +64,7 @@ test('a login is encrypted with a key in the keyring; without it that is said, a
 })
 
 test('a proxy that signs in nowhere never loads the keyring', { skip }, async (t) => {
-  const server = await authorizing(t)
+  const server = await startAuthorizationServer(t)
   const plain = program(t, ['proxy', 'mine', `--target-uri=${server.target}`])
   await fetch(await plain.ready(), { method: 'POST', body: '{}' })
   assert.ok(!loadsKeyring(plain.process.pid))

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { program } from '../../kit/program.js'
-import { authorizing } from '../../plugins/credential/oauth/authorization-server.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
+import { startAuthorizationServer } from '../../../plugins/credential/oauth/authorization-server.js'
 
 test('a proxy signs in by its flags, the login outlives it, is listed without its tokens, and is dropped', async (t) => {
-  const server = await authorizing(t)
+  const server = await startAuthorizationServer(t)
   const state = folder(t)
   const environment = { XDG_STATE_HOME: state, SERVICE_REMOTE_OAUTH_CLIENT_SECRET: 'canary-secret' }
   const flags = [
@@ -53,7 +53,7 @@ test('a proxy signs in by its flags, the login outlives it, is listed without it
 })
 
 test('a login that is not to be kept leaves nothing behind', async (t) => {
-  const server = await authorizing(t)
+  const server = await startAuthorizationServer(t)
   const state = folder(t)
   const flags = ['--remote-auth-skip-browser', '--remote-auth-no-store', '--remote-auth-callback-port=0']
   const proxy = program(t, ['proxy', 'mine', `--target-uri=${server.target}`, '--remote-auth', ...flags], {

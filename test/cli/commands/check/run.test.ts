@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { folder } from '../../kit/folder.js'
-import { program } from '../../kit/program.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
 
 async function check(t: TestContext, text: string, files: Readonly<Record<string, string>> = {}) {
   const home = folder(t, { 'config.yaml': text, ...files })
@@ -28,7 +28,7 @@ test('a list of plugins is checked as `run` would, scopes and plugins of strange
   const text = '- use: ./mine.mjs\n- scope: /a\n  plugins:\n    - use: auth/anonymous\n'
   const { code, stdout, stderr } = await check(t, text, { 'mine.mjs': mine })
   assert.equal(code, 0, stderr)
-  assert.match(stdout, /plugins: 2\n$/)
+  assert.match(stdout, /plugins: 2\nnot looked at: .*doctor --config .*config\.yaml.*\n$/)
 })
 
 test('what is wrong with the form, the settings and the plugins is told at once, in the order of the file', async (t) => {
@@ -61,6 +61,94 @@ test('what is wrong with the form, the settings and the plugins is told at once,
     stderr,
   )
 })
+
+test('a type of provider that is misspelt, or is the name of a product, gets what was meant', async (t) => {
+  const written = ['oicd', 'kubernets', 'keycloak', 'Okta'].map(
+    (type) => `{ type: ${type}, name: ${type}, issuerUrl: 'https://idp.example', audience: x }`,
+  )
+  const { stderr } = await check(
+    t,
+    `auth: { oauth: { resourceUrl: https://a.example, providers: [${written}, { type: ./mine.mjs }] } }`,
+  )
+  const lines = stderr.trim().split('\n')
+  const told = lines.map((line) => /did you mean "\w+"|use `oidc`|no such file/.exec(line)?.[0])
+  const meant = [
+    'did you mean "oidc"',
+    'did you mean "kubernetes"',
+    'use `oidc`',
+    'use `oidc`',
+    'no such file',
+  ]
+  assert.deepEqual(told, meant, stderr)
+})
+
+const OAUTH = ['auth:', '  oauth:']
+
+for (const [mistake, text, expected] of [
+  [
+    'a realm that is a list does not hide a missing audience, nor a wrong URL',
+    [
+      ...OAUTH,
+      '    realm: [x]',
+      '    resourceUrl: https://registry.example',
+      '    providers:',
+      '      - { name: a, issuerUrl: nonsense }',
+    ],
+    [
+      '3:12 auth.oauth.realm',
+      '6:9 auth.oauth.providers[0].audience',
+      '6:31 auth.oauth.providers[0].issuerUrl',
+    ],
+  ],
+  [
+    'a missing resourceUrl hides no provider and no source',
+    [
+      ...OAUTH,
+      '    providers:',
+      '      - { name: a, issuerUrl: https://idp.example }',
+      'sources: [{ name: own, file: { path: a.json, watsh: true } }]',
+    ],
+    ['3:5 auth.oauth.resourceUrl', '4:9 auth.oauth.providers[0].audience', '5:53 sources[0].file.watsh'],
+  ],
+  [
+    'an issuer on plain http is reported at its line, and so is the second',
+    [
+      ...OAUTH,
+      '    resourceUrl: https://registry.example',
+      '    providers:',
+      '      - { name: a, issuerUrl: http://a.example, audience: x }',
+      '      - { name: b, issuerUrl: http://b.example, jwksUrl: http://b.example/keys, audience: x }',
+      '      - { name: c, issuerUrl: http://c.example, jwksUrl: https://c.example/keys, audience: x }',
+    ],
+    ['5:31 auth.oauth.providers[0].issuerUrl', '6:58 auth.oauth.providers[1].jwksUrl'],
+  ],
+  [
+    'origins that no browser sends say what to write',
+    [
+      'auth: { mode: anonymous }',
+      "allowedOrigins: ['https://app.example.com/', '*', app, 'https://app.example.com']",
+    ],
+    ['2:18 allowedOrigins[0]', '2:46 allowedOrigins[1]', '2:51 allowedOrigins[2]'],
+  ],
+  [
+    'a source that is a path is one mistake',
+    [
+      'auth: { mode: anonymous }',
+      'sources: [{ name: own, file: /a.json }]',
+      'registries: [{ name: a, sources: [own] }]',
+    ],
+    ['2:30 sources[0].file'],
+  ],
+] as const)
+  test(`all problems at once: ${mistake}`, async (t) => {
+    const { code, stderr } = await check(t, text.join('\n'))
+    assert.equal(code, 2)
+    assert.deepEqual(
+      placesOf(stderr),
+      expected.map((place) => `config.yaml:${place}`),
+      stderr,
+    )
+  })
 
 test('a need that nobody meets is found without a boot', async (t) => {
   const { code, stderr } = await check(t, '- use: registry/api\n')

@@ -3,15 +3,16 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { issuing } from 'sallyport/testing'
 import { planOf } from '#cli/config/all-problems.js'
-import { readList } from '#cli/config/listed-settings.js'
-import { examine } from '#cli/doctor/examine.js'
-import { connectProxy } from '../../kit/connect-proxy.js'
-import { folder } from '../../kit/folder.js'
-import { issuing } from '../../kit/index.js'
-import { closedPort, listening } from '../../kit/listening.js'
-import { program } from '../../kit/program.js'
-import { authority, tlsListening } from '../../kit/tls.js'
+import { readList } from '#cli/config/read-list.js'
+import { examine } from '#cli/tools/doctor/examine.js'
+import { connectProxy } from '#kit/connect-proxy.js'
+import { folder } from '#kit/folder.js'
+import { closedPort, listening } from '#kit/listening.js'
+import { realIssuer } from '#kit/oidc-provider.js'
+import { program } from '#kit/program.js'
+import { authority, tlsListening } from '#kit/tls.js'
 
 interface Found {
   readonly about: string
@@ -34,11 +35,15 @@ const configOf = (provider: object) => ({
 })
 
 /** The same without a process of its own. */
-async function looked(t: TestContext, config: object): Promise<{ readonly findings: readonly Found[] }> {
-  const home = folder(t, { 'config.json': JSON.stringify(config) })
+async function looked(
+  t: TestContext,
+  config: object,
+  { files = {}, patience }: { files?: Readonly<Record<string, string>>; patience?: number } = {},
+): Promise<{ readonly findings: readonly Found[] }> {
+  const home = folder(t, { ...files, 'config.json': JSON.stringify(config) })
   const planned = await planOf(await readList(join(home, 'config.json')))
   assert.ok('plan' in planned, JSON.stringify(planned))
-  return { findings: await examine(planned.plan, home) }
+  return { findings: await examine(planned.plan, home, patience) }
 }
 
 const provider = (t: TestContext, settings: object) => looked(t, configOf(settings))
@@ -79,8 +84,11 @@ test('a port where nothing listens is named', async (t) => {
 
 test('an address inside that was not allowed is named, and nobody there is asked', async (t) => {
   const issuer = await issuing(t)
-  const found = await provider(t, { ...issuer.provider, allowPrivateIP: false })
-  assert.deepEqual(faultsOf(found), ['ADDRESS_PRIVATE'])
+  const config = configOf({ ...issuer.provider, allowPrivateIP: false })
+  const home = folder(t, { 'config.json': JSON.stringify(config) })
+  const planned = await planOf(await readList(join(home, 'config.json')))
+  assert.ok('problems' in planned)
+  assert.match(planned.problems.map(({ place }) => place).join(), /allowPrivateIP/)
   assert.equal(issuer.asked.length, 0)
 })
 
@@ -358,6 +366,16 @@ test('a registry that is not up is only told, whatever proxy is in the environme
   assert.equal(await looking.ended(), 0, looking.output.stdout)
 })
 
+test('a public name that does not resolve here is a warning', async (t) => {
+  const { findings } = await looked(t, [
+    { use: 'discovery/resource', with: { resource: `https://${'a'.repeat(64)}.example/mcp` } },
+  ])
+  assert.deepEqual(
+    findings.map(({ state, code }) => `${state} ${code}`),
+    ['warning DNS_FAILED'],
+  )
+})
+
 test('what stands in a scope is told with it, and a file that is not there is found', async (t) => {
   const target = { use: 'forward/http', with: { target: await closedPort() } }
   const inside = { scope: '/a', plugins: [target, { scope: '/b', plugins: [target] }] }
@@ -371,7 +389,7 @@ test('what stands in a scope is told with it, and a file that is not there is fo
   )
 })
 
-test('a file of server documents that is cut off is found, and a folder of them is well', async (t) => {
+test('a file of server documents that is cut off is found, also in a folder', async (t) => {
   const home = folder(t, { 'cut.json': '[{"name":', 'cut.yaml': 'a: [', 'well.json': '[]' })
   const source = (name: string) => ({ use: 'source/file', id: name, with: { name, path: join(home, name) } })
   const { findings } = await looked(t, ['cut.json', 'cut.yaml', 'well.json', '.'].map(source))
@@ -381,9 +399,133 @@ test('a file of server documents that is cut off is found, and a folder of them 
       ['cut.json', 'wrong', 'FILE_MALFORMED'],
       ['cut.yaml', 'wrong', 'FILE_MALFORMED'],
       ['well.json', 'ok', 'OK'],
-      ['.', 'ok', 'OK'],
+      ['.', 'warning', 'DOCUMENTS_REFUSED'],
+      ['.', 'warning', 'DOCUMENT_REFUSED'],
+      ['.', 'warning', 'DOCUMENT_REFUSED'],
     ],
   )
+})
+
+/** A third party's plugin; `members` are in its definition. */
+const foreign = (members: string): string => `
+  import { definePlugin } from 'sallyport'
+  const validate = (value) => ({ value: { tries: 3, ...value } })
+  export default definePlugin({
+    name: 'foreign',
+    api: 1,
+    options: { '~standard': { version: 1, vendor: 'foreign', validate } },
+    setup() {},
+    ${members}
+  })`
+
+test("a third party's plugin examines its entry with what the built-in ones have", async (t) => {
+  const uri = await listening(t, (_request, response) => response.end('{}'))
+  const away = await closedPort()
+  const files = {
+    'foreign.mjs': foreign(`async examine({ id, path, around, probes, ok, warning, wrong }, { url, tries }) {
+      ok('options', tries + ' tries from ' + path('.'))
+      warning('list', 'LIST_SHORT', id + ' is one of ' + around.length, 'add more')
+      if (await probes.reach(url)) ok('greeting', String((await probes.greet(url)).status))
+      else wrong('place', 'PLACE_AWAY', url, 'start it')
+    }`),
+  }
+  const use = './foreign.mjs'
+  const list = [
+    { use, id: 'up', with: { url: uri } },
+    { use, id: 'down', with: { url: away, tries: 1 } },
+  ]
+  const { findings } = await looked(t, list, { files })
+  assert.deepEqual(
+    findings.map(({ about, check, state, code }) => `${about} ${check} ${state} ${code}`),
+    [
+      'up options ok OK',
+      'up list warning LIST_SHORT',
+      'up DNS ok OK',
+      'up TCP ok OK',
+      'up greeting ok OK',
+      'down options ok OK',
+      'down list warning LIST_SHORT',
+      'down DNS ok OK',
+      'down TCP wrong TCP_REFUSED',
+      'down place wrong PLACE_AWAY',
+    ],
+  )
+  assert.match(findings[0]?.detail ?? '', /^3 tries from \//)
+  assert.deepEqual(
+    findings.filter(({ code }) => code === 'LIST_SHORT').map(({ detail }) => detail),
+    ['up is one of 2', 'down is one of 2'],
+  )
+})
+
+test("what a third party's plugin says of itself counts when the target is examined", async (t) => {
+  const uri = await listening(t, ({ headers: { authorization } }, response) =>
+    response.writeHead(authorization === 'Bearer theirs' ? 200 : 401).end(),
+  )
+  const sending = async (facts: string) => {
+    const list = [{ use: './foreign.mjs' }, { use: 'forward/http', with: { target: uri } }]
+    const { findings } = await looked(t, list, { files: { 'foreign.mjs': foreign(facts) } })
+    assert.doesNotMatch(JSON.stringify(findings), /theirs/)
+    return faultsOf({ findings })
+  }
+  assert.deepEqual(await sending("facts: () => ({ bearer: () => 'theirs' }),"), [])
+  assert.deepEqual(await sending('facts: () => ({}),'), ['METADATA_MISSING'])
+  assert.deepEqual(await sending("facts() { throw new Error('no') },"), ['METADATA_MISSING'])
+})
+
+test('an examination that fails or hangs is named, and keeps nothing from the others', async (t) => {
+  const files = {
+    'fails.mjs': foreign("examine() { throw new Error('no such thing') },"),
+    'hangs.mjs': foreign("examine({ ok }) { ok('first', 'seen'); return new Promise(() => {}) },"),
+    'well.json': '[]',
+  }
+  const list = [
+    { use: './fails.mjs', id: 'fails' },
+    { use: './hangs.mjs', id: 'hangs' },
+    { use: 'source/file', with: { name: 's', path: 'well.json' } },
+  ]
+  // Long enough to read a file of two bytes.
+  const { findings } = await looked(t, list, { files, patience: 1_000 })
+  assert.deepEqual(
+    findings.map(({ about, state, code }) => [about, state, code]),
+    [
+      ['fails', 'wrong', 'EXAMINATION_FAILED'],
+      ['hangs', 'ok', 'OK'],
+      ['hangs', 'wrong', 'EXAMINATION_FAILED'],
+      ['source/file', 'ok', 'OK'],
+    ],
+  )
+  assert.equal(findings[0]?.detail, 'no such thing')
+})
+
+test('what an examination leaves open does not keep the program', async (t) => {
+  const home = folder(t, {
+    'list.json': '[{ "use": "./foreign.mjs" }]',
+    'foreign.mjs': foreign('examine() { setInterval(() => {}, 2 ** 30) },'),
+  })
+  const looking = program(t, ['doctor', '--config', join(home, 'list.json')])
+  assert.equal(await looking.ended(), 0)
+  assert.match(looking.output.stdout, /\n$/)
+})
+
+test('authorities that an entry names are read for its endpoint too, and a file of them that is missing is named', async (t) => {
+  const ca = authority(t)
+  const port = await tlsListening(t, ca.issue(['localhost']), (_request, response) =>
+    response.writeHead(400).end('{"error":"invalid_grant"}'),
+  )
+  const found = async (caCertPath: string) => {
+    const exchange = { url: `https://localhost:${port}/token`, allowPrivateIP: true, caCertPath }
+    const source = { ...exchange, name: 's', url: `https://localhost:${port}` }
+    const { findings } = await looked(t, [
+      { use: 'credential/token-exchange', with: exchange },
+      { use: 'source/http', with: source },
+    ])
+    return findings.filter(({ state }) => state === 'wrong').map(({ about, code }) => `${about} ${code}`)
+  }
+  assert.deepEqual(await found(ca.file), [])
+  assert.deepEqual(await found('none.pem'), [
+    'credential/token-exchange FILE_UNREADABLE',
+    'source/http FILE_UNREADABLE',
+  ])
 })
 
 test('a list that needs nothing from outside is not answered with silence', async (t) => {
@@ -398,4 +540,114 @@ test('without anything to look at, and with two things, it ends with 2', async (
     const looking = program(t, ['doctor', ...argv])
     assert.equal(await looking.ended(), 2)
   }
+})
+
+test('the certificates for a target are used, and judged by themselves', async (t) => {
+  const ca = authority(t)
+  const listener: RequestListener = (request, response) => {
+    request.resume()
+    response.writeHead(200).end()
+  }
+  const more = { requestCert: true, ca: ca.certificate }
+  const port = await tlsListening(t, ca.issue(['127.0.0.1']), listener, more)
+  const [lasting, expired] = [ca.issue(['client'], 30), ca.issue(['client'], -1)]
+  const files = {
+    'ca.pem': ca.certificate,
+    'client.pem': lasting.cert,
+    'client.key': lasting.key,
+    'expired.pem': expired.cert,
+    'expired.key': expired.key,
+  }
+  const found = async (options: object) =>
+    (
+      await looked(t, [{ use: 'forward/http', with: { target: `https://127.0.0.1:${port}`, ...options } }], {
+        files,
+      })
+    ).findings
+  const client = { targetClientCert: 'client.pem', targetClientKey: 'client.key' }
+
+  const [good, untrusting, old, none, half] = await Promise.all([
+    found({ targetCaCert: 'ca.pem', ...client }),
+    found(client),
+    found({ targetCaCert: 'ca.pem', targetClientCert: 'expired.pem', targetClientKey: 'expired.key' }),
+    found({ targetCaCert: 'ca.pem' }),
+    found({ targetCaCert: 'client.key', targetClientCert: 'client.pem', targetClientKey: 'expired.key' }),
+  ])
+  assert.deepEqual(faultsOf({ findings: good }), [], JSON.stringify(good))
+  // The authority of the kit lasts two days.
+  assert.deepEqual(
+    good.filter(({ state }) => state === 'warning').map(({ check, code }) => [check, code]),
+    [['certificate', 'TLS_EXPIRES_SOON']],
+  )
+  assert.deepEqual(faultsOf({ findings: untrusting }), ['TLS_UNTRUSTED'])
+  assert.match(JSON.stringify(untrusting), /the file that targetCaCert names/)
+  assert.equal(faultsOf({ findings: old })[0], 'TLS_EXPIRED')
+  assert.deepEqual(faultsOf({ findings: none }), ['TARGET_FAILED'])
+  assert.deepEqual(
+    half.filter(({ state }) => state === 'wrong').map(({ check }) => check),
+    ['certificate (targetClientKey)', 'certificate (targetCaCert)'],
+  )
+})
+
+test('sign-in: the redirect URI is shown, and an issuer where nobody can sign in is found', async (t) => {
+  const issuer = await realIssuer(t, {
+    people: { redirectUri: 'https://registry.example.com/sign-in/callback' },
+  })
+  const settings = { name: 'corp', issuerUrl: issuer.url, audience: issuer.audience, allowPrivateIP: true }
+  const config = (scopes: readonly string[]) => ({
+    auth: {
+      oauth: {
+        resourceUrl: 'https://registry.example.com',
+        providers: [settings],
+        signIn: { clientId: 'pages', scopes },
+      },
+    },
+  })
+  const ofSignIn = ({ findings }: { findings: readonly Found[] }) =>
+    findings.filter(({ about }) => about === 'pages/sign-in')
+  const good = ofSignIn(await looked(t, config(['openid'])))
+  assert.match(
+    good.find(({ check }) => check === 'redirect URI')?.detail ?? '',
+    /https:\/\/registry\.example\.com\/sign-in\/callback .* pages$/,
+  )
+  assert.deepEqual(
+    good.map(({ state }) => state).filter((state) => state !== 'ok'),
+    [],
+  )
+  const odd = ofSignIn(await looked(t, config(['openid', 'read:all'])))
+  const codesOf = (found: readonly Found[]) =>
+    found.filter(({ state }) => state !== 'ok').map(({ code }) => code)
+  assert.deepEqual(codesOf(odd), ['SCOPE_UNKNOWN'])
+
+  const { issuerUrl, allowPrivateIP } = settings
+  const entry = {
+    clientId: 'pages',
+    resourceUrl: 'https://registry.example.com/x',
+    issuerUrl,
+    allowPrivateIP,
+  }
+  const scoped = await looked(t, [
+    {
+      scope: '/x',
+      plugins: [
+        { use: 'discovery/issuer' },
+        { use: 'auth/anonymous' },
+        { use: 'pages/sign-in', with: entry },
+      ],
+    },
+  ])
+  const details = scoped.findings.map(({ detail }) => detail).join()
+  assert.match(details, /https:\/\/registry\.example\.com\/x\/sign-in\/callback has/)
+
+  issuer.responses.set('/.well-known/openid-configuration', (_request, response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(
+      JSON.stringify({
+        issuer: issuer.url,
+        jwks_uri: `${issuer.url}/jwks`,
+        response_types_supported: ['id_token'],
+      }),
+    ),
+  )
+  const bad = ofSignIn(await looked(t, config(['openid'])))
+  assert.deepEqual(codesOf(bad), ['SIGN_IN_UNSUPPORTED'])
 })

@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import { folder } from '../../kit/folder.js'
-import { type Issuer, issuing } from '../../kit/index.js'
-import { closedPort } from '../../kit/listening.js'
-import { bin } from '../../kit/program.js'
+import { type Issuer, issuing } from 'sallyport/testing'
+import { folder } from '#kit/folder.js'
+import { closedPort } from '#kit/listening.js'
+import { bin } from '#kit/program.js'
 
 async function explain(t: TestContext, config: unknown, token: string, way: 'file' | 'stdin' = 'stdin') {
   const files = folder(t, { 'config.json': JSON.stringify(config), token })
@@ -89,7 +89,9 @@ test('for networks it is told what failed', async (t) => {
 
   const priv = { ...issuer.provider, allowPrivateIP: false }
   const refused = await explain(t, registryOf(priv), await issuer.jwt())
-  assert.match(finding(refused.stdout, 'keys')[1], /allowPrivateIP/)
+  // An address that is plainly private is a mistake of the file.
+  assert.equal(refused.code, 2)
+  assert.match(refused.stderr, /providers\[0\]\.allowPrivateIP .*private or loopback address/)
   issuer.metadata = { issuer: `${issuer.url}/` }
   const mismatch = await explain(t, registryOf(issuer.provider), await issuer.jwt())
   assert.deepEqual(causesOf(mismatch.stdout), [['corp', 'issuer']])
@@ -147,4 +149,18 @@ test('a wrong file, a wrong option and an empty token end with 2', async (t) => 
   assert.equal(missing.code, 2)
   assert.equal((await explain(t, registryOf(issuer.provider), '\n')).code, 2)
   assert.equal((await explain(t, registryOf(issuer.provider), 'not a token')).code, 1)
+})
+
+test('an open authenticator of somebody else accepts any token, and one that does not say so explains nothing', async (t) => {
+  const text = (open: string): string => `
+    import { Authenticator, definePlugin } from 'sallyport'
+    export default definePlugin({ name: 'theirs', api: 1, provides: [Authenticator], setup: (gateway) =>
+      gateway.provide(Authenticator, { provider: 'theirs', ${open}
+        authenticate: () => ({ identity: { provider: 'theirs', subject: 'anybody', claims: {} } }) }) })`
+  const home = folder(t, { 'open.mjs': text('open: true,'), 'asking.mjs': text('') })
+  const accepted = await explain(t, [{ use: join(home, 'open.mjs') }], 'any-token')
+  assert.equal(accepted.code, 0, accepted.stdout + accepted.stderr)
+  assert.deepEqual(finding(accepted.stdout, 'mode'), ['ok', 'nobody is asked for credentials'])
+  const unknown = await explain(t, [{ use: join(home, 'asking.mjs') }], 'any-token')
+  assert.equal(unknown.code, 1)
 })

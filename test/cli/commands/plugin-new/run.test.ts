@@ -4,13 +4,14 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { pluginFiles } from '#cli/new-plugin/files.js'
-import { dependencyOn } from '#cli/new-plugin/own-package.js'
-import { pluginKinds } from '#cli/options/plugin.js'
-import { folder } from '../../kit/folder.js'
-import { program } from '../../kit/program.js'
+import fc from 'fast-check'
+import { pluginKinds } from '#cli/commands/plugin-new/flags.js'
+import { pluginFiles } from '#cli/tools/plugin-new/files.js'
+import { dependencyOn } from '#cli/tools/plugin-new/own-package.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
 
-const root = join(import.meta.dirname, '../../..')
+const root = join(import.meta.dirname, '../../../..')
 const run = promisify(execFile)
 
 /** A folder in which this package is installed, with what a new plugin asks for. */
@@ -32,9 +33,10 @@ async function written(t: TestContext, home: string, name: string): Promise<stri
 test('a new plugin of each kind passes its own test, the compiler and its contract as it was written', async (t) => {
   const home = workplace(t)
   const places = pluginKinds.map((kind) => {
-    const place = join(home, `my-${kind}`)
+    // Not `my-…`, as the examples are called.
+    const place = join(home, `new-${kind}`)
     mkdirSync(place)
-    for (const [file, text] of Object.entries(pluginFiles(`my-${kind}`, kind)))
+    for (const [file, text] of Object.entries(pluginFiles(`new-${kind}`, kind)))
       writeFileSync(join(place, file), text)
     return place
   })
@@ -50,7 +52,7 @@ test('a new plugin of each kind passes its own test, the compiler and its contra
     noEmit: true,
     rootDir: '/',
   }
-  const include = ['my-*/*.ts', join(root, 'test/kit/*.d.ts')]
+  const include = ['new-*/*.ts', join(root, 'test/kit/*.d.ts')]
   writeFileSync(join(home, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }))
   const node = ['-C', 'source', '--import', import.meta.resolve('tsx')]
   const { PATH = '', HOME = '' } = process.env
@@ -64,12 +66,41 @@ test('a new plugin of each kind passes its own test, the compiler and its contra
       assert.fail(String(Object(error).stdout)),
     ),
     ...places.map(async (place) => {
-      const verifying = program(t, ['plugin', 'verify', join(place, 'index.ts')], { typescript: true })
+      writeFileSync(join(place, 'options.yaml'), 'file: ./secrets.json\n')
+      const given = place.endsWith('-secrets') ? ['--with', join(place, 'options.yaml')] : []
+      const argv = ['plugin', 'verify', join(place, 'index.ts'), ...given]
+      const verifying = program(t, argv, { typescript: true })
       assert.equal(await verifying.ended(), 0, verifying.output.stdout + verifying.output.stderr)
       assert.doesNotMatch(verifying.output.stdout, /^(?:wrong|warning)/m)
       assert.match(verifying.output.stdout, /contract: it keeps that of/)
     }),
   ])
+})
+
+test('a new plugin is the example of its kind under another name, whatever name that is', async () => {
+  const others = fc.stringMatching(/^[a-z0-9][a-z0-9._-]{0,100}$/)
+  for (const kind of pluginKinds) {
+    const example = `my-${kind}`
+    const place = join(root, 'examples/plugins', kind)
+    const originals = ['index.ts', 'index.test.ts', 'README.md'].map(
+      (file) => [file, readFileSync(join(place, file), 'utf8')] as const,
+    )
+    const renamed = (name: string): void => {
+      const files = pluginFiles(name, kind)
+      assert.equal(JSON.parse(files['package.json'] ?? '').name, name)
+      assert.ok(files['index.ts']?.includes(`\n  name: '${name}',\n`))
+      assert.ok(files['index.test.ts']?.includes(`\ncontractSuite('${name}', `))
+      assert.ok(files['README.md']?.startsWith(`# ${name}\n`))
+      for (const text of Object.values(files)) assert.ok(name.includes(example) || !text.includes(example))
+      for (const [file, original] of originals) {
+        // A name that is in the text anyway, such as `a`, cannot be told from one that was put there.
+        if (original.includes(name)) continue
+        assert.ok(files[file]?.replaceAll(name, example).startsWith(original), `${kind}/${file}`)
+      }
+    }
+    for (const name of [`${example}-2`, `not-${example}`, `${example}.${example}`, 'a', '0']) renamed(name)
+    fc.assert(fc.property(others, renamed), { numRuns: 50 })
+  }
 })
 
 test('a new plugin can be found, and is made for the kernel that wrote it', async (t) => {

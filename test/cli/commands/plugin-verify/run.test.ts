@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { Loader } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
-import { Chart } from '#cli/findings/chart.js'
-import { examine } from '#cli/verify/examine.js'
-import { verifyPlugin } from '#cli/verify/verify.js'
-import { folder } from '../../kit/folder.js'
-import { program } from '../../kit/program.js'
+import { Loader } from 'sallyport/embed'
+import { FindingList } from '#cli/tools/findings/finding-list.js'
+import { examine } from '#cli/tools/verify/examine.js'
+import { verifyPlugin } from '#cli/tools/verify/verify.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
 
-const root = join(import.meta.dirname, '../../..')
+const root = join(import.meta.dirname, '../../../..')
 
 function written(t: TestContext, text: string): string {
   const home = folder(t, { 'plugin.mjs': text })
@@ -86,10 +86,6 @@ const seeded: Readonly<Record<string, readonly [code: string, text: string]>> = 
   ],
   'that leaves a timer': ['LEAK', plugin('Guard', `${guard}; setInterval(() => {}, 1000)`)],
   "that leaves an unref'd timer": ['LEAK', plugin('Guard', `${guard}; setInterval(() => {}, 1000).unref()`)],
-  'that logs its secret': [
-    'SECRET_TOLD',
-    plugin('Guard', `${guard}; gateway.log.debug('with ' + options.key)`, secret),
-  ],
   'that prints its secret': ['SECRET_TOLD', plugin('Guard', `${guard}; console.log(options)`, secret)],
   'whose guard fails': [
     'GUARD_THROWS',
@@ -248,13 +244,20 @@ test('each plugin with a fault is caught, and by nothing else', { concurrency: 3
   await Promise.all(looks)
 })
 
+test('a plugin that logs its secret leaks nothing, since the gateway hides it', async (t) => {
+  const text = plugin('Guard', `${guard}; gateway.log.debug('with ' + options.key)`, secret)
+  const { faults, findings } = await verify(t, text)
+  assert.deepEqual(faults, [], JSON.stringify(findings))
+  assert.match(JSON.stringify(findings), /none of its options is in the log/)
+})
+
 for (const [what, [code, text]] of Object.entries(seeded)) {
   if (APART.test(code)) continue
   test(`a plugin ${what} is caught, and by nothing else`, async (t) => {
     const folder = written(t, text)
     const loaded = await new Loader(catalogue, folder).load(join(folder, 'plugin.mjs'))
     assert.ok('plugin' in loaded)
-    const chart = new Chart('plugin.mjs')
+    const chart = new FindingList('plugin.mjs')
     await examine(
       chart,
       loaded.plugin,
@@ -293,4 +296,30 @@ test('what needs another plugin is not called wrong for it', async (t) => {
   const { faults, findings } = await verify(t, text)
   assert.deepEqual(faults, [])
   assert.ok(findings.some((finding) => finding.code === 'NEEDS_OTHERS'))
+})
+
+test('a path is not made up: without options the plugin is not set up, and its folder is that of the options', async (t) => {
+  const options = `z.strictObject({ keyFile: z.string().describe('where the key is') })`
+  const setup = `readFileSync(gateway.path(options.keyFile)); ${guard}`
+  const home = written(t, `import { readFileSync } from 'node:fs'\n${plugin('Guard', setup, options)}`)
+  const file = join(home, 'plugin.mjs')
+  const elsewhere = folder(t, { 'options.yaml': 'keyFile: ./here.key\n', 'here.key': 'k' })
+
+  const [alone, given] = [[], ['--with', join(elsewhere, 'options.yaml')]].map((more) =>
+    program(t, ['plugin', 'verify', file, ...more]),
+  )
+  assert.equal(await alone?.ended(), 0)
+  assert.match(alone?.output.stdout ?? '', /^warning .*options: it is not set up: .*keyFile; .*--with FILE$/m)
+  assert.equal(await given?.ended(), 0, given?.output.stdout)
+  assert.match(given?.output.stdout ?? '', /contract: it keeps that of guard/)
+})
+
+test('a summary that is not a sentence is quoted with what is wrong with it', async (t) => {
+  const faultOf = async (summary: string): Promise<string | undefined> => {
+    const text = plugin('Guard', guard).replace("'Does something.'", JSON.stringify(summary))
+    const { findings } = await verify(t, text)
+    return findings.find((finding) => finding.code === 'SUMMARY_MISSING')?.detail
+  }
+  assert.equal(await faultOf('x.'), 'seeded has a summary that does not begin with a capital letter: "x."')
+  assert.equal(await faultOf('Xs'), 'seeded has a summary that does not end with a full stop: "Xs"')
 })

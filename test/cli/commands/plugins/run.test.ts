@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { catalogue } from 'sallyport/builtin'
-import { folder } from '../../kit/folder.js'
-import { program } from '../../kit/program.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
 
 test('every built-in plugin is listed with what it takes, and those of a file beside them', async (t) => {
   const mine = `export default { name: 'mine', api: 1, version: '4.5.6', summary: 'Mine.', setup() {} }`

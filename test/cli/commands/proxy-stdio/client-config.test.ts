@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { clientConfig } from '#cli/commands/client-config.js'
-import { folder } from '../../kit/folder.js'
-import { program } from '../../kit/program.js'
-import { parsed } from '../parsed.js'
+import { clientConfig } from '#cli/commands/proxy-stdio/client-config.js'
+import { folder } from '#kit/folder.js'
+import { bin, program } from '#kit/program.js'
+import { parsed } from '../../parsed.js'
 
 function printed(flags: readonly string[], environment: Readonly<Record<string, string>> = {}) {
   const argv = ['proxy', 'stdio', 'name', '--target-uri', 'https://target.example/mcp', ...flags]
   const { invocation } = parsed(argv, environment)
   assert.ok(invocation !== undefined)
-  const text = clientConfig(invocation)
+  const text = clientConfig(invocation, ['sallyport'])
   const configs = text
     .split(/^.*:$/m)
     .slice(1)
@@ -31,8 +34,8 @@ test('a client is given the command with its flags, and what it reads back is th
   const again = parsed(server.args)
   assert.equal(again.invocation?.command.name, 'proxy stdio')
   assert.deepEqual(again.invocation?.positionals, ['name'])
-  assert.deepEqual(again.invocation?.given.get('remote-auth-scopes')?.value, ['a', 'b'])
-  assert.equal(again.invocation?.given.get('remote-auth-timeout')?.value, 60_000)
+  assert.deepEqual(again.invocation?.options.get('remote-auth-scopes')?.value, ['a', 'b'])
+  assert.equal(again.invocation?.options.get('remote-auth-timeout')?.value, 60_000)
   assert.deepEqual(servers, { type: 'stdio', ...server })
 })
 
@@ -40,6 +43,12 @@ test('a path is whole, since a client starts the command from a folder of its ow
   const { server } = printed(['--remote-auth-bearer-token-file', 'token'])
 
   assert.ok(server.args.includes(`--remote-auth-bearer-token-file=${join(process.cwd(), 'token')}`))
+  const more = printed(['--config', 'proxy.yaml', '--plugin', './guard.js', '--plugin=my-guard']).server.args
+  for (const flag of ['--config=', '--plugin=']) {
+    const file = join(process.cwd(), flag === '--config=' ? 'proxy.yaml' : 'guard.js')
+    assert.ok(more.includes(`${flag}${file}`), more.join(' '))
+  }
+  assert.ok(more.includes('--plugin=my-guard'))
 })
 
 test('T10: no secret is printed; its variable is named instead', () => {
@@ -73,9 +82,9 @@ test('T10: the command prints what each client reads, opens nothing, and keeps e
   const { stdout, stderr } = printing.output
   assert.doesNotMatch(stdout + stderr, /canary/)
   const server = {
-    command: 'sallyport',
+    command: process.execPath,
     args: [
-      ...['proxy', 'stdio', '--target-uri=https://target.example/mcp'],
+      ...[realpathSync(bin), 'proxy', 'stdio', '--target-uri=https://target.example/mcp'],
       ...[`--remote-auth-bearer-token-file=${join(directory, 'token.txt')}`, 'my server'],
     ],
     env: { SALLYPORT_REMOTE_FORWARD_HEADERS: 'PUT THE SECRET HERE' },
@@ -94,4 +103,16 @@ test('a flag that is wrong is an exit of 2 here too, and nothing is printed that
   assert.equal(await printing.ended(), 2)
   assert.equal(printing.output.stdout, '')
   assert.match(printing.output.stderr, /--remote-auth-timeot/)
+})
+
+test('what is printed runs as it is, from any folder and without this PATH', async (t) => {
+  const flags = ['--target-uri=http://127.0.0.1:9/mcp']
+  const printing = program(t, ['proxy', 'stdio', 'name', '--print-client-config', ...flags])
+  await printing.ended()
+  const [, forMost = ''] = printing.output.stdout.split(/^.*:$/m)
+  const { command, args } = JSON.parse(forMost).mcpServers.name
+  const started = spawn(command, [...args, '--print-plugins'], { cwd: folder(t), env: { PATH: '/nowhere' } })
+  started.stdout.resume()
+
+  assert.deepEqual(await once(started, 'close'), [0, null])
 })

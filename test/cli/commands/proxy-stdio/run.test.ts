@@ -3,9 +3,9 @@ import { readdirSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { folder } from '../../kit/folder.js'
-import { closedPort } from '../../kit/listening.js'
-import { program } from '../../kit/program.js'
+import { folder } from '#kit/folder.js'
+import { closedPort } from '#kit/listening.js'
+import { program } from '#kit/program.js'
 
 const TELL_WHAT_WAS_LOADED = `
   import module from 'node:module'
@@ -22,8 +22,8 @@ test('a bridge that only forwards starts without what only others need', async (
 
   assert.equal(await bridge.ended(), 0)
   const { stderr } = bridge.output
-  assert.match(stderr, /node_modules\/undici\/lib\/dispatcher\/pool/)
-  const heavy = /node_modules\/(ajv|@fastify\/reply-from|undici\/index|pino-pretty|prom-client)\b/
+  assert.match(stderr, /node_modules\/fastify\/fastify/)
+  const heavy = /node_modules\/(ajv|@fastify\/reply-from|undici|pino-pretty|prom-client)\b/
   assert.equal(heavy.exec(stderr)?.[0], undefined)
 })
 

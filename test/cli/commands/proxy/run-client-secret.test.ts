@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { folder } from '../../kit/folder.js'
-import { program } from '../../kit/program.js'
-import { authorizing } from '../../plugins/credential/oauth/authorization-server.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
+import { startAuthorizationServer } from '../../../plugins/credential/oauth/authorization-server.js'
 
 const SERVICE = { SERVICE_REMOTE_OAUTH_CLIENT_SECRET: 'of-the-service' }
 const PRODUCT = { ...SERVICE, SALLYPORT_REMOTE_OAUTH_CLIENT_SECRET: 'of-the-product' }
@@ -21,7 +21,7 @@ test('the client secret is the flag’s, else the file’s, else that of the env
   ] as const
   const proven = await Promise.all(
     cases.map(async ([, environment, secret]) => {
-      const server = await authorizing(t)
+      const server = await startAuthorizationServer(t)
       const client = [
         '--remote-auth',
         '--remote-auth-client-id=mine',

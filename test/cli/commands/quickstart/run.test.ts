@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { type Program, program } from '../../kit/program.js'
-import { type Pasted, paste, stopsOf, WHOLE_TOUR } from '../../kit/tour.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { Person } from '#kit/person.js'
+import { bin, type Program, program } from '#kit/program.js'
+import { type Pasted, paste, stopsOf, WHOLE_TOUR } from '#kit/tour.js'
 
 async function toured(t: TestContext, argv: readonly string[] = ['--port', '0']) {
   const temporary = folder(t)
@@ -52,6 +56,11 @@ test('every command of the tour can be pasted and shows what it says, and Ctrl-C
   assert.equal(answer.status, 200)
   assert.match(await answer.text(), /href="\/catalogue\/registry\/public"/)
 
+  const person = new Person()
+  const back = await person.signIn(`${main}/catalogue/registry/default`)
+  assert.deepEqual([back.url, back.status], [`${main}/catalogue/registry/default`, 200])
+  assert.match(back.body, /action="\/catalogue\/sign-out"[\s\S]*alice/)
+
   const [, target = ''] = /point it at (http\S+)\. /.exec(stops[6]?.[0] ?? '') ?? []
   const challenge = (await fetch(target, { method: 'POST' })).headers.get('www-authenticate') ?? ''
   const [, place = ''] = /resource_metadata="([^"]+)"/.exec(challenge) ?? []
@@ -65,6 +74,46 @@ test('every command of the tour can be pasted and shows what it says, and Ctrl-C
     [],
   )
   await assert.rejects(fetch(main))
+})
+
+const COUNT = `
+import { appendFileSync } from 'node:fs'
+import { isMainThread } from 'node:worker_threads'
+if (isMainThread) appendFileSync(process.env.STARTED, [process.argv[1], ...process.execArgv].join(' ') + '\\n')
+`
+
+test('npm start and the explain of the tour each run what was built, and start no process before it', async (t) => {
+  const home = folder(t, { 'count.mjs': COUNT, started: '' })
+  const environment = {
+    NODE_OPTIONS: `--import=file://${home}/count.mjs`,
+    STARTED: join(home, 'started'),
+    TMPDIR: home,
+  }
+  const child = spawn('npm', ['start', '--', '--port', '0'], {
+    cwd: dirname(dirname(dirname(realpathSync(bin)))),
+    env: { PATH: process.env['PATH'] ?? '', HOME: home, ...environment },
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  })
+  const closed = once(child, 'close')
+  t.after(async () => {
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGTERM')
+    await closed
+  })
+  let output = ''
+  child.stdout.on('data', (chunk) => {
+    output += String(chunk)
+  })
+  // npm comes before it.
+  await eventually(() => (WHOLE_TOUR.test(output) ? true : undefined), 60)
+  const built = realpathSync(bin)
+  const started = () => readFileSync(join(home, 'started'), 'utf8').trim().split('\n').slice(1)
+  assert.deepEqual(started(), [built])
+
+  const exports = Object.entries(environment).map(([name, value]) => `export ${name}='${value}'\n`)
+  const { stdout } = await paste(exports.join('') + (stopsOf(output)[4]?.[1] ?? ''), home)
+  assert.match(stdout, /accepts it/)
+  assert.deepEqual(started(), [built, built])
 })
 
 test('a token is good for its own resource and refused at the other, and SIGHUP changes nothing of that', async (t) => {
@@ -127,4 +176,30 @@ test('what is printed of the list holds no secret', async (t) => {
   assert.equal(await printing.ended(), 0, printing.output.stderr)
   assert.match(printing.output.stdout, /clientSecret: "\*\*\*"/)
   assert.doesNotMatch(printing.output.stdout, /of-the-gateway-/)
+})
+
+const terminals = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
+
+test('on a terminal the tour stands alone, without lines of the log', {
+  skip: terminals !== true,
+}, async (t) => {
+  const command = `echo $$; exec ${process.execPath} ${bin} quickstart --port 0`
+  const child = spawn('script', ['-q', '-e', '-f', '-c', command, '/dev/null'], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: folder(t), TMPDIR: folder(t), NO_COLOR: '1' },
+    detached: true,
+  })
+  const closed = new Promise((resolve) => child.once('close', resolve))
+  let output = ''
+  child.stdout.on('data', (chunk) => {
+    output += String(chunk)
+  })
+  t.after(async () => {
+    // Not by way of the terminal, whose end means a reload.
+    process.kill(Number.parseInt(output, 10), 'SIGTERM')
+    await closed
+  })
+  await eventually(() => (WHOLE_TOUR.test(output.replaceAll('\r\n', '\n')) ? true : undefined))
+
+  assert.match(output, /^\d+\r\nsallyport quickstart listening on /)
+  assert.doesNotMatch(output, /(?:INFO|WARN)\S*: /)
 })

@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs'
 import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { folder } from '../../kit/folder.js'
-import { program } from '../../kit/program.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
 
 const listen = "  - { use: listen/http, with: { address: '127.0.0.1:0' } }\n"
 
@@ -199,4 +199,30 @@ ${listen}  - { use: listen/stdio, with: { target: 'http://127.0.0.1:9/mcp' } }
 
   assert.equal(await gateway.ended(), 0)
   assert.equal(gateway.output.stdout, '')
+})
+
+test("a third party's plugin that keeps stdout for a protocol has it for itself, in a scope too, and in one process", async (t) => {
+  const home = folder(t, {
+    'gateway.yaml': `plugins:\n${listen}  - { scope: /a, plugins: [{ use: ./speaks.mjs }] }\n`,
+    'speaks.mjs': `
+      import { definePlugin } from 'sallyport'
+      export default definePlugin({
+        name: 'speaks',
+        api: 1,
+        stdout: 'protocol',
+        setup(gateway) {
+          gateway.onReady(() => setTimeout(() => gateway.log.info('all is printed'), 0))
+        },
+      })`,
+  })
+  const argv = ['run', '--config', join(home, 'gateway.yaml')]
+  const gateway = program(t, argv)
+  await gateway.until(/all is printed/)
+  gateway.process.kill('SIGTERM')
+  assert.equal(await gateway.ended(), 0)
+  assert.equal(gateway.output.stdout, '')
+
+  const several = program(t, [...argv, '--workers', '2'])
+  assert.equal(await several.ended(), 2)
+  assert.match(several.output.stderr, /--workers: .*"speaks"/)
 })

@@ -4,21 +4,25 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { parse } from 'yaml'
+import { filePresets } from '#cli/config/file-presets.js'
 import { knownPlugins } from '#cli/config/known-plugins.js'
-import { registrySchema } from '#cli/schema/registry-schema.js'
-import { runSchema } from '#cli/schema/run-schema.js'
-import { blocks } from '../../docs/readme.js'
-import { folder } from '../../kit/folder.js'
-import { program } from '../../kit/program.js'
+import { presetSchema } from '#cli/tools/schema/preset-schema.js'
+import { runSchema } from '#cli/tools/schema/run-schema.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
+import { blocks, pages } from '../../../docs/pages.js'
 
-const examples = join(import.meta.dirname, '../../../examples')
+const examples = join(import.meta.dirname, '../../../../examples')
 
 /** What the command prints, without a process for each. */
-async function schemaOf(kind: 'registry' | 'run', config?: string): Promise<ValidateFunction> {
+async function schemaOf(kind: Kind, config?: string): Promise<ValidateFunction> {
   const known = await knownPlugins(config)
   assert.ok('plugins' in known, JSON.stringify(known))
-  return compiled((kind === 'registry' ? registrySchema : runSchema)(known.plugins))
+  const preset = filePresets().find((each) => each.kind === kind)
+  return compiled(preset === undefined ? runSchema(known.plugins) : presetSchema(preset, known.plugins))
 }
+
+type Kind = 'registry' | 'proxy' | 'run'
 
 // The formats of editors are no mistake here; a keyword that is misspelt is.
 const compiled = (schema: object): ValidateFunction =>
@@ -29,17 +33,26 @@ const faultsOf = (validate: ValidateFunction, value: unknown): readonly string[]
   return (validate.errors ?? []).map(({ instancePath, keyword }) => `${instancePath} ${keyword}`)
 }
 
-const kindOf = (value: unknown): 'registry' | 'run' =>
-  Array.isArray(value) || Object.keys(Object(value)).join() === 'plugins' ? 'run' : 'registry'
+function kindOf(value: unknown): Kind {
+  const keys = Object.keys(Object(value))
+  if (keys.includes('targetUri')) return 'proxy'
+  return Array.isArray(value) || keys.join() === 'plugins' ? 'run' : 'registry'
+}
 
 test('every sample and every example is valid by the schema of its kind', async () => {
-  const samples = blocks('yaml').map(({ text }) => ({ name: text, value: parse(text), config: undefined }))
+  const samples = pages()
+    .flatMap((page) => blocks(page, 'yaml'))
+    .map(({ text }) => ({ name: text, value: parse(text), config: undefined }))
   const files = readdirSync(examples, { recursive: true, encoding: 'utf8' })
     .filter((file) => /(?:sallyport|gateway)\.yaml$|^token-exchange.*\.yaml$/.test(file))
     .map((file) => join(examples, file))
     .map((file) => ({ name: file, value: parse(readFileSync(file, 'utf8')), config: file }))
   assert.ok(samples.length >= 3 && files.length >= 1)
-  const builtIn = { registry: await schemaOf('registry'), run: await schemaOf('run') }
+  const builtIn = {
+    registry: await schemaOf('registry'),
+    proxy: await schemaOf('proxy'),
+    run: await schemaOf('run'),
+  }
   for (const { name, value, config } of [...samples, ...files]) {
     const kind = kindOf(value)
     const validate = config === undefined ? builtIn[kind] : await schemaOf(kind, config)
@@ -108,6 +121,47 @@ test('the plugins of a file are in its schema, inside scopes too', async (t) => 
   )
 })
 
+test('what is wrong in a file of the proxy is found where it is, and a text serves for any value', async (t) => {
+  const home = folder(t, {
+    'mine.mjs': `import { z } from '${import.meta.resolve('zod')}'
+      export default { name: 'mine', api: 1, options: z.strictObject({ size: z.number() }), setup() {} }`,
+    'proxy.yaml':
+      'targetUri: https://mcp.example.com/mcp\nplugins: [{ use: ./mine.mjs, with: { size: 1 } }]\n',
+  })
+  const validate = await schemaOf('proxy', join(home, 'proxy.yaml'))
+  const right = {
+    targetUri: 'https://mcp.example.com/mcp',
+    port: '\u0024{env:PORT}',
+    targetTimeout: '30s',
+    maxBody: '16MiB',
+    allowUnauthenticated: true,
+    oidcScopes: 'a,b',
+    remoteForwardHeaders: { 'X-Key': 'value' },
+    plugins: [
+      { use: './mine.mjs', with: { size: 1 }, replaces: 'auth/anonymous' },
+      { use: 'audit/mine', before: 'forward/http' },
+    ],
+  }
+  assert.deepEqual(faultsOf(validate, right), [])
+  const wrong: readonly (readonly [string, object])[] = [
+    ['', { targetURI: 'https://mcp.example.com' }],
+    ['/port', { port: 99_999 }],
+    ['/targetTimeout', { targetTimeout: 30 }],
+    ['/remoteForwardHeaders', { remoteForwardHeaders: { 'X-Key': 1 } }],
+    ['/remoteAuthGrant', { remoteAuthGrant: 'password' }],
+    ['/plugins/0/with/size', { plugins: [{ use: './mine.mjs', with: { size: 'x' } }] }],
+    ['/plugins/0/with', { plugins: [{ use: 'headers/static', with: { headrs: [] } }] }],
+    ['/plugins/0', { plugins: [{ use: './mine.mjs', with: { size: 1 }, replace: 'auth/anonymous' }] }],
+  ]
+  for (const [path, value] of wrong) {
+    const faults = faultsOf(validate, value)
+    assert.ok(
+      faults.some((fault) => fault.startsWith(`${path} `)),
+      `${JSON.stringify(value)}: ${faults.join('; ')}`,
+    )
+  }
+})
+
 test('a plugin of the file that cannot be loaded is told, and no schema is printed', async (t) => {
   const home = folder(t, { 'list.yaml': '- use: ./absent.mjs\n' })
   const printing = program(t, ['schema', 'run', '--config', join(home, 'list.yaml')])
@@ -116,8 +170,8 @@ test('a plugin of the file that cannot be loaded is told, and no schema is print
   assert.match(printing.output.stderr, /absent\.mjs/)
 })
 
-test('both schemas are printed whole', async (t) => {
-  for (const kind of ['registry', 'run']) {
+test('every schema is printed whole', async (t) => {
+  for (const kind of ['registry', 'proxy', 'proxy-tunnel', 'run']) {
     const printing = program(t, ['schema', kind])
     assert.equal(await printing.ended(), 0, printing.output.stderr)
     const schema = JSON.parse(printing.output.stdout)

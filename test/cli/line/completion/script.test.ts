@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { commands } from '#cli/options/commands.js'
-import { completionScript } from '#cli/options/completion.js'
-import { folder } from '../../kit/folder.js'
+import { commands } from '#cli/commands/index.js'
+import { completionScript } from '#cli/line/completion/script.js'
+import { folder } from '#kit/folder.js'
 
 function has(shell: string): boolean {
   return spawnSync(shell, ['-c', 'true']).status === 0
@@ -30,6 +30,16 @@ test('bash completes commands, flags, choices and files', { skip: !has('bash') }
   assert.deepEqual(offered(['sallyport', 'registry', '--auth-mode', '='], cwd), ['oauth', 'anonymous'])
   assert.deepEqual(offered(['sallyport', 'registry', '--config', 'reg'], cwd), ['registry.yaml'])
   assert.deepEqual(offered(['sallyport', 'completion', ''], cwd), ['bash', 'zsh', 'fish'])
+})
+
+test("bash completes a third party's plugin by its file", { skip: !has('bash') }, (t) => {
+  const cwd = folder(t, { 'plugin.mjs': '' })
+
+  for (const command of ['registry', 'proxy', 'run'])
+    assert.deepEqual(offered(['sallyport', command, '--plugin', './pl'], cwd), ['./plugin.mjs'])
+  const tunnel = ['sallyport', 'proxy', 'tunnel', '--tunnel-provider']
+  assert.deepEqual(offered([...tunnel, './pl'], cwd), ['./plugin.mjs'])
+  assert.deepEqual(offered([...tunnel, ''], cwd), ['ssh', 'command', 'plugin.mjs'])
 })
 
 test('bash knows the command after flags, and in the name of the program', { skip: !has('bash') }, (t) => {

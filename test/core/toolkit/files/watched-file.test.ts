@@ -3,11 +3,11 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { WatchedFile, type WatchedFileOptions } from 'sallyport'
-import { capturedLog, eventually } from '../../kit/captured-log.js'
-import { temporaryFolder } from '../../kit/tls.js'
+import { WatchedFile, type WatchedFileOptions } from 'sallyport/toolkit'
+import { capturedLog, eventually } from '#kit/captured-log.js'
+import { temporaryFolder } from '#kit/tls.js'
 
-// What only the poll would notice must not pass for what a watcher noticed.
+// So that a change seen by polling is not taken for one seen by a watcher.
 const withoutPoll = { pollEvery: 3_600_000 }
 
 test('a file is read when it is opened, and again when it is written in place', async (t) => {
@@ -53,7 +53,7 @@ test('a swap behind a symlink, as Kubernetes does it, is seen the first time and
   }
 })
 
-test('links that lead to other folders are followed, and so are swaps of a folder above', async (t) => {
+test('links to other folders are followed, and so are swaps of a parent folder', async (t) => {
   const [near, far] = [temporaryFolder(t), temporaryFolder(t)]
   for (const version of ['v1', 'v2', 'v3']) {
     mkdirSync(join(far, version))
@@ -73,14 +73,14 @@ test('links that lead to other folders are followed, and so are swaps of a folde
   }
 })
 
-test('a file that vanishes keeps its last content, is told once, and is read when it is back', async (t) => {
+test('a file that vanishes keeps its last content, is logged once, and is read when it is back', async (t) => {
   const { log, lines, until } = capturedLog()
   const file = fileWith(t, 'one')
   const watched = watching(t, file, { log })
 
   rmSync(file)
   await until(/ENOENT/)
-  // A neighbour that has seen three changes shows that this folder was looked at three times.
+  // A second file that has seen three changes shows that this folder was checked three times.
   writeFileSync(`${file}.other`, '')
   const neighbour = watching(t, `${file}.other`)
   for (const text of ['1', '2', '3']) {
@@ -111,7 +111,7 @@ test('a folder that is removed and made again is watched again', async (t) => {
   await becomes(watched, 'two')
 })
 
-test('content that is refused stops the opening, and later is ignored without being told', async (t) => {
+test('invalid content makes open throw, and later is ignored without calling listeners', async (t) => {
   const { log, lines, until } = capturedLog()
   const file = fileWith(t, '')
   const check = (text: string) => {
@@ -128,7 +128,7 @@ test('content that is refused stops the opening, and later is ignored without be
   assert.doesNotMatch(lines.join(), /canary/)
 })
 
-test('a file that is written bit by bit is taken when it is whole', async (t) => {
+test('a file that is written bit by bit is used when it is complete', async (t) => {
   const file = fileWith(t, 'old')
   const watched = watching(t, file)
   const seen: string[] = []
@@ -146,7 +146,7 @@ test('a file that is written bit by bit is taken when it is whole', async (t) =>
   assert.deepEqual(seen, ['x'.repeat(40)])
 })
 
-test('a listener that was taken off, and every listener after closing, hears nothing', async (t) => {
+test('a removed listener, and every listener after close, is not called', async (t) => {
   const file = fileWith(t, 'one')
   const watched = watching(t, file)
   const closed = watching(t, file)
@@ -162,7 +162,7 @@ test('a listener that was taken off, and every listener after closing, hears not
   assert.equal(closed.text, 'one')
 })
 
-test('a file that is missing, or is none, is FILE_UNREADABLE with its path and the reason', (t) => {
+test('a missing file or a folder is FILE_UNREADABLE with its path and the reason', (t) => {
   const folder = temporaryFolder(t)
 
   assert.throws(() => WatchedFile.open(join(folder, 'none')), {

@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
-import { listening } from '../../../kit/listening.js'
+import { listening } from '#kit/listening.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A request, as the test looks at it afterwards. */
-export interface Seen {
+/** A request that the server received. */
+export interface RecordedRequest {
   readonly path: string
   readonly query: URLSearchParams
   readonly form: URLSearchParams
@@ -20,34 +20,34 @@ interface Grant {
   readonly scope: string
 }
 
-/** A target and its authorization server at one origin of loopback. It does what the test says, and holds clients to the rules. */
+/** A target and its authorization server at one loopback origin. It behaves as the test sets it, and enforces the protocol. */
 export class AuthorizationServer {
   origin = ''
-  readonly seen: Seen[] = []
-  /** Fields of the documents, in place of what would stand there; `undefined` takes one away. */
+  readonly seen: RecordedRequest[] = []
+  /** Overrides fields of the metadata documents; `undefined` removes one. */
   metadata: Fields = {}
   resource: Fields = {}
   registration: Fields = {}
-  /** What the browser brings back, in place of what would be right. */
+  /** Overrides parameters of the authorization response. */
   callback: Readonly<Record<string, string | undefined>> = {}
   documentPath = '/.well-known/oauth-authorization-server'
   /** The challenge of the target. */
   challenge: string | undefined
-  /** What the target wants of a token's scopes; else it says 403. */
+  /** The scope that the target requires; without it, a token gets a 403. */
   neededScope: string | undefined
-  /** Where the code of another device is typed in, in place of a page of this server's. */
+  /** Overrides the verification URI of the device flow. */
   activation: string | undefined
-  /** Whether the refresh token before is taken again, as many issuers do for a while. */
-  patient = false
-  /** Runs when a refresh was granted, before the answer goes out. */
+  /** Whether the previous refresh token is accepted once more, as many issuers do for a while. */
+  repeatsRefresh = false
+  /** Runs when a refresh was granted, before the response is sent. */
   onRefresh: (() => unknown) | undefined
-  /** Paths where there is nothing. */
+  /** Paths that are a 404. */
   readonly missing = new Set<string>()
-  /** Seconds that a token lasts. */
+  /** Lifetime of a token in seconds. */
   life = 3600
-  /** Answers of the token endpoint that come before any other. */
+  /** Responses of the token endpoint that are sent before any other. */
   readonly tokenFaults: ((response: ServerResponse) => void)[] = []
-  /** Somebody has typed the code in. */
+  /** Whether the user has entered the code. */
   private activated = false
   private readonly grants = new Map<string, Grant>()
   private readonly tokens = new Map<string, { end: number; scope: string }>()
@@ -61,21 +61,21 @@ export class AuthorizationServer {
     return this.at(path).length
   }
 
-  at(path: string): readonly Seen[] {
+  at(path: string): readonly RecordedRequest[] {
     return this.seen.filter((seen) => seen.path === path)
   }
 
-  /** How often a token was asked for in this way. */
+  /** How many tokens were requested with this grant. */
   grantsOf(type: string): number {
     return this.at('/token').filter(({ form }) => form.get('grant_type') === type).length
   }
 
-  /** No access token is good any more. */
+  /** Invalidates all access tokens. */
   revokeTokens(): void {
     this.tokens.clear()
   }
 
-  /** No refresh token is good any more. */
+  /** Invalidates all refresh tokens. */
   revokeGrant(): void {
     this.family = { alive: '', before: '', scope: '', used: new Set() }
   }
@@ -94,16 +94,16 @@ export class AuthorizationServer {
     }
     this.seen.push(seen)
     const { issuer } = { issuer: this.origin, ...this.metadata }
-    if (this.missing.has(path)) tell(response, 404, {})
+    if (this.missing.has(path)) sendJson(response, 404, {})
     else if (path === '/mcp') this.serve(seen, response)
     else if (path === '/.well-known/oauth-protected-resource/mcp') {
-      tell(response, 200, { resource: this.target, authorization_servers: [issuer], ...this.resource })
-    } else if (path === this.documentPath) tell(response, 200, this.document())
+      sendJson(response, 200, { resource: this.target, authorization_servers: [issuer], ...this.resource })
+    } else if (path === this.documentPath) sendJson(response, 200, this.document())
     else if (path === '/register') this.register(seen, response)
     else if (path === '/authorize') this.authorize(seen, response)
     else if (path === '/token') this.token(seen, response)
     else if (path === '/device') {
-      tell(response, 200, {
+      sendJson(response, 200, {
         device_code: 'canary-device-code',
         user_code: 'WDJB-MJHT',
         verification_uri: this.activation ?? `${this.origin}/activate`,
@@ -113,7 +113,7 @@ export class AuthorizationServer {
     } else if (path === '/activate') {
       this.activated = true
       response.end()
-    } else tell(response, 404, {})
+    } else sendJson(response, 404, {})
   }
 
   private document(): Fields {
@@ -128,24 +128,24 @@ export class AuthorizationServer {
     }
   }
 
-  private serve({ headers }: Seen, response: ServerResponse): void {
+  private serve({ headers }: RecordedRequest, response: ServerResponse): void {
     const token = this.tokens.get(headers.authorization?.replace('Bearer ', '') ?? '')
     if (token === undefined || token.end < Date.now()) {
       const place = `${this.origin}/.well-known/oauth-protected-resource/mcp`
       const challenge = this.challenge ?? `Bearer realm="x", resource_metadata="${place}"`
       response.setHeader('www-authenticate', challenge)
-      tell(response, 401, { error: 'no token' })
+      sendJson(response, 401, { error: 'no token' })
     } else if (this.neededScope !== undefined && !token.scope.split(' ').includes(this.neededScope)) {
       response.setHeader('www-authenticate', `Bearer error="insufficient_scope", scope="${this.neededScope}"`)
-      tell(response, 403, { error: 'scope' })
-    } else tell(response, 200, { authorization: headers.authorization })
+      sendJson(response, 403, { error: 'scope' })
+    } else sendJson(response, 200, { authorization: headers.authorization })
   }
 
-  private register({ body }: Seen, response: ServerResponse): void {
-    tell(response, 201, { ...JSON.parse(body), client_id: 'registered', ...this.registration })
+  private register({ body }: RecordedRequest, response: ServerResponse): void {
+    sendJson(response, 201, { ...JSON.parse(body), client_id: 'registered', ...this.registration })
   }
 
-  private authorize({ query }: Seen, response: ServerResponse): void {
+  private authorize({ query }: RecordedRequest, response: ServerResponse): void {
     const code = randomBytes(12).toString('hex')
     const redirectUri = query.get('redirect_uri') ?? ''
     const challenge = query.get('code_challenge') ?? ''
@@ -158,14 +158,14 @@ export class AuthorizationServer {
     response.writeHead(302, { location: back.href }).end()
   }
 
-  private token({ form }: Seen, response: ServerResponse): void {
+  private token({ form }: RecordedRequest, response: ServerResponse): void {
     const fault = this.tokenFaults.shift()
     const type = form.get('grant_type')
     if (fault !== undefined) fault(response)
-    else if (type === 'client_credentials') this.give(response, form.get('scope') ?? '', false)
+    else if (type === 'client_credentials') this.issue(response, form.get('scope') ?? '', false)
     else if (type?.endsWith(':device_code') === true) {
-      if (this.activated) this.give(response, form.get('scope') ?? '', true)
-      else tell(response, 400, { error: 'authorization_pending' })
+      if (this.activated) this.issue(response, form.get('scope') ?? '', true)
+      else sendJson(response, 400, { error: 'authorization_pending' })
     } else if (type === 'refresh_token') this.refresh(form.get('refresh_token') ?? '', response)
     else this.redeem(form, response)
   }
@@ -178,38 +178,38 @@ export class AuthorizationServer {
       .digest('base64url')
     if (grant?.challenge === proof && grant.redirectUri === form.get('redirect_uri')) {
       this.grants.delete(code)
-      this.give(response, grant.scope, true)
-    } else tell(response, 400, { error: 'invalid_grant' })
+      this.issue(response, grant.scope, true)
+    } else sendJson(response, 400, { error: 'invalid_grant' })
   }
 
-  /** One that was used before ends the whole family, as RFC 9700 asks. */
+  /** A reused refresh token ends the whole family, as RFC 9700 asks. */
   private refresh(token: string, response: ServerResponse): void {
-    const isAgain = this.patient && token === this.family.before
-    if (this.family.used.has(token) && !isAgain) this.revokeGrant()
-    if (token === '' || (token !== this.family.alive && !isAgain)) {
-      tell(response, 400, { error: 'invalid_grant' })
+    const isRepeat = this.repeatsRefresh && token === this.family.before
+    if (this.family.used.has(token) && !isRepeat) this.revokeGrant()
+    if (token === '' || (token !== this.family.alive && !isRepeat)) {
+      sendJson(response, 400, { error: 'invalid_grant' })
       return
     }
     this.family.used.add(token)
     this.family.before = token
-    const give = (): void => this.give(response, this.family.scope, true)
-    Promise.resolve(this.onRefresh?.()).then(give, give)
+    const issue = (): void => this.issue(response, this.family.scope, true)
+    Promise.resolve(this.onRefresh?.()).then(issue, issue)
   }
 
-  private give(response: ServerResponse, scope: string, refreshable: boolean): void {
+  private issue(response: ServerResponse, scope: string, refreshable: boolean): void {
     const [access, refresh] = [randomBytes(16).toString('hex'), randomBytes(16).toString('hex')]
     this.tokens.set(access, { end: Date.now() + this.life * 1000, scope })
     if (refreshable) Object.assign(this.family, { alive: refresh, scope })
     const token = { access_token: access, token_type: 'bearer', expires_in: this.life }
-    tell(response, 200, refreshable ? { ...token, refresh_token: refresh } : token)
+    sendJson(response, 200, refreshable ? { ...token, refresh_token: refresh } : token)
   }
 }
 
-export function tell(response: ServerResponse, status: number, body: unknown): void {
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
-export async function authorizing(t: TestContext): Promise<AuthorizationServer> {
+export async function startAuthorizationServer(t: TestContext): Promise<AuthorizationServer> {
   const server = new AuthorizationServer()
   server.origin = await listening(t, (request, response) => void server.listener(request, response))
   return server

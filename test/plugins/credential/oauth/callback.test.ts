@@ -1,46 +1,46 @@
 import assert from 'node:assert/strict'
-import { request } from 'node:http'
+import { request as httpRequest } from 'node:http'
 import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { type TestContext, test } from 'node:test'
-import { eventually } from '../../../kit/captured-log.js'
-import { asking, call } from '../../forward/proxied.js'
-import { authorizing } from './authorization-server.js'
-import { person, signingIn } from './signing-in.js'
+import { eventually } from '#kit/captured-log.js'
+import { call, send } from '../../forward/proxied.js'
+import { startAuthorizationServer } from './authorization-server.js'
+import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 
-interface Knock {
+interface CallbackRequest {
   readonly method?: string
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Knocks at the callback as anybody on this machine could. */
-const knocking = (origin: string, { method = 'GET', path, headers = {} }: Knock) =>
-  new Promise<{ status: number }>((resolve, reject) => {
-    const knock = request(origin, { method, path, headers, agent: false }, (response) => {
+/** A request to the callback listener, as any program on this machine can send one. */
+const callbackStatus = (origin: string, { method = 'GET', path, headers = {} }: CallbackRequest) =>
+  new Promise<number>((resolve, reject) => {
+    const sent = httpRequest(origin, { method, path, headers, agent: false }, (response) => {
       response.resume()
-      resolve({ status: response.statusCode ?? 0 })
+      resolve(response.statusCode ?? 0)
     })
-    knock.on('error', reject)
-    knock.end()
+    sent.on('error', reject)
+    sent.end()
   })
 
-/** A login that waits for its browser. */
-async function waiting(t: TestContext, options = {}, metadata = {}) {
-  const server = await authorizing(t)
+/** A login that waits for its callback. */
+async function pendingLogin(t: TestContext, options = {}, metadata = {}) {
+  const server = await startAuthorizationServer(t)
   server.metadata = metadata
-  const { next } = person(t, () => {})
-  const { main, lines, running } = await signingIn(t, server.target, options)
-  const answer = asking(main, call(1))
+  const { next } = signInUser(t, () => {})
+  const { main, lines, running } = await proxyWithLogin(t, server.target, options)
+  const answer = send(main, call(1))
   const page = new URL(await next())
   const callback = new URL(page.searchParams.get('redirect_uri') ?? '')
   const state = page.searchParams.get('state') ?? ''
-  return { server, answer, page, callback, state, lines, running }
+  return { server, answer, page, callback, state, lines, running, main }
 }
 
-test('whoever does not know the state changes nothing, and then the right callback succeeds once (T5, CL-06)', async (t) => {
-  const { server, answer, page, callback, state } = await waiting(t)
-  const wrong: readonly (readonly [number, Knock])[] = [
+test('callbacks without the right state change nothing, and the right one then succeeds once (T5, CL-06)', async (t) => {
+  const { server, answer, page, callback, state } = await pendingLogin(t)
+  const wrong: readonly (readonly [number, CallbackRequest])[] = [
     [400, { path: '/callback' }],
     [400, { path: '/callback?error=access_denied' }],
     [400, { path: '/callback?code=x&state=' }],
@@ -58,8 +58,8 @@ test('whoever does not know the state changes nothing, and then the right callba
     [403, { path: `/callback?code=x&state=${state}`, headers: { host: 'evil.example' } }],
     [403, { path: `/callback?code=x&state=${state}`, headers: { host: `evil.example:${callback.port}` } }],
   ]
-  for (const [status, knock] of wrong) {
-    assert.equal((await knocking(callback.origin, knock)).status, status, JSON.stringify(knock))
+  for (const [status, sent] of wrong) {
+    assert.equal(await callbackStatus(callback.origin, sent), status, JSON.stringify(sent))
   }
   assert.equal(server.times('/token'), 0)
 
@@ -75,8 +75,8 @@ test('whoever does not know the state changes nothing, and then the right callba
   )
 })
 
-test('a second callback with the same state is refused while the first is worked on (T5)', async (t) => {
-  const { server, answer, page } = await waiting(t)
+test('a second callback with the same state is refused while the first is handled (T5)', async (t) => {
+  const { server, answer, page } = await pendingLogin(t)
   let second: number | undefined
   server.tokenFaults.push((response) => {
     fetch(back).then(({ status }) => {
@@ -92,19 +92,19 @@ test('a second callback with the same state is refused while the first is worked
 })
 
 const issuers: readonly (readonly [string, boolean, string | undefined, boolean])[] = [
-  ['none, and none was promised', false, undefined, true],
-  ['the right one, without a promise', false, 'right', true],
-  ['the right one, as promised', true, 'right', true],
-  ['none, though promised', true, undefined, false],
+  ['none, and none advertised', false, undefined, true],
+  ['the right one, not advertised', false, 'right', true],
+  ['the right one, as advertised', true, 'right', true],
+  ['none, though advertised', true, undefined, false],
   ['another', false, 'https://evil.example', false],
-  ['another, though promised', true, 'https://evil.example', false],
+  ['another, though advertised', true, 'https://evil.example', false],
   ['one that differs by a slash', true, 'right/', false],
   ['one in capitals', true, 'RIGHT', false],
 ]
 for (const [what, advertised, iss, accepted] of issuers) {
-  test(`an answer that names as issuer ${what} is ${accepted ? 'taken' : 'refused'} (T4, CL-07)`, async (t) => {
+  test(`an authorization response with ${what} as issuer is ${accepted ? 'accepted' : 'refused'} (T4, CL-07)`, async (t) => {
     const metadata = { authorization_response_iss_parameter_supported: advertised }
-    const { server, answer, page } = await waiting(t, {}, metadata)
+    const { server, answer, page } = await pendingLogin(t, {}, metadata)
     const named = iss?.replace('right', server.origin).replace('RIGHT', server.origin.toUpperCase())
     server.callback = { iss: named }
 
@@ -115,8 +115,8 @@ for (const [what, advertised, iss, accepted] of issuers) {
   })
 }
 
-test('the error of another issuer is judged by its issuer first, and its words are not shown (T4)', async (t) => {
-  const { server, answer, page, lines } = await waiting(t)
+test('the issuer of an error response is checked first, and the text of another issuer is not shown (T4)', async (t) => {
+  const { server, answer, page, lines } = await pendingLogin(t)
   server.callback = {
     code: undefined,
     iss: 'https://evil.example',
@@ -129,15 +129,15 @@ test('the error of another issuer is judged by its issuer first, and its words a
   assert.doesNotMatch(JSON.stringify(lines), /EVIL/)
 })
 
-test('the page at the end of a login says so and what comes next, with nothing in it but its text', async (t) => {
-  const { answer, page } = await waiting(t)
+test('the page at the end of a login says what to do next, and holds only text', async (t) => {
+  const { answer, page } = await pendingLogin(t)
   const response = await fetch(page)
   const body = await response.text()
   assert.equal((await answer).status, 200)
 
   assert.match(body, /<h1>You are signed in<\/h1>\s*<p>You can close this window/)
   assert.doesNotMatch(body, /<script|src=|href=|https?:/)
-  // The address holds the code: it must not be kept, nor told to where somebody goes from here.
+  // The URL holds the code: it must not be cached, nor sent as a referrer.
   const { headers } = response
   assert.deepEqual(
     ['content-type', 'cache-control', 'referrer-policy'].map((name) => headers.get(name)),
@@ -147,7 +147,7 @@ test('the page at the end of a login says so and what comes next, with nothing i
 })
 
 test('an error ends the login at once, and its text is escaped on the page (CL-34)', async (t) => {
-  const { server, answer, page } = await waiting(t, { timeout: '60s' })
+  const { server, answer, page } = await pendingLogin(t, { timeout: '60s' })
   server.callback = {
     code: undefined,
     error: 'access_denied',
@@ -156,31 +156,48 @@ test('an error ends the login at once, and its text is escaped on the page (CL-3
   const started = Date.now()
   const response = await fetch(page)
   const body = await response.text()
-  const { status, body: told } = await answer
+  const { status, body: errorBody } = await answer
 
   assert.ok(Date.now() - started < 5000)
   assert.equal(status, 503)
-  assert.match(told, /access_denied/)
+  assert.match(errorBody, /access_denied/)
   assert.match(body, /&lt;script&gt;/)
   assert.doesNotMatch(body, /<script|\u202e/)
   assert.match(response.headers.get('content-security-policy') ?? '', /default-src 'none'/)
   assert.equal(server.times('/token'), 0)
 })
 
-test('the time limit frees the port and answers whoever waits (CL-35, T6)', async (t) => {
-  const { answer, callback } = await waiting(t, { timeout: '300ms' })
+test('the time limits answer the waiting requests and close the port (CL-35, T6)', async (t) => {
+  const { answer, callback } = await pendingLogin(t, { timeout: '300ms', signInTimeout: '400ms' })
   const { status, headers } = await answer
   assert.deepEqual([status, headers['retry-after']], [503, '5'])
-  await assert.rejects(fetch(callback))
+  await eventually(() =>
+    fetch(callback).then(
+      () => undefined,
+      () => true,
+    ),
+  )
+})
+
+test('a sign-in outlasts the request that began it, and the next request uses it', async (t) => {
+  const { answer, page, main } = await pendingLogin(t, { timeout: '300ms' })
+  const { status, body } = await answer
+  assert.equal(status, 503)
+  const { message } = JSON.parse(body).error
+  assert.match(message, /--remote-auth-timeout/)
+  assert.ok(message.includes(`open ${page.href} `), message)
+
+  assert.match(await (await fetch(page)).text(), /You are signed in/)
+  assert.equal((await send(main, call(2))).status, 200)
 })
 
 test('the callback can be reached from this machine only (T6, CL-18)', async (t) => {
-  const { callback, page, answer } = await waiting(t)
+  const { callback, page, answer } = await pendingLogin(t)
   const others = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .filter(({ internal, family }) => !internal && family === 'IPv4')
     .map(({ address }) => address)
-  // A machine without a network has this one still, and whoever listens everywhere listens there.
+  // 127.0.0.2 exists without a network too, and a server that listens on all addresses listens on it.
   for (const address of ['127.0.0.2', ...others]) {
     await assert.rejects(fetch(`http://${address}:${callback.port}/callback`), address)
   }
@@ -188,25 +205,25 @@ test('the callback can be reached from this machine only (T6, CL-18)', async (t)
   assert.equal((await answer).status, 200)
 })
 
-test('a port in use stops a start that needs it, and else another is taken', async (t) => {
+test('a callback port in use stops a start that needs it; otherwise another one is used', async (t) => {
   const taken = createServer()
   await new Promise<void>((ready) => taken.listen(0, '127.0.0.1', ready))
   t.after(() => taken.close())
   const address = taken.address()
   const callbackPort = typeof address === 'object' ? address?.port : undefined
-  const server = await authorizing(t)
-  person(t)
+  const server = await startAuthorizationServer(t)
+  signInUser(t)
 
   const options = { login: 'start', callbackPort }
-  await assert.rejects(signingIn(t, server.target, { ...options, callbackPortFixed: true }), {
+  await assert.rejects(proxyWithLogin(t, server.target, { ...options, callbackPortFixed: true }), {
     code: 'CONFIG_INVALID',
   })
-  const { main } = await signingIn(t, server.target, options)
-  assert.equal((await asking(main, call(1))).status, 200)
+  const { main } = await proxyWithLogin(t, server.target, options)
+  assert.equal((await send(main, call(1))).status, 200)
 })
 
 test('a stop in the middle of a login leaves nothing open', async (t) => {
-  const { answer, callback, running } = await waiting(t)
+  const { answer, callback, running } = await pendingLogin(t)
   const stopped = running.stop(0)
   await answer.catch(() => {})
   await stopped

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { asking, call } from '../../forward/proxied.js'
-import { authorizing } from './authorization-server.js'
-import { person, signingIn } from './signing-in.js'
+import { call, send } from '../../forward/proxied.js'
+import { startAuthorizationServer } from './authorization-server.js'
+import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 
 const DOCUMENT = '/.well-known/oauth-protected-resource/mcp'
 
 test('a challenge is found among others, in any order, case and quoting (CL-01)', async (t) => {
-  const server = await authorizing(t)
+  const server = await startAuthorizationServer(t)
   const url = `${server.origin}${DOCUMENT}`
   const spellings = [
     `Bearer resource_metadata="${url}", scope="found"`,
@@ -17,20 +17,20 @@ test('a challenge is found among others, in any order, case and quoting (CL-01)'
     `Negotiate, bearer error="invalid_token" , scope="found" , resource_metadata="${url}"`,
     `Negotiate abc==, Bearer Resource_Metadata="${url}", SCOPE="fo\\und"`,
   ]
-  const { urls } = person(t)
+  const { urls } = signInUser(t)
   for (const challenge of spellings) {
     server.challenge = challenge
-    const { main, running } = await signingIn(t, server.target)
-    assert.equal((await asking(main, call(1))).status, 200, challenge)
+    const { main, running } = await proxyWithLogin(t, server.target)
+    assert.equal((await send(main, call(1))).status, 200, challenge)
     assert.equal(new URL(urls.at(-1) ?? '').searchParams.get('scope'), 'found', challenge)
     await running.stop(0)
   }
 })
 
-test('no challenge makes the proxy fall over or ask anybody else (CL-01, T16)', async (t) => {
-  const server = await authorizing(t)
-  person(t)
-  const { main } = await signingIn(t, server.target, { timeout: '2s' })
+test('no challenge crashes or blocks the proxy (CL-01, T16)', async (t) => {
+  const server = await startAuthorizationServer(t)
+  signInUser(t)
+  const { main } = await proxyWithLogin(t, server.target, { timeout: '2s' })
   const printable = fc.string({
     unit: fc.integer({ min: 32, max: 126 }).map((code) => String.fromCodePoint(code)),
   })
@@ -46,7 +46,7 @@ test('no challenge makes the proxy fall over or ask anybody else (CL-01, T16)', 
       server.revokeGrant()
       server.challenge = challenge.trim() === '' ? 'Bearer' : challenge
       const since = Date.now()
-      const { status } = await asking(main, call(1))
+      const { status } = await send(main, call(1))
       assert.ok([200, 502, 503].includes(status), String(status))
       assert.ok(Date.now() - since < 3000)
     }),

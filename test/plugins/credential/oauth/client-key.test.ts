@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { jwtVerify } from 'jose'
 import { ConfigError } from 'sallyport'
-import { folder } from '../../../kit/folder.js'
-import { asking, call } from '../../forward/proxied.js'
-import { authorizing } from './authorization-server.js'
-import { person, signingIn } from './signing-in.js'
+import { folder } from '#kit/folder.js'
+import { call, send } from '../../forward/proxied.js'
+import { startAuthorizationServer } from './authorization-server.js'
+import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 
 const pem = { type: 'pkcs8', format: 'pem' } as const
 const pairs = {
@@ -24,16 +24,16 @@ const registrars = (clientKeyFile: string) => [
 ]
 
 for (const [algorithm, pair] of Object.entries(pairs)) {
-  test(`a client without a person proves itself by a signature: ${algorithm} (CL-32)`, async (t) => {
+  test(`a client without a user authenticates by private_key_jwt: ${algorithm} (CL-32)`, async (t) => {
     const { privateKey, publicKey } = pair()
     const path = join(folder(t, { 'key.pem': String(privateKey.export(pem)) }), 'key.pem')
-    const server = await authorizing(t)
-    const { urls } = person(t)
-    const { main } = await signingIn(t, server.target, options, { registrars: registrars(path) })
+    const server = await startAuthorizationServer(t)
+    const { urls } = signInUser(t)
+    const { main } = await proxyWithLogin(t, server.target, options, { registrars: registrars(path) })
 
-    assert.equal((await asking(main, call(1))).status, 200)
+    assert.equal((await send(main, call(1))).status, 200)
     server.revokeTokens()
-    assert.equal((await asking(main, call(2))).status, 200)
+    assert.equal((await send(main, call(2))).status, 200)
 
     const asked = server.at('/token')
     assert.equal(asked.length, 2)
@@ -59,31 +59,34 @@ for (const [algorithm, pair] of Object.entries(pairs)) {
   })
 }
 
-test('the key is not among what is kept of a login', async (t) => {
+test('the private key is not stored with the session', async (t) => {
   const text = String(pairs.ES256().privateKey.export(pem))
   const home = folder(t, { 'key.pem': text })
   const state = folder(t)
-  const server = await authorizing(t)
+  const server = await startAuthorizationServer(t)
   const given = { registrars: registrars(join(home, 'key.pem')), directory: state }
-  const { main } = await signingIn(t, server.target, options, given)
-  assert.equal((await asking(main, call(1))).status, 200)
+  const { main } = await proxyWithLogin(t, server.target, options, given)
+  assert.equal((await send(main, call(1))).status, 200)
 
-  const kept = readdirSync(state, { recursive: true, withFileTypes: true })
+  const files = readdirSync(state, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
-  assert.ok(kept.some((file) => file.includes('oauth/session')))
+  assert.ok(files.some((file) => file.includes('oauth/session')))
   for (const line of text.split('\n').filter((each) => each.length > 20)) {
-    assert.ok(kept.every((file) => !file.includes(line)))
+    assert.ok(files.every((file) => !file.includes(line)))
   }
 })
 
-test('a file that holds no private key ends the start, and is not repeated', async (t) => {
+test('a file without a private key stops the start, and its text is not shown', async (t) => {
   const path = join(folder(t, { 'key.pem': 'canary, and no key' }), 'key.pem')
-  const server = await authorizing(t)
-  await assert.rejects(signingIn(t, server.target, options, { registrars: registrars(path) }), (error) => {
-    assert.ok(error instanceof ConfigError)
-    assert.match(error.message, /expected a private key in PEM/)
-    assert.doesNotMatch(error.message, /canary/)
-    return true
-  })
+  const server = await startAuthorizationServer(t)
+  await assert.rejects(
+    proxyWithLogin(t, server.target, options, { registrars: registrars(path) }),
+    (error) => {
+      assert.ok(error instanceof ConfigError)
+      assert.match(error.message, /expected a private key in PEM/)
+      assert.doesNotMatch(error.message, /canary/)
+      return true
+    },
+  )
 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { asking, call } from '../../forward/proxied.js'
-import { authorizing, tell } from './authorization-server.js'
-import { person, signingIn } from './signing-in.js'
+import { call, send } from '../../forward/proxied.js'
+import { sendJson, startAuthorizationServer } from './authorization-server.js'
+import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 
 const ISSUERS: Readonly<Record<string, readonly string[]>> = {
   '': ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'],
@@ -13,14 +13,14 @@ const ISSUERS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 for (const [path, places] of Object.entries(ISSUERS)) {
-  test(`the metadata of an issuer ${path === '' ? 'without a path' : 'with a path'} is looked for in the order of MCP, as far as it is found (CL-03)`, async (t) => {
+  test(`the metadata of an issuer ${path === '' ? 'without a path' : 'with a path'} is requested in the order of MCP until it is found (CL-03)`, async (t) => {
     for (const [found, place] of places.entries()) {
-      const server = await authorizing(t)
+      const server = await startAuthorizationServer(t)
       server.documentPath = place
       server.metadata = { issuer: server.origin + path }
-      person(t)
-      const { main } = await signingIn(t, server.target)
-      assert.equal((await asking(main, call(1))).status, 200)
+      signInUser(t)
+      const { main } = await proxyWithLogin(t, server.target)
+      assert.equal((await send(main, call(1))).status, 200)
       const asked = server.seen.map((seen) => seen.path).filter((each) => places.includes(each))
       assert.deepEqual(asked, places.slice(0, found + 1))
       t.mock.restoreAll()
@@ -29,14 +29,14 @@ for (const [path, places] of Object.entries(ISSUERS)) {
 }
 
 test('no request for metadata, a client or tokens carries a token of the target (CL-23)', async (t) => {
-  const server = await authorizing(t)
-  person(t)
-  const { main } = await signingIn(t, server.target)
-  assert.equal((await asking(main, call(1))).status, 200)
+  const server = await startAuthorizationServer(t)
+  signInUser(t)
+  const { main } = await proxyWithLogin(t, server.target)
+  assert.equal((await send(main, call(1))).status, 200)
   server.revokeTokens()
   server.revokeGrant()
   const headers = { authorization: 'Bearer of-the-caller' }
-  assert.equal((await asking(main, { ...call(2), headers })).status, 200)
+  assert.equal((await send(main, { ...call(2), headers })).status, 200)
 
   const others = server.seen.filter(({ path }) => path !== '/mcp')
   assert.ok(server.times('/token') >= 3 && others.length >= 8)
@@ -46,12 +46,12 @@ test('no request for metadata, a client or tokens carries a token of the target 
   )
 })
 
-test('an issuer that gives no tokens for the resource is said, with the resource (CL-33)', async (t) => {
-  const server = await authorizing(t)
-  server.tokenFaults.push((response) => tell(response, 400, { error: 'invalid_target' }))
-  person(t)
-  const { main } = await signingIn(t, server.target)
-  const { status, body } = await asking(main, call(1))
+test('an issuer that issues no tokens for the resource is an error that names the resource (CL-33)', async (t) => {
+  const server = await startAuthorizationServer(t)
+  server.tokenFaults.push((response) => sendJson(response, 400, { error: 'invalid_target' }))
+  signInUser(t)
+  const { main } = await proxyWithLogin(t, server.target)
+  const { status, body } = await send(main, call(1))
   assert.equal(status, 503)
   assert.ok(body.includes('invalid_target') && body.includes(server.target), body)
 })

@@ -4,20 +4,20 @@ import { delimiter, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { definePlugin, type Entry } from 'sallyport'
-import { booted, recordedLog } from '../../../kit/booted.js'
-import { eventually } from '../../../kit/captured-log.js'
-import { folder } from '../../../kit/folder.js'
-import { listening } from '../../../kit/listening.js'
-import { asking, call } from '../../forward/proxied.js'
-import { authorizing, tell } from './authorization-server.js'
-import { loginEntries, person, signingIn } from './signing-in.js'
+import { booted, recordedLog } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { listening } from '#kit/listening.js'
+import { call, send } from '../../forward/proxied.js'
+import { sendJson, startAuthorizationServer } from './authorization-server.js'
+import { loginEntries, proxyWithLogin, signInUser } from './proxy-with-login.js'
 
-/** An opener of the operating system that only notes how it was called. */
+/** An opener of the operating system that records its arguments. */
 function openerIn(t: TestContext): () => readonly string[] {
   const directory = folder(t)
-  const note = join(directory, 'called')
+  const record = join(directory, 'called')
   for (const name of ['xdg-open', 'open']) {
-    const script = `#!/bin/sh\nfor each in "$@"; do printf '%s\\n' "$each" >> '${note}'; done\n`
+    const script = `#!/bin/sh\nfor each in "$@"; do printf '%s\\n' "$each" >> '${record}'; done\n`
     writeFileSync(join(directory, name), script)
     chmodSync(join(directory, name), 0o755)
   }
@@ -28,7 +28,7 @@ function openerIn(t: TestContext): () => readonly string[] {
   })
   return () => {
     try {
-      return readFileSync(note, 'utf8').trimEnd().split('\n')
+      return readFileSync(record, 'utf8').trimEnd().split('\n')
     } catch {
       return []
     }
@@ -58,27 +58,27 @@ const pages = [
   '',
 ]
 for (const page of pages) {
-  test(`a page to sign in at ${JSON.stringify(page)} never reaches the opener (T1, CL-19)`, async (t) => {
+  test(`the authorization URL ${JSON.stringify(page)} never reaches the opener (T1, CL-19)`, async (t) => {
     const opened = openerIn(t)
-    const server = await authorizing(t)
+    const server = await startAuthorizationServer(t)
     server.metadata = { authorization_endpoint: page }
-    const { urls } = person(t, () => {})
-    const { main } = await signingIn(t, server.target, { openBrowser: true })
+    const { urls } = signInUser(t, () => {})
+    const { main } = await proxyWithLogin(t, server.target, { openBrowser: true })
 
-    const { status, body } = await asking(main, call(1))
+    const { status, body } = await send(main, call(1))
     assert.equal(status, 502)
     assert.match(body, /authorization_url_refused/)
     assert.deepEqual([opened(), urls], [[], []])
   })
 }
 
-test('a good page reaches the opener as one argument, byte for byte, and is not printed (T1)', async (t) => {
+test('a valid authorization URL reaches the opener as one argument, byte for byte, and is not printed (T1)', async (t) => {
   const opened = openerIn(t)
-  const server = await authorizing(t)
+  const server = await startAuthorizationServer(t)
   server.metadata = { authorization_endpoint: `${server.origin}/authorize?a=$(id)&b=%22%26calc;x` }
-  const { urls } = person(t, () => {})
-  const { main } = await signingIn(t, server.target, { openBrowser: true })
-  const answer = asking(main, call(1))
+  const { urls } = signInUser(t, () => {})
+  const { main } = await proxyWithLogin(t, server.target, { openBrowser: true })
+  const answer = send(main, call(1))
 
   const [url = '', ...rest] = await eventually(() => (opened().length > 0 ? opened() : undefined))
   assert.deepEqual(rest, [])
@@ -91,26 +91,51 @@ test('a good page reaches the opener as one argument, byte for byte, and is not 
   assert.equal((await answer).status, 200)
 })
 
-test('an opener that fails is no end: the page is printed', async (t) => {
+test('the environment of the opener has no secret of the gateway, and what it needs otherwise', async (t) => {
+  const opened = openerIn(t)
+  const directory = (process.env['PATH'] ?? '').split(delimiter)[0] ?? ''
+  const script = `#!/bin/sh\nenv > '${join(directory, 'env')}'\necho called > '${join(directory, 'called')}'\nexit 3\n`
+  for (const name of ['xdg-open', 'open']) writeFileSync(join(directory, name), script)
+  const secrets = { SALLYPORT_OAUTH_CLIENT_SECRET: 'canary-1', SERVICE_TOKEN: 'canary-2', OTHER: 'canary-3' }
+  const given = { ...secrets, DISPLAY: ':7' }
+  Object.assign(process.env, given)
+  t.after(() => {
+    for (const name of Object.keys(given)) delete process.env[name]
+  })
+  const { log, scrubber } = recordedLog()
+  scrubber.add('canary-3')
+  const server = await startAuthorizationServer(t)
+  signInUser(t)
+  const { main } = await proxyWithLogin(t, server.target, { openBrowser: true }, {}, { log, scrubber })
+  const answer = send(main, call(1))
+
+  await eventually(() => opened().length > 0)
+  const environment = readFileSync(join(directory, 'env'), 'utf8')
+  assert.doesNotMatch(environment, /canary/)
+  assert.match(environment, /^DISPLAY=:7$/m)
+  await answer
+})
+
+test('when the opener fails, the URL is printed', async (t) => {
   const opened = openerIn(t)
   const directory = (process.env['PATH'] ?? '').split(delimiter)[0] ?? ''
   for (const name of ['xdg-open', 'open']) writeFileSync(join(directory, name), '#!/bin/sh\nexit 3\n')
-  const server = await authorizing(t)
-  const { urls } = person(t)
-  const { main } = await signingIn(t, server.target, { openBrowser: true })
-  assert.equal((await asking(main, call(1))).status, 200)
+  const server = await startAuthorizationServer(t)
+  const { urls } = signInUser(t)
+  const { main } = await proxyWithLogin(t, server.target, { openBrowser: true })
+  assert.equal((await send(main, call(1))).status, 200)
   assert.deepEqual([urls.length, opened()], [1, []])
 })
 
-test('no document makes the opener see more than one plain web address (T1)', async (t) => {
-  const server = await authorizing(t)
-  const { urls } = person(t, (url) => fetch(url))
+test('whatever the metadata, the opener gets one plain web URL (T1)', async (t) => {
+  const server = await startAuthorizationServer(t)
+  const { urls } = signInUser(t, (url) => fetch(url))
   await fc.assert(
     fc.asyncProperty(fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string()), async (page) => {
       server.metadata = { authorization_endpoint: page }
-      const { main, running } = await signingIn(t, server.target, { timeout: '100ms' })
+      const { main, running } = await proxyWithLogin(t, server.target, { timeout: '100ms' })
       const before = urls.length
-      await asking(main, call(1))
+      await send(main, call(1))
       await running.stop(0)
       for (const url of urls.slice(before)) {
         const { protocol, username } = new URL(url)
@@ -123,10 +148,10 @@ test('no document makes the opener see more than one plain web address (T1)', as
   )
 })
 
-// A socket takes this for the machine itself, and no rule does: it stands for a target on the internet.
+// Connects to this machine, but no rule counts it as loopback: it is used as a target on the internet.
 const ELSEWHERE = '0.0.0.0'
 
-test('what a target on the internet names at a private address is never asked (T2, CL-29)', async (t) => {
+test('private addresses in the metadata of a target on the internet get no request (T2, CL-29)', async (t) => {
   let hits = 0
   const canary = await listening(t, (_request, response) => response.end(String(++hits)))
   const { port } = new URL(canary)
@@ -152,15 +177,15 @@ test('what a target on the internet names at a private address is never asked (T
     { metadata: { registration_endpoint: `${at}/register` } },
   ])
   for (const fault of [none, ...faults]) {
-    const server = await authorizing(t)
+    const server = await startAuthorizationServer(t)
     server.origin = server.origin.replace('127.0.0.1', ELSEWHERE)
     if ('challenge' in fault) server.challenge = String(fault.challenge)
     if ('issuer' in fault) server.resource = { authorization_servers: [fault.issuer] }
     if ('metadata' in fault) Object.assign(server, { metadata: fault.metadata })
-    person(t)
-    const { main, running } = await signingIn(t, server.target, { timeout: '3s' })
-    const { status } = await asking(main, call(1))
-    // Without a fault it works: the refusals of the others are about what they name.
+    signInUser(t)
+    const { main, running } = await proxyWithLogin(t, server.target, { timeout: '3s' })
+    const { status } = await send(main, call(1))
+    // Without a fault it works: the others are refused for their addresses.
     assert.ok(fault === none ? status === 200 : status >= 500, `${JSON.stringify(fault)}: ${status}`)
     await running.stop(0)
     t.mock.restoreAll()
@@ -168,32 +193,32 @@ test('what a target on the internet names at a private address is never asked (T
   assert.equal(hits, 0)
 })
 
-test('a target on this machine may name this machine, and the option opens it to all (T2)', async (t) => {
-  const server = await authorizing(t)
-  const other = await authorizing(t)
+test('the metadata of a target on this machine may name this machine (T2)', async (t) => {
+  const server = await startAuthorizationServer(t)
+  const other = await startAuthorizationServer(t)
   other.origin = other.origin.replace('127.0.0.1', 'localhost')
   server.resource = { authorization_servers: [other.origin] }
   other.metadata = {}
-  person(t)
-  const { main } = await signingIn(t, server.target, { timeout: '5s' })
-  const { status } = await asking(main, call(1))
-  // The token of another server is no good here: what matters is that it was asked.
+  signInUser(t)
+  const { main } = await proxyWithLogin(t, server.target, { timeout: '5s' })
+  const { status } = await send(main, call(1))
+  // The token of another server is not valid here: what matters is that it was requested.
   assert.ok(status >= 500)
   assert.ok(other.times('/token') > 0)
 })
 
 test('metadata that redirects is not followed (T2, CL-20)', async (t) => {
   let hits = 0
-  const canary = await listening(t, (_request, response) => tell(response, 200, { hits: ++hits }))
+  const canary = await listening(t, (_request, response) => sendJson(response, 200, { hits: ++hits }))
   const redirecting = await listening(t, (_request, response) =>
     response.writeHead(302, { location: canary }).end(),
   )
   for (const path of ['registration_endpoint', 'token_endpoint']) {
-    const server = await authorizing(t)
+    const server = await startAuthorizationServer(t)
     server.metadata = { [path]: redirecting }
-    person(t)
-    const { main } = await signingIn(t, server.target)
-    assert.equal((await asking(main, call(1))).status, 503)
+    signInUser(t)
+    const { main } = await proxyWithLogin(t, server.target)
+    assert.equal((await send(main, call(1))).status, 503)
     t.mock.restoreAll()
   }
   assert.equal(hits, 0)
@@ -206,41 +231,41 @@ const given = (issuer?: string): readonly Entry[] => [
   },
 ]
 
-test('a secret for one issuer goes to no other, and the error names both (T3, CL-13)', async (t) => {
-  const server = await authorizing(t)
-  const evil = await authorizing(t)
+test('a client secret for one issuer is sent to no other, and the error names both (T3, CL-13)', async (t) => {
+  const server = await startAuthorizationServer(t)
+  const evil = await startAuthorizationServer(t)
   server.resource = { authorization_servers: [evil.origin] }
-  const { urls } = person(t)
-  const { main } = await signingIn(t, server.target, {}, { registrars: given('https://idp.example') })
+  const { urls } = signInUser(t)
+  const { main } = await proxyWithLogin(t, server.target, {}, { registrars: given('https://idp.example') })
 
-  const { status, body } = await asking(main, call(1))
+  const { status, body } = await send(main, call(1))
   assert.equal(status, 502)
   assert.ok(body.includes('https://idp.example') && body.includes(evil.origin), body)
   assert.deepEqual([evil.times('/token'), evil.times('/authorize'), urls.length], [0, 0, 0])
   assert.ok(!JSON.stringify(evil.seen).includes('canary'))
 })
 
-test('a secret without a named issuer belongs to the first that accepted it, also after a restart (T3, CL-13)', async (t) => {
+test('a client secret without a configured issuer belongs to the first that accepted it, also after a restart (T3, CL-13)', async (t) => {
   const directory = folder(t)
-  const server = await authorizing(t)
-  const evil = await authorizing(t)
-  person(t)
+  const server = await startAuthorizationServer(t)
+  const evil = await startAuthorizationServer(t)
+  signInUser(t)
   const kept = { registrars: given(), directory }
-  const first = await signingIn(t, server.target, {}, kept)
-  assert.equal((await asking(first.main, call(1))).status, 200)
+  const first = await proxyWithLogin(t, server.target, {}, kept)
+  assert.equal((await send(first.main, call(1))).status, 200)
   await first.running.stop(0)
 
   server.revokeTokens()
   server.revokeGrant()
   server.resource = { authorization_servers: [evil.origin] }
-  const second = await signingIn(t, server.target, {}, kept)
-  assert.equal((await asking(second.main, call(1))).status, 502)
-  // The refresh token went home, and nothing to the other.
+  const second = await proxyWithLogin(t, server.target, {}, kept)
+  assert.equal((await send(second.main, call(1))).status, 502)
+  // The refresh token was sent to its issuer, and nothing to the other.
   assert.equal(server.grantsOf('refresh_token'), 1)
   assert.deepEqual([evil.times('/token'), evil.times('/authorize')], [0, 0])
 })
 
-test('a list without a place for logins, or without anybody who brings a client, does not start', async (t) => {
+test('a list without a state store or without a client registrar does not start', async (t) => {
   const entries = loginEntries({ target: 'http://127.0.0.1:1/mcp' })
   const alone = entries.filter(({ use }) => use === 'credential/oauth')
   const other = { use: definePlugin({ name: 'nothing', api: 1, setup: () => {} }) }

@@ -4,19 +4,19 @@ import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { eventually } from '../../../kit/captured-log.js'
-import { folder } from '../../../kit/folder.js'
-import { bin } from '../../../kit/program.js'
-import { type AuthorizationServer, authorizing } from './authorization-server.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { bin } from '#kit/program.js'
+import { type AuthorizationServer, startAuthorizationServer } from './authorization-server.js'
 
 const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
 const terminals = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
 const skip = terminals ? false : 'no `script` of util-linux here, which makes a terminal'
 
-/** A proxy on a real terminal, as somebody over ssh starts it. */
+/** A proxy on a real terminal, as over ssh. */
 function onTerminal(t: TestContext, { target }: AuthorizationServer) {
   const login = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-callback-port=0']
-  const command = [process.execPath, bin, 'proxy', 'mine', `--target-uri=${target}`, ...login]
+  const command = ['exec', process.execPath, bin, 'proxy', 'mine', `--target-uri=${target}`, ...login]
   const child = spawn('script', ['-q', '-e', '-f', '-c', command.join(' '), '/dev/null'], {
     cwd: root,
     env: { PATH: process.env['PATH'], TERM: 'dumb', XDG_STATE_HOME: folder(t), SHELL: '/bin/sh' },
@@ -24,7 +24,8 @@ function onTerminal(t: TestContext, { target }: AuthorizationServer) {
   })
   const ended = once(child, 'exit')
   t.after(async () => {
-    child.kill('SIGKILL')
+    // Not by the end of the terminal, which means a reload.
+    if (child.exitCode === null) child.stdin.write('\u0003')
     await ended
   })
   let shown = ''
@@ -43,19 +44,19 @@ function onTerminal(t: TestContext, { target }: AuthorizationServer) {
 
 const timeout = 60_000
 const PAGE = /(?<=^Open this URL to sign in: )\S+/m
-const WRONG = /That is not the address of this sign-in\./g
+const WRONG = /This is not the callback URL of this sign-in\./g
 
-test('on a terminal the address that a browser elsewhere ended up at can be pasted', {
+test('on a terminal the callback URL of a browser on another machine can be pasted', {
   skip,
   timeout,
 }, async (t) => {
-  const server = await authorizing(t)
+  const server = await startAuthorizationServer(t)
   const terminal = onTerminal(t, server)
   const url = await terminal.until(/(?<=listening on )http:\/\/\S+/)
   const page = await terminal.until(PAGE)
-  await terminal.until(/paste the address that yours ends up at/)
+  await terminal.until(/paste the URL that your browser ends up at/)
 
-  // That browser is on another machine, where nobody listens.
+  // That browser is on another machine, where nothing listens.
   const { headers } = await fetch(page, { redirect: 'manual' })
   // Longer than a line that a terminal reads by itself.
   const location = headers.get('location')?.replace('?', `?session_state=${'x'.repeat(6000)}&`) ?? ''
@@ -74,10 +75,10 @@ test('on a terminal the address that a browser elsewhere ended up at can be past
   assert.deepEqual([status, server.times('/token')], [200, 1])
 })
 
-test('Ctrl-C ends it while it waits for what is pasted', { skip, timeout }, async (t) => {
-  const terminal = onTerminal(t, await authorizing(t))
+test('Ctrl-C ends the proxy while it waits for a pasted URL', { skip, timeout }, async (t) => {
+  const terminal = onTerminal(t, await startAuthorizationServer(t))
   await terminal.until(/listening on/)
-  await terminal.until(/paste the address that yours ends up at/)
+  await terminal.until(/paste the URL that your browser ends up at/)
   terminal.type('\u0003')
   assert.equal(await terminal.ended(), 0)
 })

@@ -1,45 +1,46 @@
 import type { TestContext } from 'node:test'
-import type { Entry, ServeContext } from 'sallyport'
-import { eventually } from '../../../kit/captured-log.js'
+import type { Entry } from 'sallyport'
+import type { ServeContext } from 'sallyport/embed'
+import { eventually } from '#kit/captured-log.js'
 import { proxied } from '../../forward/proxied.js'
 
 type Options = Readonly<Record<string, unknown>>
 
-/** The entries of a login, as the proxy's preset would write them. */
+/** The entries of a login, as the preset of the proxy has them. */
 export const loginEntries = (
   options: Options,
-  { registrars = [{ use: 'registrar/remembered' }, { use: 'registrar/dynamic' }], directory }: Kept = {},
+  { registrars = [{ use: 'registrar/remembered' }, { use: 'registrar/dynamic' }], directory }: Setup = {},
 ): Entry[] => [
   directory === undefined ? { use: 'state/memory' } : { use: 'state/files', with: { directory } },
   ...registrars,
   { use: 'credential/oauth', with: { openBrowser: false, callbackPort: 0, ...options } },
 ]
 
-export interface Kept {
+export interface Setup {
   readonly registrars?: readonly Entry[]
   readonly directory?: string
 }
 
 /** A proxy that signs in to this target. */
-export function signingIn(
+export function proxyWithLogin(
   t: TestContext,
   target: string,
   options: Options = {},
-  kept: Kept = {},
+  setup: Setup = {},
   context: Partial<ServeContext> = {},
 ) {
-  return proxied(t, target, {}, loginEntries({ target, ...options }, kept), context)
+  return proxied(t, target, {}, loginEntries({ target, ...options }, setup), context)
 }
 
-/** A person who reads what the program prints. `visit` goes to a page that was printed; by default every page at once. */
-export function person(t: TestContext, visit: (url: string) => unknown = (url) => fetch(url)) {
+/** A user who reads what the program prints. `visit` opens a printed page; by default every page at once. */
+export function signInUser(t: TestContext, visit: (url: string) => unknown = (url) => fetch(url)) {
   const urls: string[] = []
   const write = process.stderr.write.bind(process.stderr)
   t.mock.method(process.stderr, 'write', (text: string | Uint8Array) => {
     const url = /^Open this URL to sign in: (\S+)\n$/.exec(String(text))?.[1]
     if (url === undefined) return write(text)
     urls.push(url)
-    // The page of the proxy may be gone with the test.
+    // The callback listener may be closed at the end of the test.
     Promise.resolve(visit(url)).catch(() => {})
     return true
   })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { closedPort } from '../../../kit/egress.js'
-import { folder } from '../../../kit/folder.js'
-import { asking, call } from '../../forward/proxied.js'
+import { closedPort } from '#kit/egress.js'
+import { folder } from '#kit/folder.js'
+import { call, send } from '../../forward/proxied.js'
+import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 import { browse, realLogin } from './real-provider.js'
-import { person, signingIn } from './signing-in.js'
 
 // Longer on request, as before a release: SALLYPORT_SOAK=300 npm test -- real-provider
 const SECONDS = Number(process.env['SALLYPORT_SOAK'] ?? 6)
@@ -13,17 +13,17 @@ const SECONDS = Number(process.env['SALLYPORT_SOAK'] ?? 6)
 test('against oidc-provider: one login, tokens of two seconds, rotation, two processes, and no request fails (CL-22, T15)', async (t) => {
   const { target, counts } = await realLogin(t, { life: 2 })
   const directory = folder(t)
-  const { urls } = person(t, browse)
+  const { urls } = signInUser(t, browse)
   const options = { login: 'start', callbackPort: await closedPort() }
   const [one, two] = await Promise.all([
-    signingIn(t, target, options, { directory }),
-    signingIn(t, target, options, { directory }),
+    proxyWithLogin(t, target, options, { directory }),
+    proxyWithLogin(t, target, options, { directory }),
   ])
 
   const failed: number[] = []
   let asked = 0
   for (const end = Date.now() + SECONDS * 1000; Date.now() < end; await setTimeout(20)) {
-    const answers = await Promise.all([one, two].map(({ main }) => asking(main, call(1))))
+    const answers = await Promise.all([one, two].map(({ main }) => send(main, call(1))))
     asked += answers.length
     failed.push(...answers.map(({ status }) => status).filter((status) => status !== 200))
   }
@@ -32,6 +32,6 @@ test('against oidc-provider: one login, tokens of two seconds, rotation, two pro
   )
   assert.deepEqual([failed, urls.length, counts.logins, counts.refused], [[], 1, 1, 0])
   assert.ok(counts.refreshes > SECONDS / 2)
-  // One process asks for both: more than a refresh a second would be two of each.
+  // One process refreshes for both: more than one refresh a second would mean that both do.
   assert.ok(counts.refreshes < SECONDS * 1.7, String(counts.refreshes))
 })

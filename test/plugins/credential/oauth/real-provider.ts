@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
-import { listening } from '../../../kit/listening.js'
+import { listening } from '#kit/listening.js'
 
 interface Details {
   readonly prompt: { readonly name: string }
@@ -15,7 +15,7 @@ interface Grant {
   save(): Promise<string>
 }
 
-/** What of `oidc-provider` a login by a person needs, and what a target asks about a token. */
+/** The part of `oidc-provider` that a user's login needs, and that a target verifies tokens with. */
 interface Provider {
   callback(): (request: IncomingMessage, response: ServerResponse) => void
   interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Details>
@@ -26,13 +26,19 @@ interface Provider {
     options: { mergeWithLastSubmission: boolean },
   ): Promise<void>
   on(event: string, listener: () => void): void
+  use(
+    middleware: (
+      context: { readonly path: string; readonly status: number },
+      next: () => Promise<void>,
+    ) => Promise<void>,
+  ): void
   readonly Grant: new (fields: object) => Grant
   readonly AccessToken: { find(token: string): Promise<{ readonly isExpired: boolean } | undefined> }
 }
 
 /**
- * A target and `oidc-provider` with registration, rotation and short tokens, and a person who agrees to everything.
- * Seconds of `life` are those of each token that is given from then on. `behind` answers whoever has a good one.
+ * A target and `oidc-provider` with registration, rotation and short tokens, and a user who consents to everything.
+ * `life` is the lifetime in seconds of tokens that are issued from then on. `behind` answers requests with a valid one.
  */
 export async function realLogin(
   t: TestContext,
@@ -50,12 +56,13 @@ export async function realLogin(
   const counts = { refreshes: 0, logins: 0, refused: 0 }
   const { default: Library } = await import('oidc-provider')
   const provider = new Library(issuer, configuration(tokens)) as unknown as Provider
-  const callback = provider.callback()
-  let granted = (): void => {}
-  provider.on('grant.success', () => {
-    counts.refreshes++
-    granted()
+  let granted = (): unknown => undefined
+  provider.on('grant.success', () => counts.refreshes++)
+  provider.use(async (context, next) => {
+    await next()
+    if (context.path === '/token' && context.status === 200) await granted()
   })
+  const callback = provider.callback()
   provider.on('grant.error', () => counts.refused++)
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -91,10 +98,11 @@ export async function realLogin(
     if (found !== undefined && !found.isExpired) behind(request, response)
     else tell(response, 401, {})
   }
-  const onGrant = (listener: () => void): void => {
+  /** Called when a token was granted; the response waits for it. */
+  const onGrant = (listener: () => unknown): void => {
     granted = listener
   }
-  /** The target takes none of the tokens any more that came to it. */
+  /** The target refuses all tokens that it has received. */
   const refuseTokens = (): void => {
     for (const token of seen) refused.add(token)
   }
@@ -126,7 +134,7 @@ const configuration = (tokens: { readonly life: number }): object => ({
   },
 })
 
-/** Goes where a browser would, with its cookies. */
+/** Follows redirects as a browser does, with its cookies. */
 export async function browse(url: string): Promise<void> {
   const cookies = new Map<string, string>()
   for (let at: string | undefined = url; at !== undefined; ) {

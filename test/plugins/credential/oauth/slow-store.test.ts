@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { definePlugin, StateStore } from 'sallyport'
-import { eventually } from '../../../kit/captured-log.js'
-import { asking, call, proxied } from '../../forward/proxied.js'
-import { authorizing } from './authorization-server.js'
-import { person } from './signing-in.js'
+import { eventually } from '#kit/captured-log.js'
+import { call, proxied, send } from '../../forward/proxied.js'
+import { startAuthorizationServer } from './authorization-server.js'
+import { signInUser } from './proxy-with-login.js'
 
-/** A store whose locks take their time to be let go. */
-const lingering = definePlugin({
-  name: 'state/lingering',
+/** A store that releases its locks late. */
+const slowStore = definePlugin({
+  name: 'state/slow',
   api: 1,
   provides: [StateStore],
   setup(gateway) {
@@ -32,11 +32,11 @@ const lingering = definePlugin({
   },
 })
 
-test('a token that is refused while its own login is still being put away is refreshed, and nobody signs in again (CL-22)', async (t) => {
-  const server = await authorizing(t)
-  const { urls } = person(t)
+test('a token that is refused while its session is still being stored is refreshed, without another login (CL-22)', async (t) => {
+  const server = await startAuthorizationServer(t)
+  const { urls } = signInUser(t)
   const { main, lines } = await proxied(t, server.target, {}, [
-    { use: lingering },
+    { use: slowStore },
     { use: 'registrar/dynamic' },
     {
       use: 'credential/oauth',
@@ -44,8 +44,8 @@ test('a token that is refused while its own login is still being put away is ref
     },
   ])
   await eventually(() => lines.some(({ msg }) => msg === 'signed in to the target') || undefined)
-  assert.equal((await asking(main, call(1))).status, 200)
+  assert.equal((await send(main, call(1))).status, 200)
   server.revokeTokens()
-  assert.equal((await asking(main, call(2))).status, 200)
+  assert.equal((await send(main, call(2))).status, 200)
   assert.deepEqual([urls.length, server.grantsOf('refresh_token')], [1, 1])
 })

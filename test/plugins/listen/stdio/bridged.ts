@@ -1,8 +1,8 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
-import { eventually } from '../../kit/captured-log.js'
-import { bin } from '../../kit/program.js'
+import { eventually } from '#kit/captured-log.js'
+import { bin } from '#kit/program.js'
 
 /** The command line of `sallyport proxy stdio`. */
 export const bridgeCommand = (target: string, flags: readonly string[] = []) =>
@@ -15,7 +15,7 @@ const command = (argv: readonly string[]) => ({
 
 export interface Bridged {
   readonly process: ChildProcessWithoutNullStreams
-  /** Everything on stdout, a text for each line. */
+  /** Everything on stdout, line by line. */
   readonly lines: string[]
   log(): string
   say(...messages: readonly (object | string)[]): void
@@ -24,7 +24,7 @@ export interface Bridged {
   ended(): Promise<number | null>
 }
 
-/** The bridge as a client starts it, spoken to line by line. Killed when the test ends. */
+/** The bridge as a client starts it. Killed when the test ends. */
 export const bridged = (
   t: TestContext,
   target: string,

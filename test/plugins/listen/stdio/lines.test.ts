@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { listening } from '../../kit/listening.js'
+import { listening } from '#kit/listening.js'
 import { ask, bridged } from './bridged.js'
 
 const LARGE = 1024 * 1024
 
-/** A target that answers whatever it is asked, and is content with everything else. */
+/** A target that responds to every request, and accepts everything else. */
 const agreeable = (t: Parameters<typeof listening>[0]): Promise<string> =>
   listening(t, (request, response) => {
     void text(request).then((body) => {
@@ -23,7 +23,7 @@ const isProtocol = (line: string): boolean => {
   return jsonrpc === '2.0' && id !== undefined && (result === undefined) !== (error === undefined)
 }
 
-test('whatever bytes come in, what goes out is protocol, and the next message is answered', async (t) => {
+test('whatever the input, the output is JSON-RPC only, and the next message gets its response', async (t) => {
   const bridge = bridged(t, await agreeable(t))
   const broken = fc.tuple(fc.json(), fc.nat(), fc.uint8Array({ maxLength: 4 })).map(([json, at, bytes]) => {
     const whole = Buffer.from(`{"jsonrpc":"2.0","id":"x","method":"m","params":${json}}`)
@@ -45,7 +45,7 @@ test('whatever bytes come in, what goes out is protocol, and the next message is
   await fc.assert(property, { numRuns: 100 })
 })
 
-test('a large message is judged as a small one is, though its long strings are not parsed at once', async (t) => {
+test('a large message is validated like a small one', async (t) => {
   const bridge = bridged(t, await agreeable(t))
   const pieces = fc.constantFrom('x', '\\\\', '\\"', '\\u00e9', '\\n', 'é', '/', '\\ud83d\\ude00')
   const faults = fc.constantFrom('', '', '\t', '\\x', '\\u12', '"', '\u0000')

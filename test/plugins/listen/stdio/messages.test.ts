@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { closedPort, listening } from '../../kit/listening.js'
+import { closedPort, listening } from '#kit/listening.js'
 import { ask, bridged, initialize, initialized } from './bridged.js'
 
 interface Seen {
@@ -16,7 +16,7 @@ interface Seen {
 const answerTo = (body: string, result: object = {}): string =>
   JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, result })
 
-/** A target with sessions, which can be made to forget them. */
+/** A target with sessions, which the test can drop. */
 async function target(t: TestContext, capabilities: () => object = () => ({})) {
   const seen: Seen[] = []
   let session = 1
@@ -45,7 +45,7 @@ async function target(t: TestContext, capabilities: () => object = () => ({})) {
   return { url: `${url}/mcp`, seen, forget: () => session++ }
 }
 
-test('what is no message is answered with its code, and the next line is read', async (t) => {
+test('an invalid message gets its error code, and the next line is read', async (t) => {
   const { url } = await target(t)
   const bridge = bridged(t, url)
   bridge.say('{', '5', '', '{"jsonrpc":"2.0","id":7}', initialize())
@@ -60,7 +60,7 @@ test('what is no message is answered with its code, and the next line is read', 
   ])
 })
 
-test('a target that is down is an error to requests, nothing to notifications, and no reason to hang', async (t) => {
+test('with a target that is down requests fail, notifications are dropped, and nothing hangs', async (t) => {
   const bridge = bridged(t, `${await closedPort()}/mcp`)
   bridge.say(initialize(), initialized, ask('a', 'ping'))
   bridge.process.stdin.end()
@@ -73,7 +73,7 @@ test('a target that is down is an error to requests, nothing to notifications, a
   ])
 })
 
-test('session and version are sent, and the end of input says goodbye', async (t) => {
+test('session and version are sent, and the end of the input deletes the session', async (t) => {
   const { url, seen } = await target(t)
   const bridge = bridged(t, url)
   bridge.say(initialize(), initialized, ask(1, 'ping'))
@@ -89,7 +89,7 @@ test('session and version are sent, and the end of input says goodbye', async (t
   }
 })
 
-test('a lost session is replaced without a word, when the new one is like the old', async (t) => {
+test('a lost session is replaced silently, when the new one has the same version and capabilities', async (t) => {
   const { url, seen, forget } = await target(t)
   const bridge = bridged(t, url)
   bridge.say(initialize(), initialized, ask(1, 'logging/setLevel', { level: 'info' }))
@@ -110,7 +110,7 @@ test('a lost session is replaced without a word, when the new one is like the ol
   ])
 })
 
-test('a lost session is an error when the new one is another', async (t) => {
+test('a lost session is an error when the new one differs', async (t) => {
   let tools = false
   const { url, forget } = await target(t, () => (tools ? { tools: {} } : {}))
   const bridge = bridged(t, url)
@@ -124,7 +124,7 @@ test('a lost session is an error when the new one is another', async (t) => {
   assert.ok((await bridge.heard(3))['error'] !== undefined)
 })
 
-test('an answer that breaks off is taken up where it was, after the time that the target wants', async (t) => {
+test('a broken response stream is resumed at its last event, after its retry time', async (t) => {
   const asked: unknown[] = []
   const url = await listening(t, (request, response) => {
     request.resume()
@@ -142,7 +142,7 @@ test('an answer that breaks off is taken up where it was, after the time that th
   assert.deepEqual(asked, ['e1'])
 })
 
-test('a message of 2026-07-28 carries its version and name in headers, and closing its stream cancels it', async (t) => {
+test('a message of 2026-07-28 has its version and name in headers, and is cancelled by closing its stream', async (t) => {
   const heads: Readonly<Record<string, unknown>>[] = []
   let gone = (): void => {}
   const left = new Promise<void>((resolve) => {
@@ -167,7 +167,7 @@ test('a message of 2026-07-28 carries its version and name in headers, and closi
   assert.equal(heads[0]?.['mcp-name'], '=?base64?Y2Fmw6k=?=')
 })
 
-test('fifty megabytes pass, both ways', async (t) => {
+test('50 MB pass in each direction', async (t) => {
   const url = await listening(t, (request, response) => {
     void text(request).then((body) => {
       const { pad } = JSON.parse(body).params
@@ -183,7 +183,7 @@ test('fifty megabytes pass, both ways', async (t) => {
   assert.ok(JSON.parse(bridge.lines[0] ?? '').result.pad === pad)
 })
 
-test('an event stream is read alike however it is cut and whatever its line ends are', async (t) => {
+test('an event stream is parsed the same however it is split, and with any line ends', async (t) => {
   const answers = new Map<unknown, readonly string[]>()
   const url = await listening(t, (request, response) => {
     void text(request).then(async (body) => {
@@ -223,7 +223,7 @@ test('an event stream is read alike however it is cut and whatever its line ends
   await fc.assert(property, { numRuns: 60 })
 })
 
-test('SIGTERM does not wait for an answer that does not come', async (t) => {
+test('SIGTERM does not wait for a response that does not come', async (t) => {
   const asked = new EventEmitter()
   const url = await listening(t, (request) => void request.resume().on('end', () => asked.emit('asked')))
   const bridge = bridged(t, url)
@@ -237,7 +237,7 @@ test('SIGTERM does not wait for an answer that does not come', async (t) => {
   assert.ok(Date.now() - before < 8_000)
 })
 
-test('SIGTERM says goodbye and ends it', async (t) => {
+test('SIGTERM deletes the session and ends the process', async (t) => {
   const { url, seen } = await target(t)
   const bridge = bridged(t, url)
   bridge.say(initialize(), initialized)
@@ -246,4 +246,24 @@ test('SIGTERM says goodbye and ends it', async (t) => {
   bridge.process.kill('SIGTERM')
   assert.equal(await bridge.ended(), 0)
   assert.equal(seen.at(-1)?.method, 'DELETE')
+})
+
+test('a 401 names the flags for credentials, with a JSON-RPC error in its body and without', async (t) => {
+  const error = { code: -32_001, message: 'Unauthorized', data: { realm: 'notes' } }
+  const url = await listening(t, (request, response) => {
+    void text(request).then((body) => {
+      const isExplained = JSON.parse(body).id === 1
+      response.writeHead(401, { 'content-type': 'application/json' })
+      response.end(isExplained ? JSON.stringify({ jsonrpc: '2.0', id: null, error }) : '')
+    })
+  })
+  const bridge = bridged(t, url)
+  bridge.say(initialize('2025-11-25', 1), initialize('2025-11-25', 2))
+  const [explained, empty] = [await bridge.heard(1), await bridge.heard(2)].map((each) =>
+    Object(each['error']),
+  )
+
+  assert.deepEqual([explained.code, explained.data, empty.code], [-32_001, { realm: 'notes' }, -32_000])
+  assert.match(explained.message, /^Unauthorized; .*--remote-auth-bearer-token-file/)
+  assert.match(empty.message, /--remote-auth-bearer-token-file/)
 })

@@ -5,23 +5,23 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { listening } from '../../kit/listening.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { listening } from '#kit/listening.js'
 import { ask, bridgedBy } from './bridged.js'
 
 const MOST = 4
-// More than what sockets hold for somebody who does not read.
+// More than the buffers of sockets hold.
 const LARGE = 12_000_000
 
-interface Held {
+interface OutgoingCredential {
   readonly ids: readonly number[]
   readonly response: ServerResponse
 }
 
-/** A bridge with room for `most` requests, before a target that answers when the test says so. */
-async function crowded(t: TestContext, most: number, maxMessage = 2 ** 20) {
-  const held: Held[] = []
+/** A bridge for `most` open requests, with a target that responds when the test says so. */
+async function bridgeWithLimit(t: TestContext, most: number, maxMessage = 2 ** 20) {
+  const held: OutgoingCredential[] = []
   const told: number[] = []
   const reader = new EventTarget()
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -69,8 +69,8 @@ const steps = fc.array(
   { minLength: 1, maxLength: 12 },
 ) satisfies fc.Arbitrary<Step[]>
 
-test('as many requests are open as were sent and neither answered, cancelled nor failed; more are refused at once', async (t) => {
-  const { bridge, held, told } = await crowded(t, MOST)
+test('a request is open until its response, cancellation or failure; requests beyond the limit fail at once', async (t) => {
+  const { bridge, held, told } = await bridgeWithLimit(t, MOST)
   let next = 0
   const open = new Set<number>()
   const errorOf = async (id: number) => Reflect.get(Object((await bridge.heard(id))['error']), 'code')
@@ -114,7 +114,7 @@ test('as many requests are open as were sent and neither answered, cancelled nor
     fc.asyncProperty(steps, async (list) => {
       for (const step of list) await perform(step)
       while (open.size > 0) await perform({ do: 'answer', at: 0 })
-      // Neither more nor less than what is left is free.
+      // Exactly the rest is free.
       await perform({ do: 'ask', count: MOST })
       await perform({ do: 'ask', count: 1 })
       while (open.size > 0) await perform({ do: 'cancel', at: 0 })
@@ -123,8 +123,8 @@ test('as many requests are open as were sent and neither answered, cancelled nor
   )
 })
 
-test('what is open holds no more bytes than a message may have, beside the one that reached them', async (t) => {
-  const { bridge, held } = await crowded(t, 10, 50_000)
+test('open requests may have the bytes of one message, besides the last', async (t) => {
+  const { bridge, held } = await bridgeWithLimit(t, 10, 50_000)
   const large = (id: number) => ask(id, 'tools/call', { name: 'x'.repeat(30_000) })
   bridge.say(large(1), large(2), large(3))
   await eventually(() => held[1])
@@ -140,8 +140,8 @@ test('what is open holds no more bytes than a message may have, beside the one t
   await eventually(() => held[2])
 })
 
-test('one cancelled request takes no other of its batch along', async (t) => {
-  const { bridge, held, told, readLarge } = await crowded(t, MOST, 2 ** 24)
+test('cancelling one request leaves the others of its batch open', async (t) => {
+  const { bridge, held, told, readLarge } = await bridgeWithLimit(t, MOST, 2 ** 24)
   bridge.say([ask(1, 'tools/call', { name: 'x'.repeat(LARGE) }), ask(2, 'tools/call')], cancel(1))
   await eventually(() => told.includes(1))
   readLarge()

@@ -8,15 +8,15 @@ import {
   ElicitRequestSchema,
   ListRootsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { eventually } from '../../kit/captured-log.js'
-import { everything } from '../../kit/everything.js'
+import { eventually } from '#kit/captured-log.js'
+import { everything } from '#kit/everything.js'
 import { bridgeCommand } from './bridged.js'
 
 const CANCELLED_STEPS = 120
 
 type Message = Readonly<Record<string, unknown>>
 
-/** Every message of a conversation, as it stood on the line. */
+/** Every message of a conversation, as it was on the line. */
 interface Conversation {
   readonly said: readonly Message[]
   /** Answers, and the progress that leads to them: over HTTP they come in the answer to the request's POST. */
@@ -29,7 +29,7 @@ interface Conversation {
   readonly unasked: readonly Message[]
 }
 
-/** Goes through everything that the reference server has, one thing after the other. */
+/** Uses every feature of the reference server. */
 async function conversation(
   t: TestContext,
   start: { readonly command: string; readonly args: string[] },
@@ -60,8 +60,8 @@ async function conversation(
   const take = transport.onmessage?.bind(transport)
   transport.onmessage = (message) => {
     const isAnswer = !('method' in message) || message.method === 'notifications/progress'
-    const lane = isAnswer ? answers : unasked
-    lane.push(plain(message))
+    const list = isAnswer ? answers : unasked
+    list.push(plain(message))
     take?.(message)
   }
   await connecting
@@ -72,7 +72,7 @@ async function conversation(
     )
   const call = (name: string, args: object = {}) => client.callTool({ name, arguments: { ...args } })
 
-  // The server asks for roots by itself, and tells in its log what it got.
+  // The server requests the roots, and logs the result.
   await heard('roots/list')
   await heard('notifications/message', 'Roots updated')
   await client.ping()
@@ -104,7 +104,7 @@ async function conversation(
   await call('toggle-subscriber-updates')
   await client.unsubscribeResource({ uri })
   await heard('notifications/message', 'Received Unsubscribe')
-  // From here on the server's log is too quiet for what it says of a subscription.
+  // From here on, the server's log level leaves out its messages about subscriptions.
   await client.setLoggingLevel('emergency')
   await client.subscribeResource({ uri })
 
@@ -132,23 +132,23 @@ async function conversation(
   }
 }
 
-/** A copy, without what cannot be the same. */
+/** A copy, without what differs in each run. */
 const plain = (message: object): Message =>
   JSON.parse(
     JSON.stringify(message)
-      // The server tells the id of its HTTP session, which stdio does not have,
+      // The server has the id of its HTTP session, which stdio does not have,
       .replaceAll(/from session [0-9a-f-]{36}| for session (?:undefined|[0-9a-f-]{36})/g, '')
       // and the time of day.
       .replaceAll(/\d+:\d\d:\d\d [AP]M/g, 'TIME'),
   )
 
-/** It goes on telling the progress of what was cancelled, for as long as somebody listens. */
+/** The server sends progress of a cancelled request for as long as a stream is open. */
 const isOfCancelled = ({ params }: Message): boolean => {
   const { total, progress }: { total?: number; progress?: number } = Object(params)
   return total === CANCELLED_STEPS && (progress ?? 0) > 1
 }
 
-test('the same conversation as direct, message for message', { timeout: 120_000 }, async (t) => {
+test('the same conversation as directly, message for message', { timeout: 120_000 }, async (t) => {
   const target = await everything(t)
   const bin = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import { eventually } from '../../kit/captured-log.js'
-import { folder } from '../../kit/folder.js'
-import { answeringIn } from '../../kit/mcp-eras.js'
-import { browse, realLogin } from '../credential/oauth/real-provider.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { answeringIn } from '#kit/mcp-eras.js'
+import { browse, realLogin } from '../../credential/oauth/real-provider.js'
 import { ask, type Bridged, bridged, initialize, initialized } from './bridged.js'
 
-/** The bridge of somebody who has not signed in, to a real MCP server that wants a token of a real provider. */
+/** A bridge without a login, to a real MCP server that needs a token of a real provider. */
 async function signedOut(t: TestContext, flags: readonly string[] = []) {
   const server = await answeringIn('2025-11-25')
   t.after(() => server.forget())
@@ -15,7 +15,7 @@ async function signedOut(t: TestContext, flags: readonly string[] = []) {
     void text(request).then((body) => server.answer(request, response, body))
   })
   const login = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-callback-port=0', ...flags]
-  // What is kept goes to a folder of the test, and never into the keyring of whoever runs it.
+  // Credentials go to a folder of the test, and never into the user's keyring.
   const bridge = bridged(t, target, login, {
     XDG_STATE_HOME: folder(t),
     DBUS_SESSION_BUS_ADDRESS: 'unix:path=/dev/null',
@@ -30,7 +30,7 @@ const hint = (bridge: Bridged, nth: number): Promise<string> => eventually(() =>
 
 const add = (id: number) => ask(id, 'tools/call', { name: 'add', arguments: { a: 1, b: id } })
 
-test('somebody signs in by the hint on stderr, and what waits is answered: stdout has messages only', async (t) => {
+test('a user signs in with the URL on stderr, and waiting requests get responses; stdout has messages only', async (t) => {
   const { bridge, counts } = await signedOut(t)
   bridge.say(initialize(), initialized, add(1), add(2))
 
@@ -51,33 +51,28 @@ test('somebody signs in by the hint on stderr, and what waits is answered: stdou
   assert.deepEqual([ids.toSorted((one, other) => one - other), messages.length], [[0, 1, 2], 3])
 })
 
-test('nobody signs in: an error in time, and whoever asks again later is given another hint', async (t) => {
+test('without a login requests fail in time, and one that is finished later is used by the next request', async (t) => {
   const { bridge, counts } = await signedOut(t, ['--remote-auth-timeout=4s'])
   bridge.say(initialize())
-  await hint(bridge, 1)
+  const url = await hint(bridge, 1)
   const { error } = await bridge.heard(0)
-  assert.deepEqual([Object(error).code, Object(error).data.error], [-32_000, 'login_timeout'])
+  const { code, data } = Object(error)
+  assert.deepEqual([code, data.error], [-32_000, 'login_timeout'])
+  assert.ok(JSON.stringify(error).includes('--remote-auth-timeout'), JSON.stringify(error))
+  assert.ok(JSON.stringify(error).includes(url), JSON.stringify(error))
 
-  // A login that failed rests for a moment, and who asks meanwhile hears why.
-  let asked = 0
-  const url = await eventually(async () => {
-    const id = ++asked
-    bridge.say(initialize('2025-11-25', id))
-    const rests = () => bridge.lines.some((line) => JSON.parse(line).id === id)
-    await eventually(() => rests() || hintsOf(bridge).length === 2 || undefined)
-    return hintsOf(bridge)[1]
-  })
   await browse(url)
-  assert.ok((await bridge.heard(asked))['result'] !== undefined)
-  bridge.say(initialized, add(-1))
-  assert.ok((await bridge.heard(-1))['result'] !== undefined)
+  bridge.say(initialize('2025-11-25', 1))
+  assert.ok((await bridge.heard(1))['result'] !== undefined)
+  bridge.say(initialized, add(2))
+  assert.ok((await bridge.heard(2))['result'] !== undefined)
 
   bridge.process.stdin.end()
   assert.equal(await bridge.ended(), 0)
-  assert.deepEqual([counts.logins, hintsOf(bridge).length], [1, 2])
+  assert.deepEqual([counts.logins, hintsOf(bridge)], [1, [url]])
 })
 
-test('the end of input waits no longer than a login that nobody does', async (t) => {
+test('the end of the input waits no longer than a pending login', async (t) => {
   const { bridge } = await signedOut(t, ['--remote-auth-timeout=1s'])
   bridge.say(initialize())
   bridge.process.stdin.end()

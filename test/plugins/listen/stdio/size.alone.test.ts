@@ -4,25 +4,25 @@ import { createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { listening } from '../../kit/listening.js'
+import { listening } from '#kit/listening.js'
 import { ask, type Bridged, bridged } from './bridged.js'
 
 const MEGABYTE = 1024 ** 2
 const SIZE = 50 * MEGABYTE
 
-/** Megabytes of memory that a process holds, or held at most. */
+/** Resident memory of a process in megabytes, now or at its peak. */
 function memory({ process: { pid } }: Bridged, field: 'VmRSS' | 'VmHWM'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024
 }
 
-/** The count at which nothing moves any more. */
+/** The count, once it no longer grows. */
 async function standstill(count: () => number): Promise<number> {
   for (let last = -1; last !== count(); await setTimeout(500)) last = count()
   return count()
 }
 
-/** What is large takes its time; the test's own limit is the only one. */
+/** Waits without a limit of its own: large messages take long. */
 async function until<T>(look: () => T | undefined): Promise<T> {
   for (let found = look(); ; found = look()) {
     if (found !== undefined) return found
@@ -34,7 +34,7 @@ const LIMIT = { timeout: 60_000 }
 
 const json = { 'content-type': 'application/json' }
 
-test('fifty megabytes take a few times their size and no more, there and back', LIMIT, async (t) => {
+test('a message of 50 MB takes a few times its size in memory, in each direction', LIMIT, async (t) => {
   const url = await listening(t, (request, response) => {
     void text(request).then((body) => {
       const { id, params } = JSON.parse(body)
@@ -51,7 +51,7 @@ test('fifty megabytes take a few times their size and no more, there and back', 
     await until(() => bridge.lines[0])
     const before = memory(bridge, 'VmRSS')
     bridge.say(ask(1, 'tools/call', params))
-    // Reading its id again and again would take longer than the way.
+    // Parsing it again and again would take longer than sending it.
     await until(() => bridge.lines[1])
     const growth = memory(bridge, 'VmHWM') - before
     t.diagnostic(`${way}: ${growth.toFixed(0)} MB more memory for ${SIZE / MEGABYTE} MB`)
@@ -59,57 +59,66 @@ test('fifty megabytes take a few times their size and no more, there and back', 
   }
 })
 
-test('a target that does not read holds the client up, and what is cancelled makes way', LIMIT, async (t) => {
-  const answered: string[] = []
-  const server = createServer((socket) => {
-    socket.on('error', () => {})
-    t.after(() => socket.destroy())
-    socket.once('data', (head) => {
-      const small = /\r\n\r\n(\{.{0,200}\})$/s.exec(String(head))?.[1]
-      if (small === undefined) {
-        socket.pause()
-        return
-      }
-      answered.push(small)
-      const { id } = JSON.parse(small)
-      const body = JSON.stringify({ jsonrpc: '2.0', id, result: {} })
-      socket.end(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n${body}`)
+test(
+  'a target that does not read slows down the client, and cancelled requests free their room',
+  LIMIT,
+  async (t) => {
+    const answered: string[] = []
+    const server = createServer((socket) => {
+      socket.on('error', () => {})
+      t.after(() => socket.destroy())
+      socket.once('data', (head) => {
+        const small = /\r\n\r\n(\{.{0,200}\})$/s.exec(String(head))?.[1]
+        if (small === undefined) {
+          socket.pause()
+          return
+        }
+        answered.push(small)
+        const { id } = JSON.parse(small)
+        const body = JSON.stringify({ jsonrpc: '2.0', id, result: {} })
+        socket.end(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n${body}`)
+      })
     })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => server.close())
-  const address = server.address()
-  assert.ok(typeof address === 'object' && address !== null)
-  const bridge = bridged(t, `http://127.0.0.1:${address.port}/mcp`)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.after(() => server.close())
+    const address = server.address()
+    assert.ok(typeof address === 'object' && address !== null)
+    const bridge = bridged(t, `http://127.0.0.1:${address.port}/mcp`)
 
-  // One that is stuck does not hold up what is small, and its end is no message to anybody.
-  const pad = 'x'.repeat(SIZE)
-  bridge.say(ask(1, 'tools/call', { pad }), ask(2, 'ping'))
-  await until(() => bridge.lines[0])
-  bridge.say({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, ask(3, 'ping'))
-  await until(() => bridge.lines[1])
-  assert.ok(answered.every((body) => JSON.parse(body).method === 'ping'))
+    // A stuck message does not block small ones, and its end sends no message.
+    const pad = 'x'.repeat(SIZE)
+    bridge.say(ask(1, 'tools/call', { pad }), ask(2, 'ping'))
+    await until(() => bridge.lines[0])
+    bridge.say(
+      { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } },
+      ask(3, 'ping'),
+    )
+    await until(() => bridge.lines[1])
+    assert.ok(answered.every((body) => JSON.parse(body).method === 'ping'))
 
-  // A hundred of them are not taken.
-  const { stdin } = bridge.process
-  let written = 0
-  const ten = `${JSON.stringify(ask(4, 'tools/call', { pad: 'x'.repeat(10 * MEGABYTE) }))}\n`
-  const pump = (): void => {
-    stdin.write(ten, (error) => {
-      if (error) return
-      written += ten.length
-      if (written < 1000 * MEGABYTE) pump()
-    })
-  }
-  pump()
-  const taken = (): number => written
-  await until(() => (taken() >= 20 * MEGABYTE ? true : undefined))
-  const held = await standstill(taken)
-  t.diagnostic(`${(held / MEGABYTE).toFixed(0)} MB were taken; ${memory(bridge, 'VmRSS').toFixed(0)} MB held`)
-  assert.ok(held < 64 * MEGABYTE, `${held} bytes`)
-})
+    // A hundred of them are refused.
+    const { stdin } = bridge.process
+    let written = 0
+    const ten = `${JSON.stringify(ask(4, 'tools/call', { pad: 'x'.repeat(10 * MEGABYTE) }))}\n`
+    const pump = (): void => {
+      stdin.write(ten, (error) => {
+        if (error) return
+        written += ten.length
+        if (written < 1000 * MEGABYTE) pump()
+      })
+    }
+    pump()
+    const taken = (): number => written
+    await until(() => (taken() >= 20 * MEGABYTE ? true : undefined))
+    const held = await standstill(taken)
+    t.diagnostic(
+      `${(held / MEGABYTE).toFixed(0)} MB were taken; ${memory(bridge, 'VmRSS').toFixed(0)} MB held`,
+    )
+    assert.ok(held < 64 * MEGABYTE, `${held} bytes`)
+  },
+)
 
-test('a client that does not read holds the target up', LIMIT, async (t) => {
+test('a client that does not read slows down the target', LIMIT, async (t) => {
   const event = Buffer.from(
     `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/x', params: { pad: 'x'.repeat(MEGABYTE) } })}\n\n`,
   )

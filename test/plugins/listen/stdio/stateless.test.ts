@@ -3,10 +3,10 @@ import { type TestContext, test } from 'node:test'
 import { toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { sdkServer } from '../../conformance/sdk-server/http.js'
-import { eventually } from '../../kit/captured-log.js'
-import { listening } from '../../kit/listening.js'
-import { mcpTarget } from '../../kit/mcp-target.js'
+import { eventually } from '#kit/captured-log.js'
+import { listening } from '#kit/listening.js'
+import { mcpTarget } from '#kit/mcp-target.js'
+import { sdkServer } from '../../../conformance/sdk-server/http.js'
 import { ask, type Bridged, bridged, initialize } from './bridged.js'
 
 const VERSION = '2026-07-28'
@@ -24,7 +24,7 @@ const META = {
 const request = (id: string | number, method: string, params: Params = {}, meta: Params = {}) =>
   ask(id, method, { ...params, _meta: { ...META, ...meta } })
 
-/** Says it to the server as a client of HTTP does; every message of the answer is kept as it comes. */
+/** Sends a message over HTTP, and records every message of the response. */
 async function overHttp(
   url: string,
   message: ReturnType<typeof request>,
@@ -60,7 +60,7 @@ async function overHttp(
   return kept
 }
 
-/** Everything that the bridge says from the question to its answer. */
+/** All messages of the bridge from the request to its response. */
 async function throughBridge(bridge: Bridged, message: ReturnType<typeof request>): Promise<Message[]> {
   const before = bridge.lines.length
   bridge.say(message)
@@ -77,7 +77,7 @@ async function serving(t: TestContext): Promise<string> {
 const call = (id: string | number, name: string, params: Params = {}, meta: Params = {}) =>
   request(id, 'tools/call', { name, arguments: {}, ...params }, meta)
 
-test('2026-07-28: what the official server says to the same question is the same by the bridge and by HTTP', async (t) => {
+test('2026-07-28: the official server sends the same messages through the bridge and over HTTP', async (t) => {
   const url = await serving(t)
   const bridge = bridged(t, url)
   const questions = [
@@ -119,13 +119,13 @@ test('2026-07-28: what the official server says to the same question is the same
     assert.deepEqual(through, await overHttp(url, question), JSON.stringify(question))
     back += through.length
   }
-  // Three of progress and three of the log, each with its answer.
+  // Three with progress and three with log messages, each with its response.
   assert.equal(back, questions.length + 6)
   const errors = bridge.lines.flatMap((line) => JSON.parse(line).error?.code ?? [])
   t.diagnostic(`${questions.length} questions, ${back} messages back, errors ${errors.join(' ')}`)
 })
 
-test('2026-07-28: a subscription brings by the bridge what it brings by HTTP, until it is cancelled', async (t) => {
+test('2026-07-28: a subscription has the same messages through the bridge and over HTTP, until it is cancelled', async (t) => {
   const url = await serving(t)
   const bridge = bridged(t, url)
   const subscribe = request('s', 'subscriptions/listen', {
@@ -165,7 +165,7 @@ test('2026-07-28: a subscription brings by the bridge what it brings by HTTP, un
   await open.catch(() => {})
 })
 
-test('2026-07-28: a subscription that the server ends has an answer', async (t) => {
+test('2026-07-28: a subscription that the server ends gets a response', async (t) => {
   const target = await mcpTarget(t, { era: VERSION })
   const bridge = bridged(t, target.url)
   bridge.say(request(1, 'subscriptions/listen', { notifications: { toolsListChanged: true } }))
@@ -177,8 +177,8 @@ test('2026-07-28: a subscription that the server ends has an answer', async (t) 
   assert.equal(Object((await bridge.heard(1))['result'])['resultType'], 'complete')
 })
 
-/** A server with a tool whose arguments stand in headers too; it refuses a call without them. */
-async function mirroring(t: TestContext) {
+/** A server with a tool whose arguments are repeated in headers; it refuses a call without them. */
+async function serverWithHeaders(t: TestContext) {
   const heads: Readonly<Record<string, unknown>>[] = []
   const inputSchema = z.object({
     region: z.string().meta({ 'x-mcp-header': 'Region' }),
@@ -207,8 +207,8 @@ async function mirroring(t: TestContext) {
 
 const PLACE = { region: ' Zürich', deep: { dry: true, count: null }, plain: 'p' }
 
-test('2026-07-28: arguments that a tool wants in headers are there once its schema has passed', async (t) => {
-  const { url, heads, methods } = await mirroring(t)
+test('2026-07-28: arguments are repeated in the headers that a tool’s schema names, once the schema is known', async (t) => {
+  const { url, heads, methods } = await serverWithHeaders(t)
   const bridge = bridged(t, url)
   await throughBridge(bridge, request(1, 'tools/list'))
 
@@ -222,8 +222,8 @@ test('2026-07-28: arguments that a tool wants in headers are there once its sche
   })
 })
 
-test('2026-07-28: a client that calls a tool it has not asked for is served too, and hears nothing of how', async (t) => {
-  const { url, methods } = await mirroring(t)
+test('2026-07-28: a call of a tool that was not listed works, and the client does not see the extra request', async (t) => {
+  const { url, methods } = await serverWithHeaders(t)
   const bridge = bridged(t, url)
 
   const [answer] = await throughBridge(bridge, call(1, 'place', { arguments: PLACE }))
@@ -232,7 +232,7 @@ test('2026-07-28: a client that calls a tool it has not asked for is served too,
   assert.equal(bridge.lines.length, 1)
 })
 
-test('2026-07-28: what a message names stands in a header, whatever it is called', async (t) => {
+test('2026-07-28: the name in a message is repeated in a header, whatever it is', async (t) => {
   const target = await mcpTarget(t, { era: VERSION })
   const bridge = bridged(t, target.url)
   const named = [
@@ -251,7 +251,7 @@ test('2026-07-28: what a message names stands in a header, whatever it is called
   )
 })
 
-test('2026-07-28: a target that refuses the headers again is heard, and asked no third time', async (t) => {
+test('2026-07-28: when a target refuses the headers again, the client gets its error, and there is no third attempt', async (t) => {
   const target = await mcpTarget(t, { era: VERSION })
   target.intercept = (_request, response, body) => {
     const { id, method } = JSON.parse(body)
@@ -276,7 +276,7 @@ test('2026-07-28: a target that refuses the headers again is heard, and asked no
 })
 
 for (const era of ['2025-11-25', '2024-11-05'] as const) {
-  test(`a client of 2026-07-28 finds that a target of ${era} is older, and may begin as one did then`, async (t) => {
+  test(`a client of 2026-07-28 gets an error from a target of ${era}, and can initialize the older version`, async (t) => {
     const { url } = await mcpTarget(t, { era })
     const bridge = bridged(t, url)
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import { eventually } from '../../kit/captured-log.js'
-import { listening } from '../../kit/listening.js'
+import { eventually } from '#kit/captured-log.js'
+import { listening } from '#kit/listening.js'
 import { ask, bridged, initialize, initialized } from './bridged.js'
 
 type Answering = (response: ServerResponse, request: IncomingMessage, count: number) => void
@@ -19,7 +19,7 @@ const INITIALIZED = {
   serverInfo: { name: 's', version: '1' },
 }
 
-/** A target with sessions, which can be made to forget them, whose stream of unasked messages is up to the test. */
+/** A target with sessions, which the test can drop, and whose stream of messages the test handles. */
 async function target(t: TestContext, onStream: Answering) {
   const streams: Opened[] = []
   let session = 1
@@ -53,7 +53,7 @@ const notification = (data: string) => JSON.stringify({ jsonrpc: '2.0', method: 
 const nth = (streams: readonly Opened[], count: number): Promise<Opened> =>
   eventually(() => streams[count - 1])
 
-test('the stream for what the target says unasked is opened again where it was, after the time that it wants', async (t) => {
+test('the stream for the target’s own messages is resumed at its last event, after its retry time', async (t) => {
   const RETRY = 2_000
   let ended = 0
   const { url, streams } = await target(t, (response, _request, count) => {
@@ -73,11 +73,11 @@ test('the stream for what the target says unasked is opened again where it was, 
   assert.equal(headers['last-event-id'], 'e1')
   assert.equal(headers['mcp-session-id'], 's1')
   assert.equal(streams[0]?.headers['last-event-id'], undefined)
-  // Left to itself the bridge comes back earlier.
+  // By default the bridge would reconnect earlier.
   assert.ok(at - ended >= RETRY - 10, `${at - ended} ms`)
 })
 
-test('a target that cannot hold the stream is asked again later each time', async (t) => {
+test('a stream that the target closes is opened again with exponential backoff', async (t) => {
   const { url, streams } = await target(t, (response) => response.writeHead(503).end())
   const bridge = bridged(t, url)
   bridge.say(initialize(), initialized)
@@ -90,7 +90,7 @@ test('a target that cannot hold the stream is asked again later each time', asyn
   assert.ok((await bridge.heard(1))['result'] !== undefined)
 })
 
-test('a target that has no such stream is asked for it once in a session, and in the next one again', async (t) => {
+test('a stream that the target does not have is requested once in each session', async (t) => {
   const { url, streams, forget } = await target(t, (response) => response.writeHead(405).end())
   const bridge = bridged(t, url)
   bridge.say(initialize(), initialized)
@@ -108,7 +108,7 @@ test('a target that has no such stream is asked for it once in a session, and in
   )
 })
 
-/** A target of 2024-11-05. Its streams can be cut; requests whose method is `hang` get no answer. */
+/** A target of 2024-11-05. Its streams can be broken; requests with the method `hang` get no response. */
 async function older(t: TestContext, endpoint: (origin: string) => string = () => '/post?s=1') {
   const posted: string[] = []
   const open: ServerResponse[] = []
@@ -131,7 +131,7 @@ async function older(t: TestContext, endpoint: (origin: string) => string = () =
   return { url: `${origin}/sse`, posted, cut: () => open.at(-1)?.destroy() }
 }
 
-test('the older transport: a stream that breaks is an error to what waits, and is opened anew for what follows', async (t) => {
+test('the older transport: a broken stream is an error for open requests, and is opened again for the next', async (t) => {
   const { url, posted, cut } = await older(t)
   const bridge = bridged(t, url)
   bridge.say(initialize(), initialized, ask(1, 'ping'), ask(2, 'hang'))
@@ -151,11 +151,11 @@ test('the older transport: a stream that breaks is an error to what waits, and i
     'notifications/initialized',
     'ping',
   ])
-  // Four answers, and not a word of what the bridge did by itself.
+  // Four responses, and none of the bridge's own requests.
   assert.equal(bridge.lines.length, 4)
 })
 
-test('the older transport: an endpoint elsewhere gets nothing', async (t) => {
+test('the older transport: nothing is sent to an endpoint of another origin', async (t) => {
   let asked = 0
   const elsewhere = await listening(t, (_request, response) => {
     asked++

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as contract from 'sallyport'
+import { eventually } from '#kit/captured-log.js'
+import { type Kind, kinds } from '../third-party.js'
+import {
+  ask,
+  lookAtEdge,
+  lookTwice,
+  notes,
+  own,
+  type Row,
+  type Running,
+  rows,
+  SECRET,
+  tunnelled,
+  withoutDiscovery,
+} from '../third-party-programs.js'
+
+const all = Object.entries<readonly Row[]>(rows)
+
+// No server documents go through a proxy; nothing goes out of a registry, or is kept there for a login; standard input
+// has no port, and so nobody who has to find it.
+const outgoing: readonly Kind[] = [
+  'Credential',
+  'HeaderSource',
+  'SecretStore',
+  'StateStore',
+  'ClientRegistrar',
+]
+// Pages are for people: a proxy and standard input have none.
+const documents: readonly Kind[] = ['Source', 'ServerCatalogue', 'CatalogueStore', 'BrowserSession']
+const port: readonly Kind[] = ['Listener', 'Health', 'PublicPath', 'PublicAddress', 'Tunnel']
+const discovery: readonly Kind[] = ['Challenge', 'IssuerMetadata', 'ResourceMetadata']
+
+test('each capability is in each preset where it has a meaning, from each origin, at each place', () => {
+  // Deprecated names are names of the same.
+  const tokens = Object.values(contract).flatMap((value) => Reflect.get(Object(value), 'token') ?? [])
+  const named = new Map(Object.entries(contract))
+  assert.deepEqual(
+    new Set(kinds.map((kind) => Reflect.get(Object(named.get(kind)), 'token'))),
+    new Set(tokens),
+  )
+  const missing = (preset: string): readonly Kind[] => {
+    const there = all.filter(([name]) => name.replace(/ with .*/, '') === preset).flatMap(([, list]) => list)
+    return kinds.filter((kind) => !there.some(([each]) => each === kind))
+  }
+  assert.deepEqual(missing('registry').toSorted(), outgoing.toSorted())
+  assert.deepEqual(missing('proxy').toSorted(), documents.toSorted())
+  assert.deepEqual(missing('proxy stdio').toSorted(), [...documents, ...port, ...discovery].toSorted())
+  const list = all.flatMap(([, each]) => each)
+  for (const origin of ['file', 'package', 'path'] as const) {
+    for (const place of ['added', 'before', 'after', 'replaces'] as const)
+      assert.ok(list.filter((row) => row[1] === origin && row[2] === place).length >= 2, `${origin} ${place}`)
+  }
+})
+
+test('a registry with plugins of a third party', async (t) => {
+  const { issuer, keys, token } = await withoutDiscovery(t)
+  const settings = {
+    address: '127.0.0.1:1',
+    internalAddress: '127.0.0.1:0',
+    auth: { oauth: { resourceUrl: 'https://registry.example', providers: [issuer.provider] } },
+    sources: [{ name: 'own', file: { path: './absent.json' } }],
+    registries: ['default', 'open'].map((name) => ({ name, sources: ['own'] })),
+    stateDirectory: null,
+  }
+  const look = async (running: Running): Promise<void> => {
+    const url = await running.started.ready()
+    const servers = '/registry/default/v0.1/servers'
+    await eventually(async () => (await ask(url + servers, own)).status === 200 || undefined)
+    await lookAtEdge(running, servers, token)
+    assert.match((await ask(url + servers, own)).text, /of-the-source/, 'Source')
+    await eventually(() => /^CatalogueStore wrote own$/m.test(notes(running.home)))
+    assert.equal((await ask(url + servers, { 'x-own-session': SECRET })).status, 200, 'BrowserSession')
+    assert.equal((await ask(`${url}/registry/open/v0.1/servers`)).status, 200, 'PublicPath')
+  }
+  await lookTwice(t, 'registry', { words: ['registry'], settings, keys, look })
+})
+
+test('a registry with the catalogue of a third party, behind its tunnel', async (t) => {
+  const provider = { name: 'corp', issuerUrl: 'https://idp.example.com', audience: 'registry' }
+  const settings = {
+    address: '127.0.0.1:0',
+    internalAddress: '127.0.0.1:0',
+    auth: { oauth: { resourceUrl: 'https://registry.example', providers: [provider] } },
+  }
+  const look = async ({ started }: Running): Promise<void> => {
+    const servers = `${await started.ready()}/registry/default/v0.1/servers`
+    const closed = await ask(servers)
+    assert.deepEqual([closed.status, closed.headers['www-authenticate']], [401, 'Own realm="third party"'])
+    assert.match((await ask(servers, own)).text, /of-the-catalogue/, 'ServerCatalogue')
+    for (const [host, status] of [
+      ['address.example', 200],
+      ['tunnel.example', 200],
+      ['another.example', 403],
+    ] as const)
+      assert.equal((await ask(servers, { ...own, host })).status, status, host)
+  }
+  const further = tunnelled
+  await lookTwice(t, 'registry with a catalogue', { words: ['registry'], settings, further, look })
+})

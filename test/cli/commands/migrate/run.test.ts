@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { entriesOf } from 'sallyport/embed'
+import { migrateAll } from '#cli/commands/migrate/run.js'
+import { planOf } from '#cli/config/all-problems.js'
+import { readList } from '#cli/config/read-list.js'
+import { folder } from '#kit/folder.js'
+import { noPostgres, PASSWORD, PostgresCluster } from '#kit/postgres.js'
+import { bin, program } from '#kit/program.js'
+
+/** A third party's plugin whose table is a file. */
+const levelled = `
+import { existsSync, writeFileSync } from 'node:fs'
+import { ConfigError, definePlugin } from 'sallyport'
+import { z } from 'zod'
+
+export default definePlugin({
+  name: 'levelled',
+  api: 1,
+  options: z.strictObject({
+    file: z.string(),
+    password: z.string().meta({ writeOnly: true }).optional(),
+    does: z.enum(['fail', 'hang', 'refuse']).optional(),
+  }),
+  setup() {
+    throw new Error('it was set up')
+  },
+  async migrate({ path, signal }, { file, password, does }) {
+    const table = path(file)
+    if (does === 'refuse') throw new ConfigError([{ place: 'file', message: 'its level 9 is newer than this program' }])
+    if (does === 'fail') {
+      // It leaves something open that would keep the process.
+      setInterval(() => {}, 1000)
+      throw new Error('permission denied for ' + password)
+    }
+    if (does === 'hang') {
+      process.stderr.write('waiting\\n')
+      await new Promise(() => {})
+    }
+    if (existsSync(table)) return []
+    writeFileSync(table, '')
+    return ['created ' + file, 'now at level 1 as ' + password]
+  },
+})
+`
+
+const entry = (id: string, options: object = {}) => ({
+  use: './levelled.mjs',
+  id,
+  with: { file: `${id}.table`, ...options },
+})
+
+const root = join(bin, '../../..')
+
+function home(t: TestContext, list: unknown): string {
+  const place = folder(t, { 'levelled.mjs': levelled, 'gateway.json': JSON.stringify(list) })
+  mkdirSync(join(place, 'node_modules'))
+  symlinkSync(join(root, 'node_modules/zod'), join(place, 'node_modules/zod'))
+  return join(place, 'gateway.json')
+}
+
+async function migrated(t: TestContext, file: string) {
+  const migrating = program(t, ['migrate', '--config', file])
+  return { code: await migrating.ended(), ...migrating.output }
+}
+
+test('every plugin with a level is asked, those of a preset file and of scopes too; asked again, nothing is done', async (t) => {
+  const proxy = home(t, { targetUri: 'http://127.0.0.1:9/', plugins: [entry('first')] })
+  const once = await migrated(t, proxy)
+  assert.deepEqual([once.code, once.stderr], [0, ''])
+  assert.equal(once.stdout, 'first: created first.table\nfirst: now at level 1 as undefined\n')
+  const list = home(t, [
+    entry('first', { password: 'correct horse' }),
+    { scope: '/a', plugins: [entry('second')] },
+  ])
+  const all = await migrated(t, list)
+  assert.deepEqual([all.code, all.stderr], [0, ''])
+  assert.deepEqual(all.stdout.split('\n'), [
+    'first: created first.table',
+    'first: now at level 1 as ***',
+    'second: created second.table',
+    'second: now at level 1 as undefined',
+    '',
+  ])
+  const twice = await migrated(t, list)
+  assert.deepEqual([twice.code, twice.stdout], [0, 'first: nothing to do\nsecond: nothing to do\n'])
+})
+
+test('a file in which no plugin has a level says so', async (t) => {
+  const { code, stdout, stderr } = await migrated(t, home(t, { auth: { mode: 'anonymous' } }))
+  assert.deepEqual([code, stderr], [0, ''])
+  assert.match(stdout, /nothing to do\n$/)
+})
+
+test('what one finds wrong is told where it is written, and the others are still done', async (t) => {
+  const file = home(t, [entry('first', { does: 'refuse' }), entry('second')])
+  const { code, stdout, stderr } = await migrated(t, file)
+  assert.equal(code, 2)
+  assert.match(
+    stderr,
+    /^\S+gateway\.json:1:\d+ \S+\.file \(first\): its level 9 is newer than this program\n$/,
+  )
+  assert.equal(stdout.split('\n')[0], 'second: created second.table')
+})
+
+test('a step that fails ends it with 1, without its secret or a stack, and the next is not asked', async (t) => {
+  const file = home(t, [entry('first', { does: 'fail', password: 'correct horse' }), entry('second')])
+  const { code, stdout, stderr } = await migrated(t, file)
+  assert.deepEqual([code, stdout], [1, ''])
+  assert.match(stderr, /^sallyport: plugin "first" failed in migrate: permission denied for \*\*\*/)
+  assert.equal(stderr.split('\n').length, 2)
+})
+
+test('a wrong file is 2, and nothing is asked', async (t) => {
+  const { code, stdout, stderr } = await migrated(t, home(t, [entry('first', { odd: true })]))
+  assert.deepEqual([code, stdout], [2, ''])
+  assert.match(stderr, /gateway\.json:1:\d+ .*odd/)
+})
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  test(`${signal} ends it, whatever a plugin waits for`, async (t) => {
+    const migrating = program(t, ['migrate', '--config', home(t, [entry('first', { does: 'hang' })])])
+    await migrating.until(/waiting/)
+    migrating.process.kill(signal)
+    assert.equal(await migrating.ended(), 1)
+    assert.match(migrating.output.stderr, new RegExp(`^waiting\nsallyport: stopped by ${signal}`))
+  })
+
+/** The same without a process of its own. */
+async function migratedHere(t: TestContext, file: string, patience?: number) {
+  const planned = await planOf(await readList(file))
+  assert.ok('plan' in planned, JSON.stringify(planned))
+  const said = { stdout: '', stderr: '' }
+  const mocks = (['stdout', 'stderr'] as const).map((name) =>
+    t.mock.method(process[name], 'write', (text: string) => {
+      said[name] += text
+      return true
+    }),
+  )
+  const { signal } = new AbortController()
+  const circumstances = {
+    folder: dirname(file),
+    debug: false,
+    signal,
+    ...(patience !== undefined && { patience }),
+  }
+  const code = await migrateAll(entriesOf(planned.plan), circumstances).finally(() => {
+    for (const { mock } of mocks) mock.restore()
+  })
+  return { code, ...said }
+}
+
+test('a plugin that is never done is given up', async (t) => {
+  const { code, stderr } = await migratedHere(
+    t,
+    home(t, [entry('first', { does: 'hang' }), entry('second')]),
+    50,
+  )
+  assert.equal(code, 1)
+  assert.match(stderr, /plugin "first" failed in migrate: it was not done within 0\.05 s/)
+})
+
+test('PostgreSQL: the tables are made once, and what is wrong is told with what to do, never with a password', {
+  skip: noPostgres,
+}, async (t) => {
+  const cluster = new PostgresCluster()
+  const database = await cluster.database()
+  const passphrase = 'a passphrase'
+  const both = (url: string, more: object = {}) => [
+    { use: 'store/postgres', with: { url, ...more } },
+    { use: 'state/postgres', with: { url, passphrase, ...more } },
+  ]
+  const outcomeOf = async (list: readonly object[]) => {
+    const { code, stdout, stderr } = await migratedHere(t, home(t, list))
+    for (const text of [stdout, stderr])
+      for (const secret of [PASSWORD, encodeURIComponent(PASSWORD), passphrase])
+        assert.ok(!text.includes(secret), text)
+    assert.doesNotMatch(stderr, /^ {4}at /m)
+    return [code, stdout, stderr] as const
+  }
+
+  const once = await outcomeOf(both(database.url))
+  assert.deepEqual([once[0], once[2]], [0, ''])
+  assert.match(once[1], /^store\/postgres: schema sallyport: .+\nstate\/postgres: nothing to do\n$/)
+  assert.deepEqual(await outcomeOf(both(database.url)), [
+    0,
+    'store/postgres: nothing to do\nstate/postgres: nothing to do\n',
+    '',
+  ])
+
+  const [withoutRights, , advice] = await outcomeOf(
+    both(database.urlOf(await database.role()), { schema: 'another' }).slice(0, 1),
+  )
+  assert.equal(withoutRights, 2)
+  assert.match(advice, /may not create the schema/)
+  await database.query('create schema theirs; create table theirs.version (id int)')
+  await database.query(`grant all on schema theirs to ${database.name}`)
+  const [foreign, , whose] = await outcomeOf(both(database.url, { schema: 'theirs' }))
+  assert.equal(foreign, 2)
+  assert.match(whose, /another `schema`/)
+  await database.query('update sallyport.schema_level set level = level + 1, readable_by = level + 1')
+  const [newer, , which] = await outcomeOf(both(database.url))
+  assert.equal(newer, 2)
+  assert.match(which, /newer version of sallyport/)
+
+  cluster.pause()
+  const [silent, , why] = await outcomeOf(both(database.url))
+  cluster.resume()
+  assert.equal(silent, 1)
+  assert.match(why, /^sallyport: plugin "store\/postgres" failed in migrate: the database cannot be used/)
+
+  const none = await migrated(t, home(t, both(`http://user:${encodeURIComponent(PASSWORD)}@127.0.0.1/`)))
+  assert.equal(none.code, 2)
+  assert.match(none.stderr, /expected a URL such as postgres:/)
+  assert.ok(!none.stderr.includes(encodeURIComponent(PASSWORD)))
+})

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { ProxySettings, proxy } from 'sallyport/presets/proxy'
+import { serving } from '#kit/booted.js'
+import { folder } from '#kit/folder.js'
+import { listening } from '#kit/listening.js'
+import { bin } from '#kit/program.js'
+import { temporaryFolder } from '#kit/tls.js'
+import { send } from '../../../plugins/forward/proxied.js'
+
+/** Runs `sallyport secret` on an encrypted file of its own, as a person without a keyring would. */
+function keeper(t: TestContext) {
+  const environment = { XDG_DATA_HOME: temporaryFolder(t), SALLYPORT_SECRETS_PASSPHRASE: 'correct horse' }
+  const run = (argv: readonly string[], input = '') => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [bin, 'secret', ...argv], {
+      env: { PATH: process.env['PATH'], ...environment },
+      input,
+      encoding: 'utf8',
+    })
+    return { status, stdout, stderr }
+  }
+  return { run, environment }
+}
+
+test('a secret is set from standard input, listed by name, told and removed', (t) => {
+  const { run } = keeper(t)
+
+  assert.equal(run(['set', 'my-key', '--store', 'file'], 'hunter2\n').status, 0)
+  assert.deepEqual(run(['list', '--store', 'file']).stdout, 'my-key\n')
+  assert.equal(run(['get', 'my-key', '--store', 'file']).stdout, 'hunter2\n')
+  assert.equal(run(['rm', 'my-key', '--store', 'file']).status, 0)
+  assert.equal(run(['get', 'my-key', '--store', 'file']).status, 1)
+  assert.equal(run(['rm', 'my-key', '--store', 'file']).status, 1)
+})
+
+test('without a keyring that is said, and a keyring that was asked for is not replaced', (t) => {
+  const { run } = keeper(t)
+  const asked = run(['list', '--store', 'keyring'])
+  // A machine with a keyring answers; any other says so and keeps nothing anywhere else.
+  assert.ok(asked.status === 0 || (asked.status === 2 && /keyring/.test(asked.stderr)))
+})
+
+/** A store in one file, of a third party, with its secrets in JSON. */
+const OWN_STORE = `
+  import { readFileSync, writeFileSync } from 'node:fs'
+  import { SecretStore } from 'sallyport'
+  const options = { '~standard': { version: 1, vendor: 'mine', validate: (value) => ({ value }) } }
+  export default { name: 'own-secrets', api: 1, provides: [SecretStore], options,
+    setup(gateway, { file }) {
+      const path = gateway.path(file)
+      const all = () => { try { return JSON.parse(readFileSync(path, 'utf8')) } catch { return {} } }
+      const save = (values) => writeFileSync(path, JSON.stringify(values))
+      gateway.provide(SecretStore, {
+        name: 'own store',
+        get: async (name) => all()[name],
+        keeping: {
+          set: async (name, value) => save({ ...all(), [name]: value }),
+          delete: async (name) => { const { [name]: old, ...rest } = all(); save(rest); return old !== undefined },
+          names: async () => Object.keys(all()),
+        },
+      })
+    } }`
+
+test("with a file the secrets are those of its list's stores, also of a third party", (t) => {
+  const { run } = keeper(t)
+  const home = folder(t, {
+    'own.mjs': OWN_STORE,
+    'read/given': 'of the directory',
+    'gateway.yaml': `
+- { use: secrets/directory, with: { path: ./read } }
+- { use: ./own.mjs, with: { file: ./kept.json } }
+`,
+    'proxy.yaml': `targetUri: https://mcp.example.com/mcp
+remoteForwardHeadersSecret: { X-Key: my-key }
+plugins:
+  - { use: ./own.mjs, with: { file: ./kept.json }, replaces: secrets/keyring }
+`,
+    'none.yaml': '- use: secrets/environment\n',
+    'bare.yaml': '- use: auth/anonymous\n',
+  })
+  const withFile = (file: string, ...argv: string[]) => [...argv, '--config', join(home, file)]
+
+  assert.equal(run(withFile('gateway.yaml', 'set', 'my-key'), 'hunter2\n').status, 0)
+  assert.deepEqual(JSON.parse(readFileSync(join(home, 'kept.json'), 'utf8')), { 'my-key': 'hunter2' })
+  for (const file of ['gateway.yaml', 'proxy.yaml']) {
+    assert.equal(run(withFile(file, 'get', 'my-key')).stdout, 'hunter2\n', file)
+    assert.equal(run(withFile(file, 'list')).stdout, 'my-key\n', file)
+  }
+  assert.equal(run(withFile('gateway.yaml', 'get', 'given')).stdout, 'of the directory\n')
+  assert.equal(run(withFile('gateway.yaml', 'rm', 'my-key')).status, 0)
+  assert.equal(run(withFile('gateway.yaml', 'rm', 'my-key')).status, 1)
+  // Nothing of it went to where secrets are kept without a file.
+  assert.equal(run(['list', '--store', 'file']).stdout, '')
+
+  const unwritable = run(withFile('none.yaml', 'set', 'my-key'), 'hunter2')
+  assert.equal(unwritable.status, 2)
+  assert.match(unwritable.stderr, /^secret set: no secret store of the list can be written/)
+  const bare = run(withFile('bare.yaml', 'list'))
+  assert.equal(bare.status, 2)
+  assert.match(bare.stderr, /^secret list: no plugin of the list provides a secret store$/m)
+  const both = run(withFile('gateway.yaml', 'list', '--store', 'file'))
+  assert.equal(both.status, 2)
+  assert.match(both.stderr, /^--store: cannot be combined with --config/)
+})
+
+test('what cannot be meant is exit 2, and no value is repeated', (t) => {
+  const { run } = keeper(t)
+  for (const argv of [['set'], ['set', '../x'], ['list', 'x'], ['burn', 'x'], ['set', 'x', 'value']]) {
+    assert.equal(run([...argv, '--store', 'file'], 'hunter2').status, 2, argv.join(' '))
+  }
+  assert.equal(run(['set', 'x', '--store', 'file'], '').status, 2)
+})
+
+test('a proxy takes a header from what was kept', async (t) => {
+  const { run, environment } = keeper(t)
+  assert.equal(run(['set', 'my-key', '--store', 'file'], 'hunter2').status, 0)
+  const before = { ...process.env }
+  Object.assign(process.env, environment)
+  t.after(() => {
+    for (const name of Object.keys(environment)) {
+      if (before[name] === undefined) delete process.env[name]
+      else process.env[name] = before[name]
+    }
+  })
+  const targetUri = await listening(t, (request, response) =>
+    response.end(String(request.headers['x-api-key'])),
+  )
+  const settings = ProxySettings.parse({ targetUri, remoteForwardHeadersSecret: [['X-Api-Key', 'my-key']] })
+  const { addresses } = await serving(t, proxy(settings))
+
+  assert.equal((await send(addresses.main ?? '', { headers: { 'x-api-key': 'mine' } })).body, 'hunter2')
+})

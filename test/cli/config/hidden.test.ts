@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import fc from 'fast-check'
+import { isJsonObject } from 'sallyport/toolkit'
+import { stringify } from 'yaml'
+import { check } from '#cli/commands/check/run.js'
+import { registry } from '#cli/commands/registry/run.js'
+import { run } from '#cli/commands/run/run.js'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
+import { parsed } from '../parsed.js'
+
+const SECRET = 'SALLYPORT_TEST_SECRET'
+const REFERENCE = `\${env:${SECRET}}`
+
+const provider = { name: 'corp', issuerUrl: 'https://idp.example', audience: 'here', clientId: 'me' }
+
+const registryFile = {
+  address: '127.0.0.1:0',
+  internalAddress: '127.0.0.1:0',
+  auth: {
+    mode: 'oauth',
+    publicPaths: ['/a'],
+    oauth: {
+      resourceUrl: 'https://registry.example',
+      realm: 'mine',
+      publicPaths: ['/b'],
+      unavailableStatus: '401',
+      providers: [
+        {
+          type: 'oidc',
+          ...provider,
+          jwksUrl: 'https://idp.example/keys',
+          introspectionUrl: 'https://idp.example/introspect',
+          clientSecretFile: './secret',
+          caCertPath: './ca.pem',
+          authTokenFile: './token',
+          clockTolerance: '1s',
+        },
+        { type: 'jwt', ...provider, name: 'jwt', jwksUrl: 'https://idp.example/keys' },
+        {
+          type: 'introspection',
+          ...provider,
+          name: 'asked',
+          introspectionUrl: 'https://idp.example/introspect',
+          clientSecret: 'x',
+        },
+        { type: 'kubernetes', name: 'cluster', audience: 'here' },
+      ],
+    },
+  },
+  sources: [
+    { name: 'one', file: { path: './servers.json', watch: 'true' } },
+    { name: 'two', http: { url: 'https://registry.example', interval: '1m' } },
+    { name: 'three', git: { url: 'https://git.example/x.git', path: 'servers.json', branch: 'main' } },
+    { name: 'four', use: './source.mjs', with: { place: 'there' } },
+  ],
+  registries: [{ name: 'default', sources: ['one', 'two'] }],
+  stateDirectory: './state',
+  allowedOrigins: ['https://page.example'],
+  allowedHosts: ['host.example'],
+  plugins: [{ use: 'guard/rate-limit', id: 'mine', with: { a: 'b' }, before: 'registry/api' }],
+}
+
+const listFile = {
+  plugins: [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: 'state/files', with: { directory: './state', passphrase: 'x', passphraseFile: './pass' } },
+    { use: 'registrar/given', with: { clientId: 'x', clientSecretFile: './secret' } },
+    { use: 'credential/static-bearer', with: { file: './token', token: 'x', headerName: 'authorization' } },
+    { use: 'credential/oauth', with: { target: 'https://target.example', issuer: 'https://idp.example' } },
+    { use: 'credential/token-exchange', with: { url: 'https://sts.example', audience: 'x', scopes: ['a'] } },
+    { scope: '/inner', plugins: [{ use: 'auth/oidc', with: { ...provider, caCertPath: './ca.pem' } }] },
+    { use: 'forward/http', with: { target: 'https://target.example' } },
+  ],
+}
+
+type Path = readonly (string | number)[]
+
+const pathsIn = (value: unknown, at: Path = []): readonly Path[] => {
+  if (typeof value === 'string') return [at]
+  if (Array.isArray(value)) return value.flatMap((item, index) => pathsIn(item, [...at, index]))
+  return isJsonObject(value)
+    ? Object.entries(value).flatMap(([key, item]) => pathsIn(item, [...at, key]))
+    : []
+}
+
+/** The settings with a text in the place of another. */
+function withText(value: unknown, [step, ...rest]: Path, text: string): unknown {
+  if (step === undefined) return text
+  if (Array.isArray(value))
+    return value.map((item, index) => (index === step ? withText(item, rest, text) : item))
+  return isJsonObject(value) ? { ...value, [step]: withText(value[step], rest, text) } : value
+}
+
+const positions = [registryFile, listFile].flatMap((file) => pathsIn(file).map((path) => ({ file, path })))
+
+/** What a command prints, to either stream. */
+async function printed(t: TestContext, command: () => Promise<number>): Promise<string> {
+  let text = ''
+  const take = (write: typeof process.stdout.write) => (chunk: string | Uint8Array) => {
+    // Bytes are the test runner's own.
+    if (typeof chunk !== 'string') return write(chunk)
+    text += chunk
+    return true
+  }
+  const mocks = [process.stdout, process.stderr].map((stream) =>
+    t.mock.method(stream, 'write', take(stream.write.bind(stream))),
+  )
+  try {
+    await command()
+  } finally {
+    for (const { mock } of mocks) mock.restore()
+  }
+  return text
+}
+
+const word = fc.stringMatching(/^[A-Za-z0-9]{12,24}$/)
+const secrets = fc.oneof(
+  word,
+  word.map((each) => `./${each}.mjs`),
+  word.map((each) => `/nowhere//${each}/../${each}`),
+  word.map((each) => `https://${each}.example/${each}?x=${each}`),
+  word.map((each) => `@${each}/plugin`),
+  word.map((each) => `${each} "ä"\n\\${each}`),
+  word.map((each) => `127.0.0.1:${each}`),
+  word.map((each) => `source/${each}`),
+)
+const wordsOf = (secret: string) => secret.match(/[A-Za-z0-9]{12,}/g) ?? []
+
+test('what comes from the environment is in nothing that a check or a list prints, wherever it stands', async (t) => {
+  const home = folder(t, { 'source.mjs': 'export default {}' })
+  const config = join(home, 'config.yaml')
+  t.after(() => delete process.env[SECRET])
+  const part = fc.constantFrom(REFERENCE, `./${REFERENCE}`, `https://${REFERENCE}.example`, `${REFERENCE}/x`)
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...positions),
+      part,
+      secrets,
+      async ({ file, path }, written, secret) => {
+        process.env[SECRET] = secret
+        writeFileSync(config, stringify(withText(file, path, written)))
+        const command = file === registryFile ? 'registry' : 'run'
+        const { invocation: checking } = parsed(['check', '--config', config])
+        const { invocation: printing } = parsed([command, '--config', config, '--print-plugins'])
+        assert.ok(checking !== undefined && printing !== undefined)
+        const text = await printed(t, async () => {
+          await check(checking)
+          return (command === 'run' ? run : registry)(printing).catch(() => 0)
+        })
+        for (const each of wordsOf(secret)) {
+          assert.ok(!text.toLowerCase().includes(each.toLowerCase()), `${path.join('.')}: ${text}`)
+        }
+      },
+    ),
+    { numRuns: 100 },
+  )
+})
+
+test('a short value is named where it stands, and mangles no other word', async (t) => {
+  const home = folder(t)
+  const config = join(home, 'config.yaml')
+  t.after(() => delete process.env[SECRET])
+  for (const secret of ['a', 'z9', 'ed', 'in']) {
+    process.env[SECRET] = secret
+    writeFileSync(config, stringify([{ use: REFERENCE }]))
+    const { invocation } = parsed(['check', '--config', config])
+    assert.ok(invocation !== undefined)
+    const text = await printed(t, () => check(invocation))
+    assert.match(
+      text,
+      /plugin "\$\{env:SALLYPORT_TEST_SECRET\}" not found: neither a built-in plugin nor a package installed at /,
+    )
+  }
+})
+
+const KEYS = ['clientSecretFile', 'caCertPath', 'authTokenFile', 'type', 'name', 'issuerUrl'] as const
+
+test('a start, a doctor and a look at a token print nothing of it either', async (t) => {
+  const secret = 'hunter2-Canary/of some kind'
+  const environment = { [SECRET]: secret }
+  const files = KEYS.map((key) => {
+    const own = { ...provider, introspectionUrl: 'https://idp.example/i', [key]: REFERENCE }
+    const providers = [own]
+    return { auth: { oauth: { resourceUrl: 'https://registry.example', providers } } }
+  })
+  const lists = [
+    { plugins: [{ use: 'credential/static-bearer', with: { file: REFERENCE } }] },
+    { plugins: [{ use: 'source/file', id: REFERENCE, with: { name: 'x', path: REFERENCE } }] },
+    { plugins: [{ use: REFERENCE }] },
+  ]
+  const home = folder(t, { token: 'abc' })
+  const commands = (config: string, kind: string) => [
+    [kind, '--config', config, '--debug'],
+    ['doctor', '--config', config],
+    ['explain', '--config', config, '--token-file', join(home, 'token')],
+  ]
+  const all = [
+    ...files.map((file) => ['registry', file] as const),
+    ...lists.map((file) => ['run', file] as const),
+  ]
+  const jobs = all.flatMap(([kind, file], index) => {
+    const config = join(home, `${index}.yaml`)
+    writeFileSync(config, stringify(file))
+    return index % 3 === 1 ? commands(config, kind) : commands(config, kind).slice(0, 1)
+  })
+  const queue = jobs.values()
+  const worker = async (): Promise<void> => {
+    for (const argv of queue) {
+      const ports = argv[0] === 'registry' ? ['--address=127.0.0.1:0', '--internal-address=127.0.0.1:0'] : []
+      const started = program(t, [...argv, ...ports], { environment, patience: 20 })
+      const { stdout, stderr } = started.process
+      stdout?.once('data', () => started.process.kill('SIGTERM'))
+      stderr?.on('data', () => {
+        if (/need no credentials/.test(started.output.stderr)) started.process.kill('SIGTERM')
+      })
+      await started.ended()
+      assert.doesNotMatch(
+        started.output.stdout + started.output.stderr,
+        /hunter2|canary|some.{1,3}kind/i,
+        argv.join(' '),
+      )
+    }
+  }
+  await Promise.all([worker(), worker()])
+})

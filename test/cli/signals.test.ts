@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { closedPort } from '#kit/listening.js'
+import { bin, program } from '#kit/program.js'
+import { lives } from './workers/several.js'
+
+const LONG = ['--drain-delay', '1h']
+
+/** A proxy whose target is away: whatever it answers, its port is open. */
+async function proxy(t: TestContext, argv: readonly string[], environment = {}) {
+  const target = ['--target-uri', await closedPort(), '--internal-address', '127.0.0.1:0']
+  const running = program(t, ['proxy', 'notes', ...target, ...argv], { environment, patience: 60 })
+  const main = await running.ready()
+  const [, internal = ''] = /metrics on (http:\S+)\)/.exec(running.output.stdout) ?? []
+  const status = async (url: string): Promise<number> =>
+    (await fetch(url, { headers: { connection: 'close' } })).status
+  return { ...running, main, internal, status }
+}
+
+for (const argv of [[], ['--workers', '2']]) {
+  const name = ['a gateway', ...argv].join(' ')
+  test(`${name} that is stopped serves on, is not ready, reads nothing again, and ends at the second signal`, async (t) => {
+    const {
+      process: child,
+      until,
+      ended,
+      main,
+      internal,
+      status,
+      output,
+    } = await proxy(t, [...LONG, ...argv])
+    assert.equal(await status(`${internal}/readiness`), 200)
+
+    child.kill('SIGTERM')
+    await until(/"asked to stop"/)
+    assert.equal(await status(`${internal}/readiness`), 503)
+    assert.equal(await status(`${internal}/health`), 200)
+    assert.equal(await status(main), 502)
+    child.kill('SIGHUP')
+    await until(/stopping: the configuration is not read again/)
+    child.kill('SIGTERM')
+    assert.equal(await ended(), 1)
+    const workers = [...output.stderr.matchAll(/"pid":(\d+),"msg":"a worker is ready"/g)]
+    assert.equal(workers.length, argv.length)
+    await eventually(() => workers.every(([, pid]) => !lives(Number(pid))) || undefined)
+  })
+}
+
+test('the drain delay is 5 s in Kubernetes, and nothing elsewhere', async (t) => {
+  const inside = await proxy(t, [], { KUBERNETES_SERVICE_HOST: '10.0.0.1' })
+  inside.process.kill('SIGTERM')
+  assert.match(await inside.until(/\{.*not ready any more.*\}/), /"drainDelay":5000,/)
+
+  const outside = await proxy(t, [])
+  outside.process.kill('SIGTERM')
+  assert.equal(await outside.ended(), 0)
+  assert.doesNotMatch(outside.output.stderr, /not ready any more/)
+})
+
+test('nobody has to wait who stops a start', async (t) => {
+  const list = `
+    - { use: listen/http, with: { address: 127.0.0.1:0, drainDelay: 1h } }
+    - { use: ./hangs.mjs }`
+  const hangs = `
+    export default {
+      name: 'hangs',
+      api: 1,
+      setup: (gateway) => gateway.onStart(() => new Promise(() => gateway.log.info('hanging'))),
+    }`
+  const home = folder(t, { 'gateway.yaml': list, 'hangs.mjs': hangs })
+  for (const argv of [[], ['--workers', '2']]) {
+    const starting = program(t, ['run', '--config', join(home, 'gateway.yaml'), ...argv], { patience: 60 })
+    await starting.until(/"hanging"/)
+    starting.process.kill('SIGTERM')
+    assert.equal(await starting.ended(), 0)
+  }
+})
+
+const terminals = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
+
+test('an interrupt at a terminal is not delayed', { skip: !terminals && 'no script(1)' }, async (t) => {
+  const argv = ['proxy', 'notes', '--target-uri', await closedPort(), ...LONG]
+  // `exec`: a shell that waits for the program would itself end by the interrupt.
+  const command = ['exec', process.execPath, bin, ...argv].join(' ')
+  const child = spawn('script', ['-q', '-e', '-f', '-c', command, '/dev/null'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'close')
+  t.after(() => child.kill('SIGKILL'))
+  let shown = ''
+  child.stdout.on('data', (chunk) => {
+    shown += String(chunk)
+  })
+  await eventually(() => shown.includes('listening on') || undefined, 60)
+
+  child.stdin.write('\x03')
+  assert.equal((await ended)[0], 0, shown)
+})

@@ -1,0 +1,62 @@
+import type { FastifyRequest } from 'fastify'
+import { BrowserSession, definePlugin } from 'sallyport'
+import { contractSuite } from 'sallyport/testing'
+import { findsFaults } from '#kit/conformance.js'
+
+const nobody = {
+  token: () => undefined,
+  person: () => undefined,
+  signInPath: (returnTo: string) => `/enter?to=${encodeURIComponent(returnTo)}`,
+  signOutPath: '/leave',
+} satisfies BrowserSession
+
+const closed = definePlugin({
+  name: 'closed',
+  api: 1,
+  provides: [BrowserSession],
+  setup: (gateway) => gateway.provide(BrowserSession, nobody),
+})
+
+contractSuite('sessions of nobody', () => ({ list: [{ use: closed }] }))
+
+contractSuite('sealed sessions', () => ({
+  list: [
+    { use: 'discovery/issuer' },
+    { use: 'auth/anonymous' },
+    {
+      use: 'pages/sign-in',
+      with: {
+        resourceUrl: 'https://registry.example.com',
+        issuerUrl: 'https://idp.example.com',
+        clientId: 'pages',
+      },
+    },
+  ],
+}))
+
+findsFaults(BrowserSession, {
+  'a session for everybody': { code: 'SESSION_MADE_UP', make: () => ({ ...nobody, token: () => 'token' }) },
+  'a session that fails without a cookie': {
+    code: 'SESSION_MADE_UP',
+    make: () => ({ ...nobody, token: () => Promise.reject(new Error('no cookie')) }),
+  },
+  'a name for everybody': { code: 'PERSON_MADE_UP', make: () => ({ ...nobody, person: () => 'alice' }) },
+  'a return address as it came': {
+    code: 'SIGN_IN_PATH_MALFORMED',
+    make: () => ({ ...nobody, signInPath: (returnTo: string) => returnTo }),
+  },
+  'a cookie that is taken out': {
+    code: 'REQUEST_CHANGED',
+    make: () => ({
+      ...nobody,
+      token: ({ headers }: FastifyRequest) => {
+        headers['cookie'] = 'taken=out'
+        return undefined
+      },
+    }),
+  },
+  'a sign-out elsewhere': {
+    code: 'SIGN_IN_PATH_MALFORMED',
+    make: () => ({ ...nobody, signOutPath: '//elsewhere.example/leave' }),
+  },
+})

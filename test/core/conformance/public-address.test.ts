@@ -1,0 +1,34 @@
+import { definePlugin, PublicAddress } from 'sallyport'
+import { contractSuite } from 'sallyport/testing'
+import { findsFaults } from '#kit/conformance.js'
+
+type Watcher = (origin: string) => void
+const addressOf = (origin: string | undefined, told = origin) => ({
+  origin,
+  watch: (watcher: Watcher) => void (told === undefined || watcher(told)),
+})
+
+const fixed = definePlugin({
+  name: 'fixed',
+  api: 1,
+  provides: [PublicAddress],
+  setup: (gateway) => gateway.provide(PublicAddress, addressOf('https://a.example')),
+})
+
+contractSuite('a fixed address', () => ({ list: [{ use: fixed }] }))
+
+findsFaults(PublicAddress, {
+  'a URL with a path': { code: 'ORIGIN_MALFORMED', make: () => addressOf('https://a.example/') },
+  'a port that a browser leaves out': {
+    code: 'ORIGIN_MALFORMED',
+    make: () => addressOf('https://a.example:443'),
+  },
+  'an address that is known and not told': {
+    code: 'ORIGIN_UNTOLD',
+    make: () => ({ ...addressOf('https://a.example'), watch: () => {} }),
+  },
+  'an address that is told and not known': {
+    code: 'ORIGIN_UNTOLD',
+    make: () => addressOf(undefined, 'https://a.example'),
+  },
+})

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { definePlugin } from 'sallyport'
+import { clientThumbprint } from 'sallyport/toolkit'
+import { serving } from '#kit/booted.js'
+import { asked } from '#kit/raw.js'
+import { authority, secureListener } from '#kit/tls.js'
+
+const tell = definePlugin({
+  name: 'tell',
+  api: 1,
+  setup({ http, dispatch }) {
+    const route = { config: { public: true } }
+    http.get('/', route, ({ raw }) => clientThumbprint(raw) ?? 'none')
+    http.get('/inside', route, async () => (await dispatch('/')).body)
+  },
+})
+
+test('the thumbprint is that of the certificate on the connection, and of nothing else', async (t) => {
+  const callers = authority(t)
+  const listen = secureListener(t, callers, { tls: { clientCa: callers.file } })
+  const { main = '' } = (await serving(t, [listen, { use: tell }])).addresses
+  const certificate = callers.issue(['caller.test'])
+  const { fingerprint256 } = new X509Certificate(certificate.cert)
+  const expected = Buffer.from(fingerprint256.replaceAll(':', ''), 'hex').toString('base64url')
+
+  assert.equal((await asked(main, 'GET /', undefined, certificate)).body, expected)
+  const told = ['Host: gateway', `X-SSL-Client-Cert: ${expected}`, `Client-Cert: :${expected}:`]
+  assert.equal((await asked(main, 'GET /', told)).body, 'none')
+  assert.equal((await asked(main, 'GET /inside', undefined, certificate)).body, 'none')
+})
+
+test('there is none where no certificate is asked for, and on plain http', async (t) => {
+  const plain = await serving(t, [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, { use: tell }])
+  assert.equal((await asked(plain.addresses.main ?? '', 'GET /')).body, 'none')
+
+  const ours = authority(t)
+  const secure = await serving(t, [secureListener(t, ours), { use: tell }])
+  const { main = '' } = secure.addresses
+  assert.equal((await asked(main, 'GET /', undefined, ours.issue(['caller.test']))).body, 'none')
+})
+
+test('a certificate that nobody has verified has no thumbprint, whatever server let it in', async (t) => {
+  const [ours, theirs] = [authority(t), authority(t)]
+  const own = ours.issue(['127.0.0.1'])
+  const lenient = { ...own, ca: ours.certificate, requestCert: true, rejectUnauthorized: false }
+  const server = createServer(lenient, (request, response) =>
+    response.end(clientThumbprint(request) ?? 'none'),
+  )
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  t.after(() => server.close())
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  assert.equal((await asked(url, 'GET /', undefined, theirs.issue(['caller.test']))).body, 'none')
+  assert.notEqual((await asked(url, 'GET /', undefined, ours.issue(['caller.test']))).body, 'none')
+})

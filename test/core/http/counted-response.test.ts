@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { CountedResponse } from '#core/http/counted-response.js'
+import { spoken } from '#kit/raw.js'
+
+/** The bytes of each response's body as they were counted, and what was sent. */
+async function counted(t: TestContext, answer: RequestListener, methods: readonly string[] = ['GET']) {
+  const counts: number[] = []
+  const server = createServer({ ServerResponse: CountedResponse }, (request, response) => {
+    response.on('finish', () => counts.push(response.bodyBytes))
+    answer(request, response)
+  })
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  t.after(() => server.close())
+  const asked = methods.map((method, index) =>
+    [
+      `${method} / HTTP/1.1`,
+      'Host: a',
+      ...(index + 1 < methods.length ? [] : ['Connection: close']),
+      '',
+      '',
+    ].join('\r\n'),
+  )
+  const { port } = server.address() as AddressInfo
+  const sent = await spoken(`http://127.0.0.1:${port}`, asked.join(''))
+  return { counts, sent }
+}
+
+test('every way to write a body is counted, in bytes and without its framing', async (t) => {
+  const answers: readonly (readonly [RequestListener, number])[] = [
+    [(_request, response) => void response.end('hello'), 5],
+    [(_request, response) => void response.end('ä'), 2],
+    [(_request, response) => void response.end('ä', 'latin1'), 1],
+    [(_request, response) => void response.end(Buffer.alloc(70_000)), 70_000],
+    [(_request, response) => void response.end(() => {}), 0],
+    [(_request, response) => void response.end('abc', () => {}), 3],
+    [(_request, response) => void response.end(), 0],
+    [
+      (_request, response) => {
+        response.write('ab')
+        response.write(new Uint8Array(3))
+        response.end('c', 'utf8')
+      },
+      6,
+    ],
+    [(_request, response) => void response.writeHead(204).end(), 0],
+    [(_request, response) => void response.writeHead(304).end('x'), 0],
+  ]
+  for (const [answer, expected] of answers) {
+    const { counts } = await counted(t, answer)
+    assert.deepEqual(counts, [expected])
+  }
+})
+
+test('a HEAD sends none, and responses of one connection are counted apart, also when they are asked for at once', async (t) => {
+  const { counts, sent } = await counted(t, (request, response) => void response.end(request.method), [
+    'GET',
+    'HEAD',
+    'PUT',
+    'DELETE',
+  ])
+  assert.deepEqual(counts, [3, 0, 3, 6])
+  assert.equal(sent.split('HTTP/1.1 200').length, 5)
+})

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { definePlugin } from 'sallyport'
+import { serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { HOUR, twoClocks } from '#kit/two-clocks.js'
+import { send } from '../../plugins/forward/proxied.js'
+
+test('a drain keeps to its limit when the system clock goes back an hour', async (t) => {
+  const clock = twoClocks(t)
+  const never = definePlugin({
+    name: 'never',
+    api: 1,
+    setup: ({ http }) => void http.get('/', () => new Promise(() => {})),
+  })
+  const running = await serving(t, [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: 'auth/anonymous' },
+    { use: never },
+  ])
+  const main = running.addresses.main ?? ''
+  const asked = send(main).catch(() => 'cut off')
+  await eventually(async () => (await send(main, { path: '/nothing' })).status === 404)
+  let stopped = false
+  void running.stop(1000).then(() => {
+    stopped = true
+  })
+  // The ports are closed, and the requests in flight are waited for.
+  const isShut = () =>
+    send(main, { path: '/nothing' }).then(
+      () => false,
+      () => true,
+    )
+  await eventually(isShut)
+  clock.set(-HOUR)
+  await eventually(() => stopped, 6)
+  assert.equal(await asked, 'cut off')
+})

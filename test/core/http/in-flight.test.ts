@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type Agent, get, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { definePlugin, type Gateway, Guard } from 'sallyport'
+import { serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+
+const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+
+const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
+  use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
+})
+
+test('T16 pipelined requests of a connection that closes are removed', async (t) => {
+  let waiting = 0
+  const slow = plugin('slow', (gateway) => gateway.provide(Guard, () => void waiting++), {
+    provides: [Guard],
+  })
+  const hold = plugin('hold', ({ http }) =>
+    http.get('/hold', { config: { public: true } }, () => new Promise(() => {})),
+  )
+  const running = await serving(t, [listen, slow, hold], { drainLimit: 30_000 })
+  const { port } = new URL(running.addresses.main ?? '')
+
+  const socket = connect(Number(port), '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write('GET /hold HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(20))
+  await eventually(() => (waiting === 20 ? true : undefined))
+  socket.destroy()
+
+  const began = Date.now()
+  await running.stop()
+  assert.ok(Date.now() - began < 5_000, 'a stop waits for nobody who has left')
+})
+
+test('a stop lets a slow client read a whole response', async (t) => {
+  const size = 20_000_000
+  const large = plugin('large', ({ http }) =>
+    http.get('/', { config: { public: true } }, () => 'x'.repeat(size)),
+  )
+  const running = await serving(t, [listen, large])
+  const { port } = new URL(running.addresses.main ?? '')
+
+  const socket = connect(Number(port), '127.0.0.1')
+  socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  await once(socket, 'readable')
+  const stopped = running.stop()
+  let read = 0
+  for await (const chunk of socket) read += (chunk as Buffer).length
+
+  assert.ok(read > size, `${read} of ${size} bytes`)
+  await stopped
+})
+
+const routes = (name: string, declare: (gateway: Gateway) => void) => ({
+  use: definePlugin({ name, api: 1, setup: declare }),
+})
+
+/** A route whose response waits for a call. */
+function slowly() {
+  let finish: (text: string) => void = () => {}
+  let arrive: () => void = () => {}
+  const arrival = new Promise<void>((resolve) => {
+    arrive = resolve
+  })
+  const answer = new Promise<string>((resolve) => {
+    finish = resolve
+  })
+  const entry = routes('slow', ({ http }) =>
+    http.get('/slow', { config: { public: true } }, () => {
+      arrive()
+      return answer
+    }),
+  )
+  return { entry, arrival, finish: (text: string) => finish(text) }
+}
+
+async function ask(url: string, agent?: Agent): Promise<IncomingMessage & { text: string }> {
+  const asked = get(url, { ...(agent !== undefined && { agent }) })
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  let text = ''
+  for await (const chunk of response) text += String(chunk)
+  return Object.assign(response, { text })
+}
+
+test('a stop lets requests in flight finish and accepts no new ones', async (t) => {
+  const { entry, arrival, finish } = slowly()
+  const running = await serving(t, [listen, entry])
+  const url = running.addresses.main ?? ''
+
+  const waiting = ask(`${url}/slow`)
+  await arrival
+  const stopped = running.stop()
+  await assert.rejects(ask(url), { code: 'ECONNREFUSED' })
+  finish('done')
+
+  const answer = await waiting
+  assert.equal(answer.text, 'done')
+  assert.equal(answer.headers.connection, 'close')
+  await stopped
+})
+
+test('an open event stream does not hold up a stop', async (t) => {
+  const events = routes('events', ({ http }) =>
+    http.get('/', { config: { public: true } }, (_request, reply) => {
+      reply.hijack()
+      reply.raw.setHeader('content-type', 'text/event-stream')
+      reply.raw.writeHead(200)
+      reply.raw.write('data: 1\n\n')
+    }),
+  )
+  const running = await serving(t, [listen, events], { drainLimit: 60_000 })
+  const [stream] = (await once(get(running.addresses.main ?? ''), 'response')) as [IncomingMessage]
+  await once(stream, 'data')
+
+  const began = Date.now()
+  const ended = once(stream, 'close').catch(() => {})
+  await running.stop()
+  await ended
+  assert.ok(Date.now() - began < 5_000)
+})

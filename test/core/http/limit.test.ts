@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Authenticator, definePlugin, type Identity, Limiter, type LimitKey, type List } from 'sallyport'
+import { booted } from '#kit/booted.js'
+
+type Take = Limiter['take']
+
+const routes = definePlugin({
+  name: 'routes',
+  api: 1,
+  setup({ http }) {
+    http.get('/closed', () => 'closed')
+    http.get('/open', { config: { public: true } }, () => 'open')
+  },
+})
+
+/** Whoever says who they are is believed. */
+const authenticating = (identify: (token: string) => Partial<Identity>) =>
+  definePlugin({
+    name: 'authenticating',
+    api: 1,
+    provides: [Authenticator],
+    setup(gateway) {
+      gateway.provide(Authenticator, {
+        provider: 'corp',
+        authenticate: ({ credentials }) =>
+          credentials.kind === 'bearer'
+            ? { identity: { provider: 'corp', subject: '', claims: {}, ...identify(credentials.token) } }
+            : { rejection: { kind: 'notMine', cause: 'none' } },
+      })
+    },
+  })
+
+const limiting = (take: Take) =>
+  definePlugin({
+    name: 'limiting',
+    api: 1,
+    provides: [Limiter],
+    setup: (gateway) => gateway.provide(Limiter, { take }),
+  })
+
+const withToken = (token: string, url = '/closed') => ({ url, headers: { authorization: `Bearer ${token}` } })
+
+/** A list, and the keys that its limiter got. */
+function counted(answer: Take = () => 0): {
+  readonly list: List
+  readonly keys: (LimitKey & { cost: number })[]
+} {
+  const keys: (LimitKey & { cost: number })[] = []
+  const take: Take = (key, cost) => {
+    keys.push({ caller: key.caller, address: key.address, cost })
+    return answer(key, cost)
+  }
+  const corp = authenticating((subject) => ({ subject }))
+  return { list: [{ use: routes }, { use: limiting(take) }, { use: corp }], keys }
+}
+
+test('what was let in counts by caller and address, what lacked credentials by address alone', async (t) => {
+  const { list, keys } = counted()
+  const app = await booted(t, list)
+
+  for (const [request, status] of [
+    [withToken('alice'), 200],
+    [withToken('alice', '/nowhere'), 404],
+    [{ url: '/closed' }, 401],
+    [{ url: '/open' }, 200],
+  ] as const)
+    assert.equal((await app.inject(request)).statusCode, status)
+
+  const address = '127.0.0.1'
+  assert.deepEqual(keys, [
+    { caller: '["corp","alice"]', address, cost: 1 },
+    { caller: '["corp","alice"]', address, cost: 1 },
+    { caller: undefined, address, cost: 1 },
+    { caller: address, address, cost: 1 },
+  ])
+})
+
+test('in anonymous mode the caller is the address', async (t) => {
+  const callers: unknown[] = []
+  const use = limiting(({ caller }) => {
+    callers.push(caller)
+    return 0
+  })
+  const app = await booted(t, [{ use: routes }, { use: 'auth/anonymous' }, { use }])
+
+  await app.inject({ url: '/closed', remoteAddress: '192.0.2.7' })
+
+  assert.deepEqual(callers, ['192.0.2.7'])
+})
+
+for (const [how, answer] of [
+  ['at once', () => 1_001],
+  ['later', async () => 1_001],
+] as const) {
+  test(`over the limit is 429 with whole seconds to wait, answered ${how}`, async (t) => {
+    const { list } = counted(answer)
+    const app = await booted(t, list)
+
+    const { statusCode, headers, body } = await app.inject(withToken('alice'))
+    assert.deepEqual([statusCode, headers['retry-after'], headers['cache-control']], [429, '2', 'no-store'])
+    assert.equal(JSON.parse(body).error, 'too_many_requests')
+    // Guesses at tokens count too, and hear of the limit and not of their token.
+    assert.equal((await app.inject('/closed')).statusCode, 429)
+  })
+}
+
+test('what could never be let in has no time to wait', async (t) => {
+  const { list } = counted(() => Number.POSITIVE_INFINITY)
+  const { statusCode, headers } = await (await booted(t, list)).inject(withToken('alice'))
+  assert.deepEqual([statusCode, headers['retry-after']], [429, undefined])
+})
+
+for (const [what, answer] of Object.entries({
+  'throws an error': () => {
+    throw new Error('no')
+  },
+  'rejects with one': () => Promise.reject(new Error('no')),
+  'answers something else': () => true as never,
+  'answers no number': async () => Number.NaN,
+  'never answers': () => new Promise<number>(() => {}),
+} satisfies Record<string, Take>)) {
+  test(`a limiter that ${what} lets nobody in`, async (t) => {
+    const { list } = counted(answer)
+    const app = await booted(t, list, { gateDeadline: 50 })
+    assert.equal((await app.inject(withToken('alice'))).statusCode, 503)
+  })
+}
+
+test('a scope is limited by the list around it, or by a limiter of its own', async (t) => {
+  const { list, keys } = counted()
+  const own = counted(() => 5_000)
+  const inner = own.list.slice(0, 2)
+  const app = await booted(t, [
+    { scope: '/outer', plugins: [{ use: routes }] },
+    { scope: '/own', plugins: inner },
+    ...list,
+  ])
+
+  assert.equal((await app.inject(withToken('alice', '/outer/closed'))).statusCode, 200)
+  assert.equal((await app.inject(withToken('alice', '/own/closed'))).statusCode, 429)
+  assert.deepEqual([keys.length, own.keys.length], [1, 1])
+})
+
+test('two callers never have one name, nor that of an address, whatever they are called', async (t) => {
+  const identities = new Map<string, Partial<Identity>>()
+  const names: unknown[] = []
+  const app = await booted(t, [
+    { use: routes },
+    { use: authenticating((token) => identities.get(token) ?? {}) },
+    {
+      use: limiting(({ caller, address }) => {
+        names.push(caller)
+        assert.notEqual(caller, address)
+        return 0
+      }),
+    },
+  ])
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('', '"', '","', '127.0.0.1', '\ud800', '\\'),
+  )
+  const identity = fc.record({ provider: text, subject: text })
+  await fc.assert(
+    fc.asyncProperty(identity, identity, async (one, other) => {
+      identities.set('one', one).set('other', other)
+      names.length = 0
+      await app.inject(withToken('one'))
+      await app.inject(withToken('other'))
+      const isSame = one.provider === other.provider && one.subject === other.subject
+      assert.equal(names[0] === names[1], isSame)
+    }),
+    { numRuns: 200 },
+  )
+})

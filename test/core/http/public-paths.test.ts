@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Authenticator, ConfigError, definePlugin, type Gateway, PublicPath } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import { boot } from 'sallyport/embed'
+import { booted, recordedLog } from '#kit/booted.js'
+
+const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
+
+const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
+  use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
+})
+
+test('a public path that would make everything public stops the boot', async () => {
+  for (const path of ['', '/', '//']) {
+    const opening = plugin('opening', (gateway) => gateway.provide(PublicPath, path), {
+      provides: [PublicPath],
+    })
+    await assert.rejects(boot([opening], context), ConfigError)
+  }
+})
+
+test('RS-35 below a wildcard only an unambiguous path is public', async (t) => {
+  const opening = plugin(
+    'opening',
+    (gateway) => {
+      gateway.provide(PublicPath, '/w/pub')
+      gateway.http.get('/w/*', () => 'let in')
+    },
+    { provides: [PublicPath] },
+  )
+  const app = await booted(t, [opening])
+
+  assert.equal((await app.inject('/w/pub/x')).statusCode, 200)
+  for (const path of ['/w/pub%2fx', '/w/pub/%78', '/w/pub/..', '/w/pub//x', '/w/pub/x;y', '/w/public']) {
+    assert.equal((await app.inject(path)).statusCode, 401, path)
+  }
+})
+
+const routes = definePlugin({
+  name: 'routes',
+  api: 1,
+  setup({ http }) {
+    http.get('/closed', () => 'closed')
+    http.get('/open', { config: { public: true } }, () => 'open')
+    http.get('/things/:name/parts', () => 'parts')
+  },
+})
+
+const onlyGood = definePlugin({
+  name: 'only-good',
+  api: 1,
+  provides: [Authenticator],
+  setup(gateway) {
+    gateway.provide(Authenticator, {
+      provider: 'good',
+      authenticate: ({ credentials }) =>
+        credentials.kind === 'bearer' && credentials.token === 'good'
+          ? { identity: { provider: 'good', subject: 'me', claims: {} } }
+          : { rejection: { kind: 'invalid', cause: 'signature' } },
+    })
+  },
+})
+
+test('public paths are compared by whole segments of the matched route', async (t) => {
+  const openThings = definePlugin({
+    name: 'open-things',
+    api: 1,
+    provides: [PublicPath],
+    setup: (gateway) => gateway.provide(PublicPath, '/things/free'),
+  })
+  const app = await booted(t, [{ use: routes }, { use: onlyGood }, { use: openThings }])
+
+  assert.equal((await app.inject('/things/free/parts')).statusCode, 200)
+  assert.equal((await app.inject('/things/fre%65/parts')).statusCode, 200)
+  assert.equal((await app.inject('/things/freedom/parts')).statusCode, 401)
+  assert.equal((await app.inject('/things/free%2Fx/parts')).statusCode, 401)
+  assert.equal((await app.inject('/things/free/nowhere')).statusCode, 404)
+})
+
+test('RS-35: a path that is public outside a scope is not public inside it, and the other way round', async (t) => {
+  const opening = (path: string) =>
+    definePlugin({
+      name: 'opening',
+      api: 1,
+      provides: [PublicPath],
+      setup: (gateway) => gateway.provide(PublicPath, path),
+    })
+  const any = definePlugin({
+    name: 'any',
+    api: 1,
+    setup: ({ http }) => void http.get('/*', () => 'let in'),
+  })
+  const app = await booted(t, [
+    { use: opening('/outer') },
+    { scope: '/in', plugins: [{ use: opening('/inner') }, { use: any }] },
+    { use: any },
+  ])
+
+  assert.equal((await app.inject('/outer/x')).statusCode, 200)
+  assert.equal((await app.inject('/in/inner/x')).statusCode, 200)
+  for (const path of ['/in/outer/x', '/inner/x', '/in/x', '/x']) {
+    assert.equal((await app.inject(path)).statusCode, 401, path)
+  }
+})

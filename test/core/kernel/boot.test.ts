@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ConfigError, definePlugin, type Gateway, GatewayError, one } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import { boot, serve } from 'sallyport/embed'
+import { recordedLog } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+
+const never = (): Promise<void> => new Promise<void>(() => {})
+
+/** A plugin that records each of its steps. */
+function noting(name: string, notes: string[], more: (gateway: Gateway) => void = () => {}) {
+  return definePlugin({
+    name,
+    api: 1,
+    setup(gateway) {
+      notes.push(`${name} setup`)
+      gateway.onStart(() => void notes.push(`${name} start`))
+      gateway.onReady(() => void notes.push(`${name} ready`))
+      gateway.onStop(() => void notes.push(`${name} stop`))
+      more(gateway)
+    },
+  })
+}
+
+const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
+
+test('a boot that fails half way stops what was set up, and says which plugin failed in which step', async () => {
+  for (const phase of ['setup', 'start'] as const) {
+    const notes: string[] = []
+    const bad = definePlugin({
+      name: 'bad',
+      api: 1,
+      setup(gateway) {
+        gateway.onStop(() => void notes.push('bad stop'))
+        if (phase === 'setup') throw new Error('out of luck')
+        gateway.onStart(() => Promise.reject(new Error('out of luck')))
+      },
+    })
+
+    await assert.rejects(
+      boot([{ use: noting('a', notes) }, { use: bad }, { use: noting('later', notes) }], context),
+      (error) =>
+        error instanceof GatewayError && error.message === `plugin "bad" failed in ${phase}: out of luck`,
+    )
+    assert.deepEqual(notes.filter((note) => note.endsWith('stop')).slice(-2), ['bad stop', 'a stop'])
+  }
+})
+
+test('a configured file that cannot be read is a ConfigError, whichever plugin reads it', async (t) => {
+  const files = folder(t, { empty: '\n', text: 'hello, this is no certificate' })
+  const far = { name: 'far', url: 'https://registry.example.com' }
+  const wrong: readonly (readonly [use: string, options: object, file: string])[] = [
+    ['source/http', { ...far, bearerTokenFile: join(files, 'none') }, 'none'],
+    ['source/http', { ...far, bearerTokenFile: join(files, 'empty') }, 'empty'],
+    ['source/http', { ...far, bearerTokenFile: join(files, 'text') }, 'text'],
+    ['source/http', { ...far, caCertPath: join(files, 'text') }, 'text'],
+    ['source/git', { ...far, tokenFile: join(files, 'none') }, 'none'],
+    ['state/files', { directory: files, passphraseFile: join(files, 'empty') }, 'empty'],
+  ]
+  for (const [use, options, file] of wrong) {
+    await assert.rejects(boot([{ use, with: options }], context), (error) => {
+      assert.ok(error instanceof ConfigError, String(error))
+      assert.equal(error.problems[0]?.place, `plugin "${use}"`)
+      return error.problems[0]?.message.includes(join(files, file))
+    })
+  }
+})
+
+// Without pipes: the test runner may open its own, and the lists here open none.
+const handles = (): string[] =>
+  process
+    .getActiveResourcesInfo()
+    .filter((kind) => kind !== 'PipeWrap' && kind !== 'ConnectWrap')
+    .toSorted()
+
+test('a boot can be aborted at each of its steps, and leaves no handle open', async () => {
+  const before = handles()
+  for (const phase of ['setup', 'start', 'ready'] as const) {
+    const ending = new AbortController()
+    const stopped: string[] = []
+    const holding = definePlugin({
+      name: 'holding',
+      api: 1,
+      setup(gateway) {
+        const timer = setInterval(() => {}, 1000)
+        gateway.onStop(() => {
+          clearInterval(timer)
+          stopped.push(phase)
+        })
+        const hang = (): Promise<void> => {
+          ending.abort(new Error('asked to stop'))
+          return never()
+        }
+        if (phase === 'setup') return hang()
+        if (phase === 'start') gateway.onStart(hang)
+        else gateway.onReady(hang)
+      },
+    })
+    const list = [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, { use: holding }]
+
+    await assert.rejects(serve(list, { ...context, signal: ending.signal }), /asked to stop/)
+    assert.deepEqual(stopped, [phase])
+  }
+  // libuv frees a closed handle a few turns later.
+  await eventually(() => {
+    const known = [...before]
+    return handles().every(
+      (kind) => known.includes(kind) && known.splice(known.indexOf(kind), 1).length === 1,
+    )
+  })
+})
+
+test('two gateways in one process share nothing', async () => {
+  const Salt = one<string>('salt')
+  const answer = (salt: string) =>
+    definePlugin({
+      name: 'answer',
+      api: 1,
+      provides: [Salt],
+      requires: [Salt],
+      setup(gateway) {
+        gateway.provide(Salt, salt)
+        const given = gateway.use(Salt)
+        gateway.http.get('/', { config: { public: true } }, () => given())
+      },
+    })
+  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+  const [left, right] = await Promise.all(
+    ['left', 'right'].map((salt) => serve([listen, { use: answer(salt) }], context)),
+  )
+
+  const body = async (url = ''): Promise<string> => (await fetch(url)).text()
+  assert.equal(await body(left?.addresses.main), 'left')
+  await left?.stop()
+  assert.equal(await body(right?.addresses.main), 'right')
+  await right?.stop()
+})

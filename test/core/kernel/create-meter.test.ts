@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { definePlugin, type Instrument, Telemetry } from 'sallyport'
+import { booted } from '#kit/booted.js'
+
+test('measurements reach every observer of the list, with the prefix of this gateway', async (t) => {
+  const seen: [string, Instrument['kind'], string, number, object][] = []
+  const observing = (name: string) =>
+    definePlugin({
+      name,
+      api: 1,
+      provides: [Telemetry],
+      setup: (gateway) =>
+        gateway.provide(Telemetry, {
+          measure: ({ kind, name: metric }, value, labels) => seen.push([name, kind, metric, value, labels]),
+        }),
+    })
+  const measuring = definePlugin({
+    name: 'measuring',
+    api: 1,
+    setup({ meter, onReady }) {
+      const count = meter.counter('calls_total', 'Calls', ['kind'])
+      const level = meter.gauge('level', 'Level')
+      const time = meter.histogram('seconds', 'Seconds')
+      onReady(() => {
+        count(2, { kind: 'a' })
+        level(3)
+        time(0.5)
+      })
+    },
+  })
+  await booted(t, [{ use: measuring }, { use: observing('one') }, { use: observing('two') }])
+
+  assert.deepEqual(seen, [
+    ['one', 'counter', 'sallyport_calls_total', 2, { kind: 'a' }],
+    ['two', 'counter', 'sallyport_calls_total', 2, { kind: 'a' }],
+    ['one', 'gauge', 'sallyport_level', 3, {}],
+    ['two', 'gauge', 'sallyport_level', 3, {}],
+    ['one', 'histogram', 'sallyport_seconds', 0.5, {}],
+    ['two', 'histogram', 'sallyport_seconds', 0.5, {}],
+  ])
+})

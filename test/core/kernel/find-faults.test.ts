@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { z } from 'zod'
+import { validateOptions } from '#core/kernel/validate-options.js'
+
+const part = z
+  .strictObject({
+    name: z.string(),
+    url: z.url(),
+    secret: z.string().optional(),
+    file: z.string().optional(),
+  })
+  .superRefine(({ secret, file }, context) => {
+    if (secret !== undefined && file !== undefined)
+      context.issues.push({ code: 'custom', input: secret, path: ['file'], message: 'not both' })
+  })
+const schema = z
+  .strictObject({ realm: z.string(), parts: z.array(part).min(1) })
+  .superRefine(({ parts }, context) => {
+    for (const [index, { name }] of parts.entries())
+      if (parts.findIndex((each) => each.name === name) < index)
+        context.issues.push({
+          code: 'custom',
+          input: name,
+          path: ['parts', index, 'name'],
+          message: 'repeated',
+        })
+  })
+
+async function faults(value: unknown): Promise<readonly string[]> {
+  const result = await validateOptions(schema, value)
+  return 'problems' in result ? result.problems.map(({ path }) => path.join('.')).toSorted() : []
+}
+
+const right = () => ({
+  realm: 'mine',
+  parts: [
+    { name: 'a', url: 'https://a.example' } as Record<string, unknown>,
+    { name: 'b', url: 'https://b.example' } as Record<string, unknown>,
+  ],
+})
+
+// Each can be made independently of the others, and is one fault.
+const MISTAKES: readonly (readonly [path: string, make: (value: ReturnType<typeof right>) => void])[] = [
+  ['realm', (value) => Object.assign(value, { realm: ['x'] })],
+  ['typo', (value) => Object.assign(value, { typo: 1 })],
+  ['parts.0.url', ({ parts: [first] }) => delete first?.['url']],
+  ['parts.0.file', ({ parts: [first] }) => Object.assign(first ?? {}, { secret: 'x', file: 'y' })],
+  ['parts.1.url', ({ parts: [, second] }) => Object.assign(second ?? {}, { url: 5 })],
+  ['parts.1.name', ({ parts: [, second] }) => Object.assign(second ?? {}, { name: 'a' })],
+  ['parts.1.urll', ({ parts: [, second] }) => Object.assign(second ?? {}, { urll: 'https://b.example' })],
+]
+
+test('any set of faults is reported whole, each once', async () => {
+  assert.deepEqual(await faults(right()), [])
+  await fc.assert(
+    fc.asyncProperty(fc.subarray([...MISTAKES]), async (mistakes) => {
+      const value = right()
+      for (const [, make] of mistakes) make(value)
+      assert.deepEqual(await faults(value), mistakes.map(([path]) => path).toSorted())
+    }),
+    { numRuns: 128 },
+  )
+})
+
+test('a required key that is misspelt is one fault', async () => {
+  const { parts } = right()
+  assert.deepEqual(await faults({ relm: 'mine', parts }), ['relm'])
+  assert.deepEqual(await faults({ realm: 'mine', parts: [{ name: 'a', ulr: 'https://a.example' }] }), [
+    'parts.0.ulr',
+  ])
+})
+
+test('options that are no mapping are one fault, and accepted ones are what the schema returned', async () => {
+  for (const value of [5, 'x', ['x']]) assert.deepEqual(await faults(value), [''])
+  assert.deepEqual(await validateOptions(schema, right()), { value: right() })
+})

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { definePlugin, type Gateway, PublicPath, Telemetry } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import { boot } from 'sallyport/embed'
+import { z } from 'zod'
+import { booted, recordedLog } from '#kit/booted.js'
+
+const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
+
+const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
+  use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
+})
+
+test('Fastify plugins that a plugin registers have a deadline, whose error names the plugin', async () => {
+  const never = (): Promise<void> => new Promise(() => {})
+  const limits = { setup: 50, stop: 50 }
+  const cases: [string, (gateway: Gateway) => unknown, RegExp][] = [
+    ['hangs', ({ http }) => void http.register(never), /plugin "hangs" failed in setup: it did not return/],
+    [
+      'rejects',
+      ({ http }) => void http.register(() => Promise.reject(new Error('inner'))),
+      /plugin "rejects" failed in setup: inner/,
+    ],
+    ['ready', ({ http }) => void http.addHook('onReady', never), /failed in setup: it did not return/],
+  ]
+  for (const [name, setup, expected] of cases) {
+    await assert.rejects(boot([plugin(name, setup)], { ...context, limits }), expected)
+  }
+
+  const closing = await boot([plugin('closing', ({ http }) => void http.addHook('onClose', never))], {
+    ...context,
+    limits,
+  })
+  await closing.stop()
+})
+
+test('a setup that returns after its deadline leaves nothing open', async () => {
+  const closedAgain: string[] = []
+  let late: Promise<void> = Promise.resolve()
+  const slow = plugin('slow', (gateway) => {
+    late = setTimeout(60).then(() => gateway.onStop(() => void closedAgain.push('closed')))
+    return late
+  })
+  await assert.rejects(boot([slow], { ...context, limits: { setup: 20 } }))
+  await late
+  assert.deepEqual(closedAgain, ['closed'])
+})
+
+test('everything that needs no credentials is logged at the start', async (t) => {
+  const { log, lines } = recordedLog()
+  const opening = plugin(
+    'opening',
+    (gateway) => {
+      gateway.provide(PublicPath, '/open')
+      gateway.http.addHook('onRoute', (route) => {
+        if (route.url === '/late') route.config = { ...route.config, public: true }
+      })
+      gateway.http.get('/late', () => 'late')
+    },
+    { provides: [PublicPath] },
+  )
+  await booted(t, [opening], { log })
+
+  const told = lines.find(({ msg }) => msg === 'these need no credentials')
+  assert.deepEqual(told?.['paths'], ['/open'])
+  assert.equal(told?.['routes'], 2)
+  const each = lines.find(({ msg }) => msg === 'each route that needs no credentials')
+  assert.deepEqual([told?.['level'], each?.['level']], ['info', 'debug'])
+  assert.match(String(each?.['routes']), /GET \/late/)
+})
+
+test('only an observer may be left out, and the gateway goes on without it', async () => {
+  const observer = definePlugin({
+    name: 'observer',
+    api: 1,
+    provides: [Telemetry],
+    setup() {
+      throw new Error('no disk')
+    },
+  })
+  const { log, lines } = recordedLog()
+  const running = await boot([{ use: observer, required: false }], { ...context, log })
+  await running.stop()
+  assert.ok(lines.some(({ plugin, level }) => plugin === 'observer' && level === 'warn'))
+
+  const refused = boot([{ use: 'auth/anonymous', required: false }], context)
+  await assert.rejects(refused, /plugins\[0\]\.required: "auth\/anonymous" may not be left out/)
+})
+
+test('what options mark as writeOnly is in no log line, however the plugin logs it', async () => {
+  const { log, lines, scrubber } = recordedLog()
+  const secretive = definePlugin({
+    name: 'secretive',
+    api: 1,
+    options: z.object({
+      name: z.string(),
+      key: z.string().meta({ writeOnly: true }),
+      pins: z.array(z.number()).meta({ writeOnly: true }),
+      account: z.object({ password: z.string().meta({ writeOnly: true }) }),
+    }),
+    setup(gateway, options) {
+      gateway.log.info({ options }, `signing with ${options.key}`)
+      gateway.log.warn(new Error(`${options.account.password} and ${options.pins[0]}`))
+      gateway.onStop(() => gateway.log.info(encodeURIComponent(options.key)))
+    },
+  })
+  const options = { name: 'shown', key: 'canary/key', pins: [471_147], account: { password: 'canary-pass' } }
+  const running = await boot([{ use: 'auth/anonymous' }, { use: secretive, with: options }], {
+    ...context,
+    log,
+    scrubber,
+  })
+  await running.stop()
+
+  const written = JSON.stringify(lines)
+  assert.match(written, /shown.*signing with \*\*\*/)
+  assert.doesNotMatch(written, /canary|471147/)
+  assert.equal(scrubber.knows('canary/key'), false)
+})

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { definePlugin, type Gateway } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import { boot } from 'sallyport/embed'
+import { recordedLog } from '#kit/booted.js'
+
+const never = (): Promise<void> => new Promise<void>(() => {})
+
+/** A plugin that records each of its steps. */
+function noting(name: string, notes: string[], more: (gateway: Gateway) => void = () => {}) {
+  return definePlugin({
+    name,
+    api: 1,
+    setup(gateway) {
+      notes.push(`${name} setup`)
+      gateway.onStart(() => void notes.push(`${name} start`))
+      gateway.onReady(() => void notes.push(`${name} ready`))
+      gateway.onStop(() => void notes.push(`${name} stop`))
+      more(gateway)
+    },
+  })
+}
+
+const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
+
+test('every step runs in list order, through scopes, and the last to start is the first to stop', async () => {
+  const notes: string[] = []
+  const running = await boot(
+    [
+      { use: noting('a', notes) },
+      { scope: '/in', plugins: [{ use: noting('b', notes) }] },
+      { use: noting('c', notes) },
+    ],
+    context,
+  )
+  await running.ready({})
+  await running.stop()
+
+  const steps = ['setup', 'start', 'ready'].flatMap((step) =>
+    ['a', 'b', 'c'].map((name) => `${name} ${step}`),
+  )
+  assert.deepEqual(notes, [...steps, 'c stop', 'b stop', 'a stop'])
+})
+
+test('a step that never returns fails after its deadline', async () => {
+  for (const phase of ['setup', 'start'] as const) {
+    const stuck = definePlugin({
+      name: 'stuck',
+      api: 1,
+      setup: (gateway) => (phase === 'setup' ? never() : gateway.onStart(never)),
+    })
+    await assert.rejects(
+      boot([{ use: stuck }], { ...context, limits: { [phase]: 20 } }),
+      new RegExp(`plugin "stuck" failed in ${phase}: it did not return within 0.02 s`),
+    )
+  }
+})
+
+test('a stop step that fails or hangs keeps no other from running', async () => {
+  const notes: string[] = []
+  const { log, lines } = recordedLog()
+  const hanging = noting('hanging', notes, (gateway) => gateway.onStop(never))
+  const throwing = noting('throwing', notes, (gateway) =>
+    gateway.onStop(() => Promise.reject(new Error('no'))),
+  )
+  const running = await boot([{ use: noting('first', notes) }, { use: hanging }, { use: throwing }], {
+    ...context,
+    log,
+    limits: { stop: 20 },
+  })
+  await running.stop()
+
+  assert.deepEqual(notes.slice(-3), ['throwing stop', 'hanging stop', 'first stop'])
+  assert.deepEqual(
+    lines.filter(({ msg }) => msg === 'a plugin did not stop cleanly').map(({ plugin }) => plugin),
+    ['throwing', 'hanging'],
+  )
+})

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConfigError, definePlugin, type Gateway, many, one } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import { boot } from 'sallyport/embed'
+import { recordedLog } from '#kit/booted.js'
+
+const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
+
+test('`provides`, `requires`, `provide` and `use` are checked against each other', async () => {
+  const Salt = one<string>('salt')
+  const Spice = many<string>('spice')
+  const giver = (name: string, more: object, value = 'x') =>
+    definePlugin({
+      name,
+      api: 1,
+      provides: [Salt],
+      setup: (gateway) => gateway.provide(Salt, value),
+      ...more,
+    })
+  const taker = definePlugin({ name: 'taker', api: 1, requires: [Salt, Spice], setup() {} })
+
+  const complaints = async (...plugins: ReturnType<typeof definePlugin>[]): Promise<string[]> => {
+    try {
+      await (
+        await boot(
+          plugins.map((use) => ({ use })),
+          context,
+        )
+      ).stop()
+      return []
+    } catch (error) {
+      return error instanceof ConfigError
+        ? error.problems.map(({ message }) => message)
+        : [(error as Error).message]
+    }
+  }
+
+  assert.deepEqual(await complaints(taker), [
+    'it needs a salt, and nothing in the list provides one',
+    'it needs a spice, and nothing in the list provides one',
+  ])
+  assert.match(
+    (await complaints(giver('a', {}), giver('b', {})))[0] ?? '',
+    /it provides a salt, and so does "a"/,
+  )
+  assert.match((await complaints(giver('a', { provides: [] })))[0] ?? '', /`provides` does not list it/)
+  const twice = giver('a', {
+    setup: (gateway: Gateway) =>
+      void { first: gateway.provide(Salt, 'x'), second: gateway.provide(Salt, 'x') },
+  })
+  assert.match((await complaints(twice))[0] ?? '', /salt was provided twice/)
+  const undeclared = definePlugin({ name: 'u', api: 1, setup: (gateway) => void gateway.use(Salt) })
+  assert.match((await complaints(undeclared))[0] ?? '', /`requires` does not list it/)
+  const hasty = definePlugin({
+    name: 'h',
+    api: 1,
+    requires: [Salt],
+    setup: (gateway) => void gateway.use(Salt)(),
+  })
+  assert.match((await complaints(giver('a', {}), hasty))[0] ?? '', /asked for during setup/)
+  const late = giver('a', { setup: (gateway: Gateway) => gateway.onStart(() => gateway.provide(Salt, 'x')) })
+  assert.match((await complaints(late))[0] ?? '', /provided after setup/)
+})

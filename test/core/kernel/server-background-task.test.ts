@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BackgroundTask, definePlugin, type Plugin } from 'sallyport'
+import { serving } from '#kit/booted.js'
+
+const open = { use: 'auth/anonymous' }
+
+function task(over: Promise<void>, end: () => void = () => {}): Plugin {
+  return definePlugin({
+    name: `task-${Math.random()}`,
+    api: 1,
+    provides: [BackgroundTask],
+    setup: (gateway) => gateway.provide(BackgroundTask, { over, end }),
+  })
+}
+
+test('the gateway ends when all background tasks of its list are over', async (t) => {
+  let finish = (): void => {}
+  const late = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  const running = await serving(t, [open, { use: task(Promise.resolve()) }, { use: task(late) }])
+  let over = false
+  void running.over.then(() => {
+    over = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(over, false)
+
+  finish()
+  await running.over
+})
+
+test('a background task that fails rejects `over`', async (t) => {
+  let fail = (_error: Error): void => {}
+  const work = new Promise<void>((_resolve, reject) => {
+    fail = reject
+  })
+  const running = await serving(t, [open, { use: task(work) }])
+
+  fail(new Error('lost'))
+  await assert.rejects(running.over, /lost/)
+})
+
+test('a stop ends the background tasks before it waits for anything', async (t) => {
+  let ended = 0
+  const running = await serving(t, [open, { use: task(Promise.resolve(), () => ended++) }])
+
+  await running.stop()
+  assert.ok(ended > 0)
+})

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Agent, get, type IncomingMessage } from 'node:http'
+import { test } from 'node:test'
+import { ConfigError, definePlugin, type Gateway, GatewayError, PublicAddress } from 'sallyport'
+import { serving } from '#kit/booted.js'
+
+const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+
+const routes = (name: string, declare: (gateway: Gateway) => void) => ({
+  use: definePlugin({ name, api: 1, setup: declare }),
+})
+
+const word = (text: string) =>
+  routes('word', ({ http }) => http.get('/', { config: { public: true } }, () => text))
+
+/** A route whose response waits for a call. */
+function slowly() {
+  let finish: (text: string) => void = () => {}
+  let arrive: () => void = () => {}
+  const arrival = new Promise<void>((resolve) => {
+    arrive = resolve
+  })
+  const answer = new Promise<string>((resolve) => {
+    finish = resolve
+  })
+  const entry = routes('slow', ({ http }) =>
+    http.get('/slow', { config: { public: true } }, () => {
+      arrive()
+      return answer
+    }),
+  )
+  return { entry, arrival, finish: (text: string) => finish(text) }
+}
+
+async function ask(url: string, agent?: Agent): Promise<IncomingMessage & { text: string }> {
+  const asked = get(url, { ...(agent !== undefined && { agent }) })
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  let text = ''
+  for await (const chunk of response) text += String(chunk)
+  return Object.assign(response, { text })
+}
+
+test('a reload under load fails no request', async (t) => {
+  const running = await serving(t, [listen, word('old')])
+  const url = running.addresses.main ?? ''
+  const agent = new Agent({ keepAlive: true, maxSockets: 8 })
+  t.after(() => agent.destroy())
+  const seen = new Map<string, number>()
+  let exchanged = false
+
+  const caller = async (): Promise<void> => {
+    let afterwards = 0
+    while (afterwards < 50) {
+      const { statusCode, text } = await ask(url, agent)
+      assert.equal(statusCode, 200)
+      seen.set(text, (seen.get(text) ?? 0) + 1)
+      if (exchanged) afterwards++
+    }
+  }
+  const callers = Promise.all(Array.from({ length: 8 }, caller))
+  for (let round = 0; round < 20; round++) await running.swap([listen, word(`list ${round}`)])
+  exchanged = true
+  await callers
+
+  assert.equal(running.addresses.main, url)
+  assert.ok((seen.get('list 19') ?? 0) >= 8 * 49, `the last list answered ${seen.get('list 19')}`)
+})
+
+test('a list that cannot boot, or cannot open its ports, changes nothing', async (t) => {
+  const running = await serving(t, [listen, word('old')])
+  const other = await serving(t, [listen, word('other')])
+  const taken = { ...listen, id: 'second', with: { address: new URL(other.addresses.main ?? '').host } }
+  const broken = routes('broken', () => {
+    throw new Error('no')
+  })
+  const late = routes('late', (gateway) => gateway.onReady(() => Promise.reject(new Error('no'))))
+
+  await assert.rejects(running.swap([listen, broken]), GatewayError)
+  await assert.rejects(running.swap([listen, { use: 'no-such-plugin' }]), ConfigError)
+  await assert.rejects(running.swap([listen, taken, word('new')]), /the port is taken/)
+  await assert.rejects(running.swap([listen, word('new'), late]), /"late" failed in ready/)
+
+  assert.equal((await ask(running.addresses.main ?? '')).text, 'old')
+})
+
+test('a request in flight at a reload gets its response from the old list', async (t) => {
+  const { entry, arrival, finish } = slowly()
+  const running = await serving(t, [listen, word('old'), entry])
+  const url = running.addresses.main ?? ''
+
+  const waiting = ask(`${url}/slow`)
+  await arrival
+  const swapped = running.swap([listen, word('new')])
+  const deadline = Date.now() + 5_000
+  while ((await ask(url)).text !== 'new') assert.ok(Date.now() < deadline)
+  finish('from the old list')
+
+  assert.equal((await waiting).text, 'from the old list')
+  await swapped
+})
+
+const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
+  use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
+})
+
+const closed = plugin('closed', ({ http }) => http.get('/', () => 'let in'))
+
+test('a stop aborts a reload that is still booting, and accepts nothing new from that moment', async (t) => {
+  const running = await serving(t, [listen, closed])
+  const url = running.addresses.main ?? ''
+  let arrived: () => void = () => {}
+  const arrival = new Promise<void>((resolve) => {
+    arrived = resolve
+  })
+  const hanging = plugin('hanging', (gateway) =>
+    gateway.onStart(() => {
+      arrived()
+      return new Promise(() => {})
+    }),
+  )
+  const exchanged = assert.rejects(running.swap([listen, hanging]))
+  await arrival
+  const began = Date.now()
+  const stopped = running.stop()
+  await assert.rejects(fetch(url))
+  await stopped
+  await exchanged
+  assert.ok(Date.now() - began < 5_000)
+})
+
+test('two entries that open the same address are a ConfigError', async () => {
+  const twice = [listen, { ...listen, id: 'again' }]
+  await assert.rejects(serving({ after() {} } as never, twice), /two entries of the list open it/)
+})
+
+test('the public address is among the addresses, once it is known', async (t) => {
+  let origin: string | undefined
+  const address = definePlugin({
+    name: 'address',
+    api: 1,
+    provides: [PublicAddress],
+    setup(gateway) {
+      gateway.provide(PublicAddress, {
+        get origin() {
+          return origin
+        },
+        watch: () => {},
+      })
+    },
+  })
+  const running = await serving(t, [listen, { use: address }])
+
+  assert.equal('public' in running.addresses, false)
+  origin = 'https://a.example'
+  assert.equal(running.addresses.public, 'https://a.example')
+})

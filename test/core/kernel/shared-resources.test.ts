@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { definePlugin, type Gateway } from 'sallyport'
+import { serving } from '#kit/booted.js'
+
+const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+
+function sharing(notes: string[], key: string, more: (gateway: Gateway) => void = () => {}) {
+  const use = definePlugin({
+    name: 'sharing',
+    api: 1,
+    setup(gateway) {
+      const open = (): object => {
+        notes.push(`open ${key}`)
+        return {}
+      }
+      gateway.share(key, open, () => void notes.push(`close ${key}`))
+      more(gateway)
+    },
+  })
+  return { use }
+}
+
+test('a shared value outlives a reload that uses the same key, and no other', async (t) => {
+  const notes: string[] = []
+  const running = await serving(t, [listen, sharing(notes, 'a')])
+  await running.swap([listen, sharing(notes, 'a')])
+  assert.deepEqual(notes, ['open a'])
+
+  await running.swap([listen, sharing(notes, 'b')])
+  assert.deepEqual(notes, ['open a', 'open b', 'close a'])
+
+  await running.stop()
+  assert.deepEqual(notes, ['open a', 'open b', 'close a', 'close b'])
+})
+
+test('a list that fails to boot closes what it opened and nothing else', async (t) => {
+  const notes: string[] = []
+  const running = await serving(t, [listen, sharing(notes, 'a')])
+  const failing = (gateway: Gateway): void => gateway.onReady(() => Promise.reject(new Error('no')))
+
+  await assert.rejects(running.swap([listen, sharing(notes, 'a', failing)]), /failed in ready/)
+  assert.deepEqual(notes, ['open a'])
+  await assert.rejects(running.swap([listen, sharing(notes, 'b', failing)]), /failed in ready/)
+  assert.deepEqual(notes, ['open a', 'open b', 'close b'])
+})
+
+test('the former name `keep` shares as well', async (t) => {
+  const notes: string[] = []
+  const keep = (gateway: Gateway): unknown =>
+    gateway.keep(
+      'b',
+      () => notes.push('open b'),
+      () => void notes.push('close b'),
+    )
+  const running = await serving(t, [listen, sharing(notes, 'a', keep)])
+  await running.swap([listen, sharing(notes, 'a', keep)])
+  await running.stop()
+
+  assert.deepEqual(notes, ['open a', 'open b', 'close b', 'close a'])
+})

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConfigError } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import { planList } from 'sallyport/embed'
+import { recordedLog } from '#kit/booted.js'
+import { folder } from '#kit/folder.js'
+
+async function complaints(files: Record<string, string>, list: Parameters<typeof planList>[0], at: string) {
+  try {
+    await planList(list, { catalogue, folder: at, log: recordedLog().log })
+  } catch (error) {
+    assert.ok(error instanceof ConfigError)
+    return error.problems
+  }
+  return assert.fail(`nothing was wrong with ${Object.keys(files)}`)
+}
+
+test('wrong options are reported all at once, with their place and a suggestion, and never their value', async (t) => {
+  const list = [
+    { use: 'guard/origin', with: { alowed: ['hunter2'] } },
+    {
+      use: 'listen/http',
+      with: { address: 'hunter2', headersTimeout: 'hunter2' },
+      origin: { address: ['listen', 'at'] },
+    },
+    { use: 'auth/anonymous', with: { secret: 'hunter2' } },
+  ]
+  const problems = await complaints({}, list, folder(t))
+
+  assert.deepEqual(
+    problems.map(({ place, suggestion }) => [place, suggestion]),
+    [
+      ['plugins[0].with.alowed (guard/origin)', 'allowed'],
+      ['listen.at (listen/http)', undefined],
+      ['plugins[1].with.headersTimeout (listen/http)', undefined],
+      ['plugins[2].with.secret (auth/anonymous)', undefined],
+    ],
+  )
+  assert.ok(!JSON.stringify(problems).includes('hunter2'))
+})
+
+test('the message for a limit is understandable', async (t) => {
+  const provider = { name: 'corp', issuerUrl: 'https://idp.example.com', audience: '' }
+  const page = { name: 'far', url: 'https://registry.example.com', maxPageBytes: 0 }
+  const list = [
+    { use: 'discovery/issuer' },
+    { use: 'auth/oidc', with: provider },
+    { use: 'headers/stored', with: { headers: [] } },
+    { use: 'source/http', with: page },
+  ]
+
+  assert.deepEqual(
+    (await complaints({}, list, folder(t))).map(({ message }) => message),
+    ['expected a text that is not empty', 'expected >=1 items', 'expected a number >0'],
+  )
+})

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ConfigError } from 'sallyport'
+import { TlsFiles } from 'sallyport/toolkit'
+import { recordedLog } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { authority, temporaryFolder } from '#kit/tls.js'
+
+test('a new pair counts once both files are there, and what does not fit together is told once', async (t) => {
+  const ca = authority(t)
+  const folder = temporaryFolder(t)
+  const named = Object.fromEntries(
+    ['cert', 'key', 'ca'].map((role) => [role, { option: role, path: join(folder, role) }]),
+  )
+  const write = (texts: object): void => {
+    for (const [role, text] of Object.entries(texts)) writeFileSync(join(folder, role), text, { mode: 0o600 })
+  }
+  const [one, next] = [ca.issue(['a.test']), ca.issue(['a.test'])]
+  write({ ...one, ca: ca.certificate })
+  const { log, lines } = recordedLog()
+  const files = new TlsFiles(named, log)
+  t.after(() => files.close())
+  let changes = 0
+  files.onChange(() => changes++)
+  assert.deepEqual(files.texts, { ...one, ca: ca.certificate })
+
+  write({ cert: next.cert })
+  await eventually(() => lines.some(({ msg }) => /do not fit together/.test(String(msg))))
+  assert.deepEqual([files.texts.cert, changes], [one.cert, 0])
+  write({ key: next.key })
+  await eventually(() => files.texts.key === next.key)
+  assert.deepEqual([files.texts.cert, changes], [next.cert, 1])
+  assert.doesNotMatch(JSON.stringify([files, lines]), /PRIVATE KEY/)
+})
+
+test('everything that is wrong at the start is told together, by the options', (t) => {
+  const folder = temporaryFolder(t)
+  writeFileSync(join(folder, 'text'), 'hello\n')
+  const at = (option: string, name: string) => ({ option, path: join(folder, name) })
+  const { log } = recordedLog()
+  assert.throws(
+    () => new TlsFiles({ cert: at('a', 'missing'), key: at('b', 'text'), ca: at('c', 'text') }, log),
+    (error: unknown) => {
+      assert.ok(error instanceof ConfigError)
+      assert.deepEqual(
+        error.problems.map(({ place }) => place),
+        ['a', 'b', 'c'],
+      )
+      return true
+    },
+  )
+})

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { mcpHeaders } from 'sallyport/toolkit'
+
+const named = { 'mcp-method': 'tools/call', 'mcp-name': 'search' }
+
+test('they count from the version on that has them', () => {
+  for (const version of ['2026-07-28', '2026-12-01', '2030-01-01'])
+    assert.deepEqual(mcpHeaders({ ...named, 'mcp-protocol-version': version }), {
+      mcpMethod: 'tools/call',
+      mcpName: 'search',
+    })
+  for (const version of ['2025-11-25', '2026-07-27', 'draft', '9', '2026-07-28, 2026-07-28', ''])
+    assert.deepEqual(mcpHeaders({ ...named, 'mcp-protocol-version': version }), {}, version)
+  assert.deepEqual(mcpHeaders(named), {})
+})
+
+test('of the URI of a resource there is no query and no fragment', () => {
+  const nameOf = (name: string) =>
+    mcpHeaders({ 'mcp-protocol-version': '2026-07-28', 'mcp-name': name }).mcpName
+  assert.equal(nameOf('https://files.example/a?token=secret'), 'https://files.example/a')
+  assert.equal(nameOf('notes://one#secret'), 'notes://one')
+  assert.equal(nameOf('?token=secret'), undefined)
+})
+
+test('whatever a client writes, what is left of it is short and printable', () => {
+  const text = fc.option(fc.string({ unit: 'binary', maxLength: 1000 }), { nil: undefined })
+  fc.assert(
+    fc.property(text, text, (method, name) => {
+      const headers = {
+        'mcp-protocol-version': '2026-07-28',
+        ...(method !== undefined && { 'mcp-method': method }),
+        ...(name !== undefined && { 'mcp-name': name }),
+      }
+      for (const value of Object.values(mcpHeaders(headers))) assert.match(value, /^[\x20-\x7e]{1,128}$/)
+    }),
+  )
+  assert.equal(
+    mcpHeaders({ 'mcp-protocol-version': '2026-07-28', 'mcp-name': 'x'.repeat(9000) }).mcpName?.length,
+    128,
+  )
+})

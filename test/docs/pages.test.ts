@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { planOf } from '#cli/config/all-problems.js'
+import { readList } from '#cli/config/read-list.js'
+import { program } from '#kit/program.js'
+import { wordsOf } from '#kit/words.js'
+import { parsed } from '../cli/parsed.js'
+import { errorCodes } from './error-codes.js'
+import { commandsIn, homeOf } from './homes.js'
+import { blocks, pages, renewed, root, tablesIn, textOf } from './pages.js'
+import { codesInSource, instrumentsInSource, makings, sourceTexts } from './source.js'
+import { allKinds } from './tables/options.js'
+import { tables } from './tables/tables.js'
+
+const environment = { API_KEY: 'x', DATABASE_URL: 'postgres://127.0.0.1/sallyport' }
+
+/** Runs the program for each of these, two at a time. */
+async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values()
+  const worker = async (): Promise<void> => {
+    for (const item of left) await work(item)
+  }
+  await Promise.all([worker(), worker()])
+}
+
+test('the tables of the pages are those of the code', async () => {
+  for (const page of pages()) assert.equal(textOf(page), await renewed(page), `${page}: run \`npm run docs\``)
+})
+
+test('every table is in a page, and every kind of plugin has a page with its plugins', () => {
+  const found = pages().flatMap((page) => tablesIn(page).map((name) => `${name} ${page}`))
+  for (const name of Object.keys(tables)) {
+    assert.ok(
+      found.some((each) => each.startsWith(`${name} `)),
+      `no page has "<!-- ${name}: made by npm run docs -->"`,
+    )
+  }
+  for (const kind of allKinds()) assert.ok(found.includes(`plugins plugins/${kind}/README.md`), kind)
+})
+
+test('the README can be read at once', () => {
+  const lines = textOf('README.md').trimEnd().split('\n')
+  assert.ok(
+    lines.length <= 180,
+    `it has ${lines.length} lines: what is special goes to the page of its folder`,
+  )
+})
+
+test('every configuration in a page is accepted', async (t) => {
+  const samples = pages().flatMap((page) => blocks(page, 'yaml').map(({ text }) => ({ page, text })))
+  assert.ok(samples.length >= 10)
+  Object.assign(process.env, environment)
+  for (const { page, text } of samples) {
+    const file = join(homeOf(t, page), 'sample.yaml')
+    writeFileSync(file, text)
+    const checked = await planOf(await readList(file))
+    assert.deepEqual('problems' in checked ? checked.problems : [], [], `${page}\n${text}`)
+  }
+})
+
+test('every command in a page is understood', async (t) => {
+  const commands = pages().flatMap((page) =>
+    commandsIn(page)
+      .filter((line) => line.startsWith('sallyport '))
+      .map((line) => ({ page, argv: wordsOf(line.split(/ [<>|] /)[0] ?? '').slice(1) })),
+  )
+  assert.ok(commands.length >= 20)
+  const serving = commands.filter(({ argv }) => ['proxy', 'registry', 'run'].includes(argv[0] ?? ''))
+
+  for (const { page, argv } of commands.filter((command) => !serving.includes(command))) {
+    const { invocation, problems } = parsed(argv)
+    assert.deepEqual(problems, [], `${page}: sallyport ${argv.join(' ')}`)
+    assert.ok(invocation !== undefined || argv.some((word) => word.startsWith('--')), page)
+  }
+  const homes = new Map([...new Set(serving.map(({ page }) => page))].map((page) => [page, homeOf(t, page)]))
+  await forEach(serving, async ({ page, argv }) => {
+    const asking = program(t, [...argv, '--print-plugins'], { cwd: homes.get(page) ?? root, environment })
+    assert.equal(await asking.ended(), 0, `${page}: sallyport ${argv.join(' ')}\n${asking.output.stderr}`)
+  })
+})
+
+test('every script that a page runs is one of the package', () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const known = ['ci', 'install', 'link', 'pack', ...Object.keys(scripts)]
+  for (const page of pages()) {
+    // What comes after `cd` is run elsewhere.
+    const run = blocks(page, 'sh').map(({ text }) => text.replace(/^cd [\s\S]*/m, ''))
+    const names = [...run.join('\n').matchAll(/\bnpm (?:run )?([a-z][\w:-]*)/g)].map(([, name = '']) => name)
+    assert.deepEqual(
+      names.filter((name) => !known.includes(name)),
+      [],
+      page,
+    )
+  }
+})
+
+test('the package has the pages of what it runs', () => {
+  const argv = ['pack', '--dry-run', '--json', '--ignore-scripts', '--silent']
+  const [{ files }] = JSON.parse(execFileSync('npm', argv, { cwd: root, encoding: 'utf8' }))
+  const packed = files.map(({ path }: { readonly path: string }) => path)
+  const own = pages().filter((page) => /^(?:README\.md|cli\/|plugins\/|examples\/)/.test(page))
+  assert.deepEqual(
+    own.filter((page) => !packed.includes(page)),
+    [],
+  )
+})
+
+test('every JSON in a page is JSON', () => {
+  for (const page of pages()) {
+    for (const { text } of blocks(page, 'json'))
+      assert.doesNotThrow(() => JSON.parse(text), `${page}\n${text}`)
+  }
+})
+
+test('the plugins in the pages keep their contracts', async (t) => {
+  const written = pages().flatMap((page) => blocks(page, 'ts').map(({ text }) => ({ page, text })))
+  const whole = written.filter(({ text }) => text.includes('export default definePlugin('))
+  assert.ok(whole.length >= 1)
+  await forEach(whole, async ({ page, text }) => {
+    const file = join(homeOf(t, page), 'plugin.mts')
+    writeFileSync(file, text)
+    const verifying = program(t, ['plugin', 'verify', file], { typescript: true })
+    const { output } = verifying
+    assert.equal(await verifying.ended(), 0, `${page}\n${output.stdout}${output.stderr}`)
+  })
+})
+
+test('both commands of the first screen are scripts of the package', () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const first = blocks('README.md', 'sh')[0]?.text ?? ''
+  assert.match(first, /^npm ci && npm start/m)
+  assert.match(first, /^npm ci && npm test/m)
+  assert.ok(scripts.start !== undefined && scripts.test !== undefined)
+})
+
+test('every picture is shown by a page, and small, and says what is in it', () => {
+  const shown = pages().flatMap((page) =>
+    [...textOf(page).matchAll(/<img src="([^"]+)"[^>]* alt="([^"]{20,})"/g)].map(([, file = '']) =>
+      join(root, dirname(page), file),
+    ),
+  )
+  const pictures = ['registry.png', 'server.png', 'tour.svg'].map((name) =>
+    join(root, '.github/pictures', name),
+  )
+  for (const picture of pictures) assert.ok(shown.includes(picture), picture)
+  for (const file of shown) {
+    const { size } = statSync(file)
+    assert.ok(
+      size > 1000 && size < 60_000,
+      `${file} has ${size} bytes: make it again by \`npm run pictures\``,
+    )
+  }
+})
+
+test('every error code of the source has its advice, and no advice is for a code that is gone', () => {
+  const codes = codesInSource()
+  assert.ok(codes.length > 50)
+  const known = Object.keys(errorCodes)
+  assert.deepEqual(
+    codes.filter((code) => !known.includes(code)),
+    [],
+    'say in test/docs/error-codes.ts what to do about it',
+  )
+  // These are put together from a part that stands in the source.
+  const partOf = (code: string): string => code.replace(/^TARGET_/, '').replace('*', '')
+  const source = sourceTexts().join('\n')
+  assert.deepEqual(
+    known.filter((code) => !codes.includes(code) && !source.includes(partOf(code))),
+    [],
+  )
+})
+
+test('every instrument is read off the source', () => {
+  assert.equal(instrumentsInSource().length, makings())
+})

@@ -1,0 +1,84 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Plugin } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import { type JsonSchema, jsonSchemaOf } from 'sallyport/embed'
+import { RegistrySettings } from 'sallyport/presets/registry'
+import { table } from '../markdown.js'
+
+type Properties = Readonly<Record<string, JsonSchema>>
+
+const root = join(import.meta.dirname, '../../..')
+
+const kindOf = (name: string): string => name.split('/')[0] ?? ''
+
+/** Every kind of the catalogue, in its order. */
+export const allKinds = (): string[] => [...new Set(Object.keys(catalogue).map(kindOf))]
+
+/** One row for each kind: what its page says first, and its plugins. It stands beside the folders of the kinds. */
+export function kinds(): string {
+  const rows = allKinds().map((kind) => {
+    const names = Object.keys(catalogue).filter((name) => kindOf(name) === kind)
+    const links = names.map((name) => `[\`${name}\`](${kind}/README.md#${name.replace('/', '')})`)
+    return [`[${kind}](${kind}/README.md)`, firstParagraph(kind), links.join(', ')]
+  })
+  return table(['kind', 'what it is for', 'plugins'], rows)
+}
+
+function firstParagraph(kind: string): string {
+  const page = join(root, 'plugins', kind, 'README.md')
+  const text = existsSync(page) ? readFileSync(page, 'utf8') : ''
+  const paragraph = text.split('\n\n')[1]?.replaceAll('\n', ' ').replace(/\.$/, '') ?? ''
+  // A link of that page leads elsewhere from this one.
+  return paragraph.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+}
+
+/** The plugins of the kind whose page it is, each with its options. */
+export async function plugins(page: string): Promise<string> {
+  const kind = page.split('/').at(-2)
+  const own = Object.entries(catalogue).filter(([name]) => kindOf(name) === kind)
+  const loaded = await Promise.all(own.map(async ([, load]) => (await load()).default))
+  return loaded.map(section).join('\n\n')
+}
+
+function section({ name, summary = '', options: schema }: Plugin): string {
+  const { properties = {}, required = [] } = (jsonSchemaOf(schema) ?? {}) as {
+    properties?: Properties
+    required?: readonly string[]
+  }
+  const rows = Object.entries(properties).map(([option, about]) => [
+    `\`${option}\`${required.includes(option) ? ' (required)' : ''}`,
+    'default' in about ? `\`${JSON.stringify(about['default'])}\`` : '',
+    typeof about['description'] === 'string' ? about['description'] : '',
+  ])
+  const options = rows.length === 0 ? 'It has no options.' : table(['option', 'default', 'meaning'], rows)
+  return `### \`${name}\`\n\n${summary}\n\n${options}`
+}
+
+/** Every key of the registry's file, with those below it. */
+export function settings(): string {
+  return table(['key', 'default', 'meaning'], keysOf(jsonSchemaOf(RegistrySettings) ?? {}, ''))
+}
+
+function keysOf(schema: JsonSchema, above: string): string[][] {
+  const { properties = {}, required = [] } = schema as {
+    properties?: Properties
+    required?: readonly string[]
+  }
+  return Object.entries(properties).flatMap(([key, about]) => {
+    const path = `${above}${key}`
+    const {
+      items,
+      description = '',
+      default: usual,
+    } = about as Record<string, unknown> & { items?: JsonSchema }
+    const hasMore = 'properties' in about || (items !== undefined && 'properties' in items)
+    const own = [
+      `\`${path}\`${required.includes(key) ? ' (required)' : ''}`,
+      usual === undefined || hasMore ? '' : `\`${JSON.stringify(usual)}\``,
+      String(description),
+    ]
+    const below = items === undefined ? keysOf(about, `${path}.`) : keysOf(items, `${path}[].`)
+    return [own, ...below]
+  })
+}

@@ -1,0 +1,76 @@
+import { conformanceSuites } from 'sallyport/testing'
+import { benchmark, speed } from '../../bench/readme.js'
+import { allowedDifferences } from '../../plugins/forward/allowed-differences.js'
+import { errorCodes } from '../error-codes.js'
+import { folded, table } from '../markdown.js'
+import { capabilitiesInSource, instrumentsInSource } from '../source.js'
+import { flags } from './flags.js'
+import { kinds, plugins, settings } from './options.js'
+
+/** What a page shows of the code, by the name between its marks; it is made for the page that holds it. */
+type Make = (page: string) => string | Promise<string>
+
+export const tables: Readonly<Record<string, Make>> = {
+  benchmark,
+  capabilities,
+  conformance,
+  differences,
+  errors,
+  flags,
+  kinds,
+  metrics,
+  plugins,
+  settings,
+  speed,
+}
+
+function differences(): string {
+  const rows = allowedDifferences.map(({ side, headers, what, why }) => [
+    side,
+    headers.map((name) => `\`${name}\``).join(', '),
+    what,
+    why,
+  ])
+  return table(['side', 'headers', 'what', 'why'], rows)
+}
+
+function metrics(): string {
+  return table(
+    ['metric', 'kind', 'labels', 'what it counts or measures'],
+    instrumentsInSource().map(({ name, kind, labels, help }) => [
+      `\`${name}\``,
+      kind,
+      labels.map((label) => `\`${label}\``).join(', '),
+      help,
+    ]),
+  )
+}
+
+function capabilities(): string {
+  return table(
+    ['capability', 'in a list', 'what it does'],
+    capabilitiesInSource().map(({ name, howMany, about }) => [`\`${name}\``, howMany, about]),
+  )
+}
+
+/** One row for each suite of `sallyport/testing`, under the name that a plugin imports the capability by. */
+function conformance(): string {
+  const rows = conformanceSuites.map(({ capability, requirements }) => {
+    const name = capability.name.replaceAll(/(?:^| )([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    return [`\`${name}\``, requirements.map(({ statement }) => statement).join('; ')]
+  })
+  return table(['capability', 'a plugin that provides it'], rows)
+}
+
+/** One foldable table for each place where codes are met. */
+function errors(): string {
+  const places = { answer: 'in an answer', start: 'when it starts', log: 'in the log' } as const
+  return Object.entries(places)
+    .map(([met, words]) => {
+      const rows = Object.entries(errorCodes)
+        .filter(([, code]) => code.met === met)
+        .map(([code, { advice }]) => [`\`${met === 'answer' ? code.toLowerCase() : code}\``, advice])
+      return folded(`Codes ${words}`, table(['code', 'what to do'], rows))
+    })
+    .join('\n\n')
+}

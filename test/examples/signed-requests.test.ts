@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { definePlugin, Guard } from 'sallyport'
+import { serving } from '#kit/booted.js'
+import { listening } from '#kit/listening.js'
+
+const folder = join(import.meta.dirname, '../../examples/signed-requests')
+const key = readFileSync(join(folder, 'signing.key'), 'utf8').trim()
+const { default: hmac } = await import(join(folder, 'hmac.mjs'))
+
+interface Seen {
+  readonly method: string | undefined
+  readonly body: Buffer
+  readonly signature: string | string[] | undefined
+}
+
+/** The example before a target that remembers what it got. */
+async function signing(t: TestContext, options: object = {}, more: object[] = []) {
+  const seen: Seen[] = []
+  const target = await listening(t, (request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      seen.push({
+        method: request.method,
+        body: Buffer.concat(chunks),
+        signature: request.headers['x-signature'],
+      })
+      response.end('ok')
+    })
+  })
+  const { addresses } = await serving(
+    t,
+    [
+      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+      { use: 'auth/anonymous' },
+      ...(more as []),
+      { use: hmac, with: { keyFile: 'signing.key', ...options } },
+      { use: 'forward/http', with: { target } },
+    ],
+    { folder },
+  )
+  return { main: addresses.main ?? '', seen }
+}
+
+/** A request whose chunks are written one by one; resolves with its status. */
+const send = (origin: string, chunks: readonly Buffer[], headers: Record<string, string | number> = {}) =>
+  new Promise<number>((resolve, reject) => {
+    const request = httpRequest(origin, { method: 'POST', headers, agent: false })
+    request.on('error', reject).on('response', (response) => {
+      response.resume()
+      resolve(response.statusCode ?? 0)
+    })
+    const write = (): void => {
+      for (const chunk of chunks) request.write(chunk)
+      request.end()
+    }
+    if (headers['expect'] === undefined) write()
+    else {
+      request.flushHeaders()
+      request.on('continue', write)
+    }
+  })
+
+const signatureOf = (body: Buffer): string => `sha256=${createHmac('sha256', key).update(body).digest('hex')}`
+
+const body = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
+const large = Buffer.alloc(3 * 1024 * 1024, 'large body ')
+const halves = (whole: Buffer): Buffer[] => [whole.subarray(0, 20), whole.subarray(20)]
+const chunked = { 'transfer-encoding': 'chunked' }
+
+for (const [name, chunks, headers] of [
+  ['a small one', [body], { 'content-length': body.length }],
+  ['none', [], { 'content-length': 0 }],
+  ['a chunked one', halves(body), chunked],
+  ['a large one', [large], { 'content-length': large.length }],
+  ['a large chunked one', halves(large), chunked],
+  ['one that waits for 100 Continue', [body], { 'content-length': body.length, expect: '100-continue' }],
+] as const) {
+  test(`a body is signed and arrives as it was: ${name}`, async (t) => {
+    const { main, seen } = await signing(t)
+    const whole = Buffer.concat(chunks)
+
+    assert.equal(await send(main, chunks, { ...headers }), 200)
+    assert.deepEqual(
+      seen.map(({ signature }) => signature),
+      [signatureOf(whole)],
+    )
+    assert.ok(seen[0]?.body.equals(whole))
+  })
+}
+
+test('what is larger than the plugin takes is 413, and the target is not asked', async (t) => {
+  const { main, seen } = await signing(t, { maxBytes: 1024 })
+
+  for (const headers of [{ 'content-length': large.length }, chunked]) {
+    // The connection may break off while the rest is written.
+    const status = await send(main, halves(large), headers).catch(() => 413)
+    assert.equal(status, 413)
+  }
+  assert.equal(seen.length, 0)
+  assert.equal(await send(main, [body], chunked), 200)
+})
+
+test('a guard may have looked at the body before', async (t) => {
+  const looked: string[] = []
+  const look = definePlugin({
+    name: 'look',
+    api: 1,
+    provides: [Guard],
+    setup: (gateway) =>
+      gateway.provide(Guard, async (request) => {
+        looked.push((await request.wholeBody()).toString('utf8', 0, 20))
+      }),
+  })
+  const { main, seen } = await signing(t, {}, [{ use: look }])
+
+  const framings: Record<string, string | number>[] = [
+    { 'content-length': body.length },
+    chunked,
+    { ...chunked, expect: '100-continue' },
+  ]
+  for (const headers of framings) {
+    assert.equal(await send(main, halves(body), headers), 200)
+  }
+  assert.deepEqual(
+    seen.map(({ signature }) => signature),
+    Array.from({ length: 3 }, () => signatureOf(body)),
+  )
+  assert.deepEqual(
+    looked,
+    Array.from({ length: 3 }, () => body.toString('utf8', 0, 20)),
+  )
+})

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
+
+const root = join(import.meta.dirname, '../..')
+const place = join(root, 'examples/systemd')
+const units = readdirSync(place).filter((file) => file.endsWith('.service'))
+const textOf = (file: string): string => readFileSync(join(place, file), 'utf8')
+const settingsOf = (file: string, key: string): string[] =>
+  [...textOf(file).matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value)
+
+const skip = spawnSync('systemd-analyze', ['--version']).status !== 0 && 'no systemd-analyze'
+
+test('systemd takes the units, and finds little that they are exposed to', { skip }, (t) => {
+  const home = folder(t)
+  const verified = (file: string, change: (text: string) => string) => {
+    const path = join(home, file.replace('@.', '@notes.'))
+    // What is started has to be there.
+    writeFileSync(path, change(textOf(file)).replace('/usr/local/bin/sallyport', '/bin/true'))
+    const { status, stderr } = spawnSync('systemd-analyze', ['verify', path], { encoding: 'utf8' })
+    return { path, clean: status === 0 && stderr === '' }
+  }
+  assert.equal(units.length, 2)
+  for (const file of units) {
+    assert.equal(verified(file, (text) => text.replace('ProtectSystem=', 'ProtectSystems=')).clean, false)
+    const { path, clean } = verified(file, (text) => text)
+    assert.ok(clean, file)
+    const argv = ['security', '--offline=true', '--threshold=20', '--no-pager', path]
+    const { status, stdout } = spawnSync('systemd-analyze', argv, { encoding: 'utf8' })
+    assert.equal(status, 0, stdout)
+  }
+})
+
+test('the units start a command that is one, and end it, and read it again, as it can be', async (t) => {
+  const home = folder(t, {
+    'sallyport.yaml': readFileSync(join(root, 'examples/registry/sallyport.yaml'), 'utf8'),
+    'servers.json': '[]',
+    'notes.yaml': 'targetUri: https://mcp.example.com/mcp\n',
+  })
+  for (const file of units) {
+    const [command = '', ...more] = settingsOf(file, 'ExecStart')
+    assert.deepEqual(more, [])
+    const [bin, ...argv] = command.replaceAll('%i', 'notes').replaceAll('/etc/sallyport', home).split(' ')
+    assert.equal(bin, '/usr/local/bin/sallyport')
+    const printing = program(t, [...argv, '--print-plugins'])
+    assert.equal(await printing.ended(), 0, printing.output.stderr)
+
+    assert.deepEqual(settingsOf(file, 'ExecReload'), ['/bin/kill -HUP $MAINPID'])
+    assert.deepEqual(settingsOf(file, 'Type'), ['exec'])
+    // A configuration that is wrong.
+    const wrong = program(t, [...argv, '--no-such-flag'])
+    assert.deepEqual(settingsOf(file, 'RestartPreventExitStatus'), [String(await wrong.ended())])
+    // In flight, and the steps of stopping.
+    assert.ok(Number(settingsOf(file, 'TimeoutStopSec')[0]) >= 25)
+  }
+})

@@ -1,0 +1,55 @@
+import { execFileSync, fork } from 'node:child_process'
+import { test } from 'node:test'
+import { noHaproxy } from '#kit/haproxy.js'
+import { noPostgres } from '#kit/postgres.js'
+import { noDisk, smallDisk } from '#kit/small-disk.js'
+import { commanded, Misuse } from '../bench/misuse.js'
+import { root } from '../bench/place.js'
+import { disturbances } from './disturbances.js'
+import { HELP, type Options, randomOf, readOptions } from './options.js'
+import { asText } from './report.js'
+import { disturbed } from './run.js'
+import { createStage } from './stage.js'
+
+/** For PostgreSQL with little in it. */
+const DISK = '256m'
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`)
+
+await commanded(async () => {
+  const options = readOptions(process.argv.slice(2), Object.keys(disturbances))
+  if (options.help) return print(HELP)
+  const missing = noPostgres ?? noHaproxy
+  if (missing !== undefined) throw new Misuse(`this needs PostgreSQL and HAProxy: ${missing}`)
+  // In a process group of its own: Ctrl-C would end all that it started, before it has looked at it.
+  if (process.send === undefined) return runApart(options)
+  run(options)
+})
+
+function runApart(options: Options): void {
+  if (options.build) execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: ['ignore', 2, 2] })
+  const argv = [...process.argv.slice(2), '--seed', String(options.seed)]
+  const running = fork(import.meta.filename, argv, { detached: true })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => running.connected && running.disconnect())
+  running.once('exit', (code) => {
+    process.exitCode = code ?? 1
+  })
+}
+
+/** As a test, since what it starts ends with one. */
+function run({ minutes, seed, only }: Options): void {
+  const stopping = new AbortController()
+  process.once('disconnect', () => stopping.abort())
+  process.channel?.unref()
+  void test(`${minutes} minutes of faults, --seed ${seed}`, async (t) => {
+    const disk = noDisk === undefined ? smallDisk(t, DISK) : undefined
+    const stage = await createStage(t, disk?.place)
+    const timer = setTimeout(() => stopping.abort(), minutes * 60_000)
+    const scene = { stage, random: randomOf(seed), fullDisk: disk?.faults.full }
+    const report = await disturbed(scene, only, stopping.signal)
+    clearTimeout(timer)
+    print(asText(report))
+    if (!report.held) throw new Error('a bound was broken: see the report')
+  })
+}

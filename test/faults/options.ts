@@ -1,0 +1,53 @@
+import { parseArgs } from 'node:util'
+import { Misuse } from '../bench/misuse.js'
+
+export const HELP = `npm run faults -- [OPTIONS]
+
+Runs three registries and two proxies, each as on a machine of its own, with one PostgreSQL that they share, behind HAProxy,
+and troubles them at random: the database is stopped, silent, without disk, and its password changes; processes are killed
+and restarted. It ends by itself, with 1 when a read failed, when a document was lost or is there twice, when replicas
+differ at the end, or when a login was lost. Ctrl-C ends it early, with its report.
+
+  --minutes N    how long (10)
+  --seed N       the same faults in the same order; without it, another run each time
+  --only NAME    one fault, over and over; may be repeated
+  --no-build     take what is in dist as it is
+`
+
+export interface Options {
+  readonly help: boolean
+  readonly minutes: number
+  readonly seed: number
+  readonly only: readonly string[]
+  readonly build: boolean
+}
+
+export function readOptions(argv: readonly string[], known: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      minutes: { type: 'string', default: '10' },
+      seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+      only: { type: 'string', multiple: true, default: [] },
+      'no-build': { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  })
+  const [minutes, seed] = [Number(values.minutes), Number(values.seed)]
+  if (!(minutes > 0)) throw new Misuse('--minutes: expected a number above 0')
+  if (!Number.isInteger(seed)) throw new Misuse('--seed: expected a whole number')
+  const unknown = values.only.filter((name) => !known.includes(name))
+  if (unknown.length > 0) throw new Misuse(`--only: there is no "${unknown[0]}"; known: ${known.join(', ')}`)
+  return { help: values.help, minutes, seed, only: values.only, build: !values['no-build'] }
+}
+
+/** The same numbers from 0 to 1 for the same seed (mulberry32). */
+export function randomOf(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

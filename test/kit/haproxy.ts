@@ -1,0 +1,81 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { folder } from './folder.js'
+
+/** Why there is no HAProxy for a test; nothing when there is one. */
+export const noHaproxy: string | undefined =
+  spawnSync('haproxy', ['-v']).status === 0 ? undefined : 'no haproxy'
+
+/** What it balances to, as `host:port`. */
+interface Server {
+  readonly name: string
+  readonly main: string
+  readonly internal: string
+}
+
+/**
+ * HAProxy in front of gateways, by default as strict as can be: it tries nothing twice, so that whoever meets a closed
+ * port is told. A request with `x-to` goes to the server of that name, and a response says in `x-served-by` which one it was.
+ */
+export async function balanced(
+  t: TestContext,
+  url: string,
+  servers: readonly Server[],
+  { retries = 0 }: { readonly retries?: number } = {},
+) {
+  const home = folder(t)
+  const socket = join(home, 'stats')
+  const lines = servers.map(
+    ({ name, main, internal }) => `
+  use-server ${name} if { hdr(x-to) ${name} }
+  server ${name} ${main} check port ${internal.split(':').at(-1)} inter 100ms fall 1 rise 1`,
+  )
+  const configuration = `
+global
+  stats socket ${socket}
+defaults
+  mode http
+  retries ${retries}
+  option redispatch 1
+  retry-on all-retryable-errors
+  timeout connect 5s
+  timeout check 10s
+  timeout client 60s
+  timeout server 60s
+frontend in
+  bind ${new URL(url).host}
+  default_backend gateways
+backend gateways
+  balance roundrobin
+  option httpchk GET /readiness
+  http-check expect status 200
+  http-response set-header x-served-by %s
+  ${lines.join('')}
+`
+  const file = join(folder(t, { 'haproxy.cfg': configuration }), 'haproxy.cfg')
+  const child = spawn('haproxy', ['-db', '-f', file], { stdio: 'ignore' })
+  const ended = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  /** UP or DOWN, with more words. */
+  return { status: (name: string) => statusOf(socket, name) }
+}
+
+async function statusOf(path: string, name: string): Promise<string | undefined> {
+  const socket = connect(path)
+  try {
+    await once(socket, 'connect')
+    socket.end('show stat\n')
+    let text = ''
+    for await (const chunk of socket) text += String(chunk)
+    const [head = [], ...rows] = text.split('\n').map((line) => line.split(','))
+    return rows.find((row) => row[0] === 'gateways' && row[1] === name)?.[head.indexOf('status')]
+  } catch {
+    return undefined
+  }
+}

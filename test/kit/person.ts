@@ -1,0 +1,61 @@
+/** What a browser accepts for a page. */
+export const PAGE = { accept: 'text/html,application/xhtml+xml' }
+
+/** Somebody with a browser, as far as it takes for signing in: cookies, redirects and the forms of the issuer. */
+export class Person {
+  private readonly jars = new Map<string, Map<string, string>>()
+  /** The URLs that were asked for, in order. */
+  readonly visited: string[] = []
+
+  cookies(url: string): Map<string, string> {
+    const { origin } = new URL(url)
+    const jar = this.jars.get(origin) ?? new Map<string, string>()
+    this.jars.set(origin, jar)
+    return jar
+  }
+
+  async ask(url: string, init: RequestInit = {}): Promise<Response> {
+    this.visited.push(url)
+    const jar = this.cookies(url)
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
+    const headers = { ...PAGE, ...(cookie !== '' && { cookie }), ...(init.headers as object) }
+    const response = await fetch(url, { redirect: 'manual', ...init, headers })
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      if (value === '' || /max-age=0/i.test(line)) jar.delete(name)
+      else jar.set(name, value)
+    }
+    return response
+  }
+
+  /** Follows redirects, and fills in what the issuer asks, until another page comes or `stop` holds for a URL. */
+  async follow(from: string, stop: (url: string) => boolean = () => false) {
+    let url = from
+    let init: RequestInit = {}
+    for (let step = 0; step < 20; step++) {
+      if (stop(url)) return { url, status: 0, headers: new Headers(), body: '' }
+      const response = await this.ask(url, init)
+      const body = await response.text()
+      const location = response.headers.get('location')
+      const [, prompt] = /name="prompt" value="(\w+)"/.exec(body) ?? []
+      init = {}
+      if (location !== null) url = new URL(location, url).href
+      else if (prompt === undefined) return { url, status: response.status, headers: response.headers, body }
+      else {
+        url = new URL(/action="([^"]+)"/.exec(body)?.[1] ?? '', url).href
+        init = { method: 'POST', body: new URLSearchParams({ prompt, login: 'alice', password: 'x' }) }
+      }
+    }
+    throw new Error(`round in circles: ${this.visited.join(' ')}`)
+  }
+
+  /** Signs in from the link of a page, and returns the page where that ends. */
+  async signIn(page: string) {
+    const body = await (await this.ask(page)).text()
+    return this.follow(linkIn(body, page))
+  }
+}
+
+/** Where the link to sign in of a page goes. */
+export const linkIn = (body: string, page: string): string =>
+  new URL((/href="([^"]+)">Sign in</.exec(body)?.[1] ?? 'about:blank').replaceAll('&amp;', '&'), page).href

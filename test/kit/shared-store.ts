@@ -1,0 +1,178 @@
+import {
+  CatalogueStore,
+  type ContentsChange,
+  definePlugin,
+  type SharedSource,
+  type SourceStore,
+  type StoredContents,
+  type StoredDocument,
+  type VersionKey,
+} from 'sallyport'
+
+interface Row extends VersionKey {
+  readonly revision: number
+  /** Undefined for one that was removed. */
+  readonly text: string | undefined
+}
+
+interface Waiting {
+  readonly work: (signal: AbortSignal) => void
+  leading: AbortController | undefined
+}
+
+class Stored {
+  revision = 0
+  bookmark: string | undefined
+  failure: string | undefined
+  rows = new Map<string, Row>()
+  /** Those that want to lead; the first one does. */
+  queue: readonly Waiting[] = []
+  readonly watchers = new Set<() => void>()
+  readonly requests = new Set<() => void>()
+}
+
+const keyOf = ({ name, version }: VersionKey): string => JSON.stringify([name, version])
+const textOf = ({ parts }: StoredDocument): string => Buffer.concat(parts).toString('utf8')
+const payloadOf = (rows: readonly Row[]): Uint8Array =>
+  Buffer.from(`[${rows.map(({ text }) => text).join()}]`)
+
+/** What several registries share, in memory. Each gets a plugin of its own, and has its own copies. */
+export class SharedStore {
+  /** Why it cannot be reached. */
+  away: string | undefined
+  /** The answer to the next write is lost, though not what it wrote. */
+  losesAnswer = false
+  readonly reads: (number | undefined)[] = []
+  private readonly sources = new Map<string, Stored>()
+
+  /** The store of one process. */
+  plugin() {
+    const copies = new Map<string, StoredContents>()
+    return definePlugin({
+      name: 'store/shared',
+      api: 1,
+      provides: [CatalogueStore],
+      setup: (gateway) => gateway.provide(CatalogueStore, { open: (source) => this.open(source, copies) }),
+    })
+  }
+
+  /** Takes the lead from whoever has it, as a lost connection does; the next in turn gets it. */
+  depose(): void {
+    for (const stored of this.sources.values()) {
+      const [first, ...others] = stored.queue
+      if (first === undefined) continue
+      first.leading?.abort(new Error('this process leads no longer'))
+      first.leading = undefined
+      stored.queue = [...others, first]
+      this.appoint(stored)
+    }
+  }
+
+  open(
+    source: { readonly name: string; readonly place: string },
+    copies: Map<string, StoredContents>,
+  ): SourceStore {
+    const key = JSON.stringify([source.name, source.place])
+    const stored = this.sources.get(key) ?? new Stored()
+    this.sources.set(key, stored)
+    let led: Waiting | undefined
+    const isLeading = (): void => {
+      this.reach()
+      if (led?.leading === undefined) throw new Error('only the leader may write')
+    }
+    const shared: SharedSource = {
+      lead: (work) => {
+        const waiting: Waiting = { work, leading: undefined }
+        led = waiting
+        stored.queue = [...stored.queue, waiting]
+        this.appoint(stored)
+        return async () => {
+          stored.queue = stored.queue.filter((each) => each !== waiting)
+          waiting.leading?.abort(new Error('this process steps down'))
+          waiting.leading = undefined
+          this.appoint(stored)
+        }
+      },
+      watch: (changed) => subscribed(stored.watchers, changed),
+      onSyncRequest: (requested) => subscribed(stored.requests, requested),
+      report: async (failure) => {
+        isLeading()
+        if (stored.failure === failure) return
+        stored.failure = failure
+        stored.revision++
+        notify(stored.watchers)
+      },
+      requestSync: async () => {
+        this.reach()
+        notify(stored.requests)
+      },
+      saveCopy: async ({ all, bookmark }, revision) => {
+        const payloads = [Buffer.from(`[${[...all].map(textOf).join()}]`)]
+        copies.set(key, { kind: 'whole', payloads, bookmark, revision })
+      },
+    }
+    return {
+      shared,
+      read: async (since) => {
+        if (this.away !== undefined && since === undefined && copies.has(key)) return copies.get(key)
+        this.reach()
+        this.reads.push(since)
+        return contentsOf(stored, since)
+      },
+      write: async (change) => {
+        isLeading()
+        write(stored, change)
+        notify(stored.watchers)
+        if (!this.losesAnswer) return stored.revision
+        this.losesAnswer = false
+        throw new Error('the answer was lost')
+      },
+    }
+  }
+
+  private reach(): void {
+    if (this.away !== undefined) throw new Error(this.away)
+  }
+
+  private appoint({ queue: [first] }: Stored): void {
+    if (first === undefined || first.leading !== undefined) return
+    first.leading = new AbortController()
+    first.work(first.leading.signal)
+  }
+}
+
+function contentsOf(
+  { revision, bookmark, failure, rows }: Stored,
+  since: number | undefined,
+): StoredContents | undefined {
+  if (revision === (since ?? 0)) return undefined
+  const newer = [...rows.values()].filter((row) => row.revision > (since ?? 0))
+  return {
+    kind: since === undefined ? 'whole' : 'changes',
+    payloads: [payloadOf(newer.filter(({ text }) => text !== undefined))],
+    removed: newer.filter(({ text }) => text === undefined),
+    revision,
+    bookmark,
+    failure,
+  }
+}
+
+/** All or nothing: a change that throws has changed nothing. */
+function write(stored: Stored, { changed, removed, all, replaces = false, bookmark }: ContentsChange): void {
+  const revision = stored.revision + 1
+  const rows = new Map(stored.rows)
+  for (const { name, version } of replaces ? stored.rows.values() : removed)
+    rows.set(keyOf({ name, version }), { name, version, revision, text: undefined })
+  for (const each of replaces ? all : changed)
+    rows.set(keyOf(each), { name: each.name, version: each.version, revision, text: textOf(each) })
+  Object.assign(stored, { revision, rows, bookmark, failure: undefined })
+}
+
+function subscribed(listeners: Set<() => void>, listener: () => void): () => void {
+  listeners.add(listener)
+  return () => void listeners.delete(listener)
+}
+
+function notify(listeners: ReadonlySet<() => void>): void {
+  for (const listener of listeners) setImmediate(listener)
+}

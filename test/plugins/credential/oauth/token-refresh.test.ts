@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { eventually } from '#kit/captured-log.js'
+import { twoClocks } from '#kit/two-clocks.js'
+import { call, proxied, send } from '../../forward/proxied.js'
+import { type AuthorizationServer, sendJson, startAuthorizationServer } from './authorization-server.js'
+import { signInUser } from './proxy-with-login.js'
+import { SharedStore } from './shared-store.js'
+
+async function replica(t: TestContext, target: string, store: SharedStore) {
+  const counts = { reads: 0 }
+  const { main } = await proxied(t, target, {}, [
+    { use: store.plugin(() => void counts.reads++) },
+    { use: 'registrar/remembered' },
+    { use: 'registrar/dynamic' },
+    { use: 'credential/oauth', with: { target, login: 'start', openBrowser: false, callbackPort: 0 } },
+  ])
+  const status = async () => (await send(main, call(1))).status
+  await eventually(async () => (await status()) === 200)
+  /** Waits until it has looked for the session a few times more. */
+  const looked = async (): Promise<void> => {
+    const before = counts.reads
+    await eventually(() => counts.reads >= before + 4)
+  }
+  return { status, looked }
+}
+
+async function replicas(t: TestContext) {
+  const server = await startAuthorizationServer(t)
+  const { urls } = signInUser(t)
+  const store = new SharedStore()
+  const a = await replica(t, server.target, store)
+  const b = await replica(t, server.target, store)
+  return { server, urls, store, a, b }
+}
+
+/** Resolves when a refresh was granted; it is answered when the test says so. */
+async function heldRefresh(server: AuthorizationServer) {
+  let answer = (): void => {}
+  const granted = new Promise<void>((resolve) => {
+    server.onRefresh = () => {
+      server.onRefresh = undefined
+      resolve()
+      return new Promise<void>((done) => {
+        answer = done
+      })
+    }
+  })
+  return { granted, answer: () => answer() }
+}
+
+for (const [name, shift] of [
+  ['behind', -3_000],
+  ['ahead', 3_000],
+] as const) {
+  test(`a process that lost its lock in a refresh of 4 s is waited for, with a clock 3 s ${name}: one redemption (T15)`, async (t) => {
+    const clock = twoClocks(t)
+    const { server, urls, store, a, b } = await replicas(t)
+    const { granted, answer } = await heldRefresh(server)
+    server.revokeTokens()
+    const first = a.status()
+    await granted
+    store.loseLocks()
+    clock.set(shift)
+    const second = b.status()
+    await b.looked()
+    clock.passed(4_000)
+    await b.looked()
+    assert.equal(server.grantsOf('refresh_token'), 1)
+    answer()
+    assert.deepEqual([await first, await second], [200, 200])
+    assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [1, 1])
+
+    // The session of the first was stored, for the next refresh too.
+    server.revokeTokens()
+    assert.deepEqual([await b.status(), await a.status()], [200, 200])
+    assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [2, 1])
+  })
+}
+
+for (const [name, time] of [
+  ['longer than a request may take', 6_001],
+  ['over a minute ago', 60_001],
+] as const) {
+  test(`a refresh that was begun ${name} is not waited for (T15)`, async (t) => {
+    const clock = twoClocks(t)
+    const { server, urls, store, a, b } = await replicas(t)
+    server.repeatsRefresh = true
+    const { granted, answer } = await heldRefresh(server)
+    server.revokeTokens()
+    const first = a.status()
+    await granted
+    store.loseLocks()
+    let second: Promise<number> | undefined
+    if (time < 60_000) {
+      second = b.status()
+      await b.looked()
+    }
+    clock.passed(time)
+    assert.equal(await (second ?? b.status()), 200)
+    answer()
+    assert.equal(await first, 200)
+    assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [2, 1])
+  })
+}
+
+test('a refresh that the issuer answered with an error keeps nobody waiting', async (t) => {
+  const clock = twoClocks(t)
+  const { server, urls, a, b } = await replicas(t)
+  server.tokenFaults.push((response) => sendJson(response, 503, {}))
+  server.revokeTokens()
+  assert.equal(await a.status(), 503)
+  const elapsed = performance.now()
+  assert.equal(await b.status(), 200)
+  assert.ok(performance.now() - elapsed < 5_000)
+  clock.passed(4_000)
+  assert.equal(await a.status(), 200)
+  assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [2, 1])
+})

@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import { createSecureServer } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { Credential, definePlugin } from 'sallyport'
+import { recordedLog, serving } from '#kit/booted.js'
+import { folder } from '#kit/folder.js'
+import { closedPort, listening } from '#kit/listening.js'
+import { program } from '#kit/program.js'
+import { authority, tlsListening } from '#kit/tls.js'
+import { call, openRequest, send } from './proxied.js'
+
+/** A balancing forwarder in front of these. */
+async function balanced(
+  t: TestContext,
+  targets: readonly string[],
+  options: Readonly<Record<string, unknown>> = {},
+  more: Parameters<typeof serving>[1] = [],
+): Promise<string> {
+  const { log, scrubber } = recordedLog()
+  const list = [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: 'auth/anonymous' },
+    ...more,
+    { use: 'forward/balanced', with: { targets, ...options } },
+  ]
+  return (await serving(t, list, { log, scrubber })).addresses.main ?? ''
+}
+
+/** Servers that respond with their index, and begin sessions of their own. */
+const replicas = (t: TestContext, count: number): Promise<string[]> =>
+  Promise.all(
+    Array.from({ length: count }, (_, index) => {
+      let sessions = 0
+      return listening(t, (request, response) => {
+        const begins = request.url === '/begin'
+        if (begins) response.setHeader('mcp-session-id', `${index}-${++sessions}`)
+        response.end(String(index))
+      })
+    }),
+  )
+
+const post = (path: string, headers: Readonly<Record<string, string>> = {}) => ({
+  ...call(1),
+  path,
+  headers: { 'content-type': 'application/json', ...headers },
+})
+
+test('requests go to the replicas in turn', async (t) => {
+  const main = await balanced(t, await replicas(t, 3))
+  const seen: string[] = []
+  for (let sent = 0; sent < 6; sent++) seen.push((await send(main, call(1))).body)
+  assert.deepEqual(seen, ['0', '1', '2', '0', '1', '2'])
+})
+
+test('a session stays with the replica that began it', async (t) => {
+  const main = await balanced(t, await replicas(t, 3))
+  for (let begun = 0; begun < 12; begun++) {
+    const { body: first, headers } = await send(main, post('/begin'))
+    const session = String(headers['mcp-session-id'])
+    for (let sent = 0; sent < 3; sent++) {
+      assert.equal((await send(main, post('/', { 'mcp-session-id': session }))).body, first)
+    }
+  }
+})
+
+test('a session that nobody remembers goes to one and the same replica, also from another gateway', async (t) => {
+  const targets = await replicas(t, 3)
+  const gateways = [await balanced(t, targets), await balanced(t, targets)]
+  const used = new Set<string>()
+  for (let session = 0; session < 20; session++) {
+    const headers = { 'mcp-session-id': `s${session}` }
+    const bodies = new Set<string>()
+    for (const main of [...gateways, ...gateways]) bodies.add((await send(main, post('/', headers))).body)
+    assert.equal(bodies.size, 1)
+    used.add([...bodies].join())
+  }
+  assert.equal(used.size, 3)
+})
+
+test('a replica that is down is left out: requests that may be repeated go to the next, others fail once', async (t) => {
+  const [first = '', second = ''] = await replicas(t, 2)
+  const down = await closedPort()
+  const main = await balanced(t, [down, first, second])
+  const get = await send(main, { path: '/' })
+  assert.deepEqual([get.status, get.body], [200, '0'])
+
+  const other = await balanced(t, [down, first, second])
+  const refused = await send(other, call(7))
+  assert.equal(refused.status, 502)
+  assert.deepEqual(JSON.parse(refused.body).id, 7)
+  for (let sent = 0; sent < 4; sent++) assert.equal((await send(other, call(1))).status, 200)
+})
+
+test('a replica is used again after a while, and at once when no other is left', async (t) => {
+  const down = new URL(await closedPort())
+  const main = await balanced(t, [down.origin], { leaveOutFor: 60_000 })
+  assert.equal((await send(main, call(1))).status, 502)
+
+  const revived = createServer((_request, response) => response.end('back'))
+  t.after(() => revived.close())
+  revived.listen(Number(down.port), '127.0.0.1')
+  await once(revived, 'listening')
+  assert.equal((await send(main, call(1))).body, 'back')
+})
+
+test('a replica that is stopped is left out, and a killed one', async (t) => {
+  const child = spawn(process.execPath, [
+    '-e',
+    "const s = require('node:http').createServer((_, r) => r.end('child')).listen(0, '127.0.0.1', () => console.log(s.address().port))",
+  ])
+  t.after(() => child.kill('SIGKILL'))
+  const [port] = await once(child.stdout, 'data')
+  const [steady = ''] = await replicas(t, 1)
+  const main = await balanced(t, [`http://127.0.0.1:${String(port).trim()}`, steady], { targetTimeout: 500 })
+  assert.equal((await send(main, call(1))).body, 'child')
+  assert.equal((await send(main, call(1))).body, '0')
+
+  child.kill('SIGSTOP')
+  // Its turn: it accepts the connection, and never answers.
+  assert.equal((await send(main, { path: '/' })).body, '0')
+  for (let sent = 0; sent < 4; sent++) assert.equal((await send(main, call(1))).body, '0')
+
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  for (let sent = 0; sent < 4; sent++) assert.equal((await send(main, call(1))).body, '0')
+})
+
+test('a request that nobody could send puts no replica out of use', async (t) => {
+  const [only = '', other = ''] = await replicas(t, 2)
+  const main = await balanced(t, [only, other])
+  const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'eA==' }
+  for (const path of ['/%zz', '/a/../b', '/a"b']) assert.equal((await send(main, { path })).status, 501)
+  assert.equal((await send(main, { headers: upgrade })).status, 501)
+  const used = [(await send(main, call(1))).body, (await send(main, call(1))).body]
+  assert.deepEqual(used.toSorted(), ['0', '1'])
+})
+
+test('the credential is presented, the caller’s token is not, and limits hold', async (t) => {
+  const seen: (string | undefined)[] = []
+  const target = await listening(t, (request, response) => {
+    seen.push(request.headers.authorization)
+    response.end()
+  })
+  const credential = definePlugin({
+    name: 'fixed',
+    api: 1,
+    provides: [Credential],
+    setup: (gateway) =>
+      gateway.provide(Credential, {
+        name: 'fixed',
+        present: () => ({ header: 'authorization', value: 'Bearer ours', accessToken: 'ours' }),
+      }),
+  })
+  const main = await balanced(t, [target], { maxBody: 100 }, [{ use: credential }])
+  await send(main, post('/', { authorization: 'Bearer theirs' }))
+  assert.deepEqual(seen, ['Bearer ours'])
+  assert.equal((await send(main, { ...call(1), body: 'x'.repeat(101) })).status, 413)
+  assert.equal(seen.length, 1)
+
+  await assert.rejects(balanced(t, ['http://192.0.2.1'], {}, [{ use: credential }]), /allowPlainHttp/)
+
+  const without = await balanced(t, [target])
+  await send(without, post('/', { authorization: 'Bearer theirs' }))
+  assert.equal(seen.at(-1), undefined)
+})
+
+test('events pass as they come, and a caller that leaves ends the stream of the replica', async (t) => {
+  let closed: Promise<unknown> = Promise.resolve()
+  const stream: RequestListener = (request, response) => {
+    closed = once(request.socket, 'close')
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write('data: 1\n\n')
+  }
+  const main = await balanced(t, [await listening(t, stream)], { targetTimeout: 200 })
+  const events = await openRequest(main, { headers: { accept: 'text/event-stream' } })
+  assert.equal(String((await once(events, 'data'))[0]), 'data: 1\n\n')
+  events.destroy()
+  await closed
+})
+
+test('a chunked body is streamed', async (t) => {
+  const echo = await listening(t, (request, response) => request.pipe(response))
+  const main = await balanced(t, [echo])
+  const body = 'x'.repeat(3_000_000)
+  const chunked = { method: 'POST', headers: { 'transfer-encoding': 'chunked' }, body }
+  assert.equal((await send(main, chunked)).body, body)
+  assert.equal((await send(main, { method: 'POST', headers: { expect: '100-continue' }, body })).body, body)
+})
+
+test('the certificate of a replica is verified', async (t) => {
+  const port = await tlsListening(t, authority(t).issue(['127.0.0.1']), (_request, response) =>
+    response.end(),
+  )
+  const main = await balanced(t, [`https://127.0.0.1:${port}`])
+  const { status, body } = await send(main, { path: '/' })
+  assert.deepEqual([status, JSON.parse(body).error], [502, 'target_tls'])
+})
+
+test('HTTP/2 is spoken to a replica that offers it, where it is on', async (t) => {
+  const ca = authority(t)
+  const server = createSecureServer({ ...ca.issue(['127.0.0.1']), allowHTTP1: true }, (request, response) => {
+    response.end(`${request.httpVersion} ${request.method} ${request.headers['x-a']}`)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+
+  for (const [http2, version] of [
+    [true, '2.0'],
+    [false, '1.1'],
+  ] as const) {
+    const config = join(folder(t), 'list.json')
+    const list = [
+      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+      { use: 'auth/anonymous' },
+      { use: 'forward/balanced', with: { targets: [`https://127.0.0.1:${port}`], http2 } },
+    ]
+    writeFileSync(config, JSON.stringify({ plugins: list }))
+    const gateway = program(t, ['run', '--config', config], {
+      environment: { NODE_EXTRA_CA_CERTS: ca.file },
+    })
+    const main = await gateway.ready()
+    const headers = { 'content-type': 'application/json', 'x-a': 'b' }
+    assert.equal((await send(main, { ...call(1), headers })).body, `${version} POST b`)
+  }
+})
+
+test('what cannot work is refused at the start', async (t) => {
+  const refused: readonly (readonly [readonly string[], object, RegExp])[] = [
+    [['http://127.0.0.1:1'], { http2: true }, /http2/],
+    [['http://127.0.0.1:1/a', 'http://127.0.0.1:2/b'], {}, /targets/],
+    [['http://127.0.0.1:1', 'https://127.0.0.1:2'], {}, /targets/],
+    [[], {}, /targets/],
+  ]
+  for (const [targets, options, message] of refused) {
+    await assert.rejects(balanced(t, targets, { ...options }), message)
+  }
+})

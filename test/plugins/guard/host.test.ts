@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { definePlugin, PublicAddress } from 'sallyport'
+import { booted, contractSuite, serving } from 'sallyport/testing'
+import { asked } from '#kit/raw.js'
+
+contractSuite('guard/host', () => ({
+  list: [{ use: 'guard/host', with: { allowed: ['registry.example'], loopback: true } }],
+}))
+
+const open = {
+  use: definePlugin({
+    name: 'open',
+    api: 1,
+    setup: ({ http }) => void http.get('/', { config: { public: true } }, () => 'open'),
+  }),
+}
+const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+
+test('a listed host is accepted, in any case, and no other (T7)', async (t) => {
+  const app = await booted(t, [{ use: 'guard/host', with: { allowed: ['Registry.example'] } }, open])
+  const status = async (host: string) => (await app.inject({ url: '/', headers: { host } })).statusCode
+
+  for (const host of ['registry.example', 'REGISTRY.EXAMPLE']) assert.equal(await status(host), 200, host)
+  for (const host of ['registry.example:80', 'registry.example.evil', 'evil', 'localhost', '127.0.0.1']) {
+    assert.equal(await status(host), 403, host)
+  }
+})
+
+test('the loopback names are accepted with the port of the gateway, and with no other', async (t) => {
+  const running = await serving(t, [{ use: 'guard/host', with: { loopback: true } }, open, listen])
+  const { main = '' } = running.addresses
+  const { port } = new URL(main)
+  const status = async (host: string) => (await asked(main, 'GET /', [`Host: ${host}`])).status
+
+  for (const name of ['localhost', '127.0.0.1', '[::1]']) {
+    assert.equal(await status(`${name}:${port}`), 200, name)
+    assert.equal(await status(`${name}:1`), 403, name)
+    assert.equal(await status(name), 403, name)
+  }
+})
+
+test('a second Host, and another host in the request target, are refused (T13)', async (t) => {
+  const running = await serving(t, [{ use: 'guard/host', with: { allowed: ['a'] } }, open, listen])
+  const { main = '' } = running.addresses
+  const status = async (target: string, ...hosts: string[]) =>
+    (
+      await asked(
+        main,
+        `GET ${target}`,
+        hosts.map((host) => `Host: ${host}`),
+      )
+    ).status
+
+  assert.equal(await status('/', 'a'), 200)
+  assert.equal(await status('http://a/', 'a'), 200)
+  assert.equal(await status('http://evil/', 'a'), 403)
+  assert.equal(await status('http://a/', 'evil'), 403)
+  assert.equal(await status('/', 'a', 'a'), 403)
+  assert.equal(await status('/', 'a', 'evil'), 403)
+})
+
+test('only the current public address is accepted', async (t) => {
+  let announce: (origin: string) => void = () => {}
+  const tunnel = definePlugin({
+    name: 'tunnel',
+    api: 1,
+    provides: [PublicAddress],
+    setup: (gateway) =>
+      gateway.provide(PublicAddress, {
+        origin: undefined,
+        watch: (watcher) => {
+          announce = watcher
+        },
+      }),
+  })
+  const list = [{ use: 'guard/host', with: { allowed: ['a.example'], public: true } }, { use: tunnel }, open]
+  const app = await booted(t, list)
+  const statuses = async () =>
+    Promise.all(
+      ['a.example', 'b.example', 'c.example'].map(
+        async (host) => (await app.inject({ url: '/', headers: { host } })).statusCode,
+      ),
+    )
+
+  assert.deepEqual(await statuses(), [200, 403, 403])
+  announce('https://b.example')
+  assert.deepEqual(await statuses(), [200, 200, 403])
+  announce('https://c.example')
+  assert.deepEqual(await statuses(), [200, 403, 200])
+  // A configured host stays allowed after it was the public address.
+  announce('https://a.example')
+  announce('https://b.example')
+  assert.deepEqual(await statuses(), [200, 200, 403])
+})

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { definePlugin } from 'sallyport'
+import { booted, contractSuite, recordedLog, serving } from 'sallyport/testing'
+import { asked } from '#kit/raw.js'
+
+contractSuite('guard/origin', () => ({
+  list: [{ use: 'guard/origin', with: { allowed: ['https://app.example'], loopback: true } }],
+}))
+
+const open = {
+  use: definePlugin({
+    name: 'open',
+    api: 1,
+    setup: ({ http }) => void http.get('/', { config: { public: true } }, () => 'open'),
+  }),
+}
+const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+
+test('a listed origin is accepted, and so is a request without `Origin`; every other is refused (RS-32)', async (t) => {
+  const app = await booted(t, [{ use: 'guard/origin', with: { allowed: ['https://app.example'] } }, open])
+  const status = async (headers: Record<string, string>) =>
+    (await app.inject({ url: '/', headers })).statusCode
+
+  assert.equal(await status({}), 200)
+  assert.equal(await status({ origin: 'https://app.example' }), 200)
+  for (const origin of [
+    'http://app.example',
+    'https://app.example/',
+    'https://APP.example',
+    'https://app.example:444',
+    'https://app.example, https://evil.example',
+    'https://app.example.evil',
+    'null',
+    '',
+  ]) {
+    assert.equal(await status({ origin }), 403, origin)
+  }
+})
+
+test('two Origin headers are refused, also when both are listed', async (t) => {
+  const guard = { use: 'guard/origin', with: { allowed: ['https://app.example'] } }
+  const { main = '' } = (await serving(t, [guard, open, listen])).addresses
+  const origin = 'Origin: https://app.example'
+
+  assert.equal((await asked(main, 'GET /', ['Host: a', origin])).status, 200)
+  assert.equal((await asked(main, 'GET /', ['Host: a', origin, origin])).status, 403)
+})
+
+test('a page of this machine is accepted with the port of the gateway', async (t) => {
+  const { main = '' } = (await serving(t, [{ use: 'guard/origin', with: { loopback: true } }, open, listen]))
+    .addresses
+  const { port } = new URL(main)
+  const status = async (origin: string) =>
+    (await asked(main, 'GET /', ['Host: a', `Origin: ${origin}`])).status
+
+  for (const name of ['localhost', '127.0.0.1', '[::1]']) {
+    assert.equal(await status(`http://${name}:${port}`), 200)
+    assert.equal(await status(`https://${name}:${port}`), 200)
+    assert.equal(await status(`http://${name}:1`), 403)
+  }
+})
+
+test('`any` accepts every origin, and logs a warning', async (t) => {
+  const { log, lines } = recordedLog()
+  const app = await booted(t, [{ use: 'guard/origin', with: { any: true } }, open], { log })
+
+  assert.equal((await app.inject({ url: '/', headers: { origin: 'https://evil.example' } })).statusCode, 200)
+  assert.equal(lines.filter(({ level, plugin }) => level === 'warn' && plugin === 'guard/origin').length, 1)
+})

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import fc from 'fast-check'
+import { RateLimiterRes } from 'rate-limiter-flexible'
+import { MemorySpan } from '#plugins/limit/requests/memory-span.js'
+
+const spanOf = (t: TestContext, most?: number): MemorySpan => {
+  const span = new MemorySpan({ points: 2, duration: 60, keyPrefix: 'test' }, most)
+  t.after(() => span.close())
+  return span
+}
+
+const isOver = (span: MemorySpan, key: string): Promise<boolean> =>
+  span.consume(key, 1).then(
+    () => false,
+    (refused: unknown) => refused instanceof RateLimiterRes,
+  )
+
+test('each key has its own count, whatever it is', async (t) => {
+  const span = spanOf(t)
+  const keys = fc.uniqueArray(
+    fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('__proto__', '', 'constructor')),
+    {
+      minLength: 1,
+    },
+  )
+  const seen = new Set<string>()
+  await fc.assert(
+    fc.asyncProperty(keys, async (all) => {
+      for (const key of all.filter((each) => !seen.has(each))) {
+        seen.add(key)
+        assert.deepEqual(
+          [await isOver(span, key), await isOver(span, key), await isOver(span, key)],
+          [...[false, false], true],
+        )
+      }
+    }),
+  )
+})
+
+test('of too many keys the oldest are forgotten, and those that came last are not', async (t) => {
+  const span = spanOf(t, 100)
+  for (const key of ['first', 'first', 'first']) await isOver(span, key)
+  for (let index = 0; index < 95; index++) await isOver(span, `other ${index}`)
+  for (const key of ['last', 'last', 'last']) await isOver(span, key)
+  assert.equal(await isOver(span, 'first'), true)
+
+  for (let index = 0; index < 10; index++) await isOver(span, `another ${index}`)
+
+  assert.equal(await isOver(span, 'last'), true)
+  assert.equal(await isOver(span, 'first'), false)
+})
+
+test('too many addresses have no caller forgotten', async (t) => {
+  const span = spanOf(t, 100)
+  for (let count = 0; count < 3; count++) await isOver(span, '["corp","alice"]')
+  for (let index = 0; index < 300; index++) await isOver(span, `address ${index}`)
+  assert.equal(await isOver(span, '["corp","alice"]'), true)
+})
+
+test('what is given back counts no more, and after a close nothing does', async (t) => {
+  const span = spanOf(t)
+  assert.deepEqual([await isOver(span, 'a'), await isOver(span, 'a')], [false, false])
+  await span.reward('a', 1)
+  assert.deepEqual([await isOver(span, 'a'), await isOver(span, 'a')], [false, true])
+
+  span.close()
+
+  assert.equal(await isOver(span, 'a'), false)
+})

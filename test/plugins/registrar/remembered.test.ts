@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { folder } from '#kit/folder.js'
+import { startAuthorizationServer } from '../credential/oauth/authorization-server.js'
+import { dynamicRegistrars, registrationRequest, startRegistrars } from './registering.js'
+
+test('a client is registered once for an issuer, also over a restart, and again after `forget` (CL-13)', async (t) => {
+  const directory = folder(t)
+  const [server, other] = [await startAuthorizationServer(t), await startAuthorizationServer(t)]
+  const first = await startRegistrars(t, dynamicRegistrars, directory)
+  const client = await first.register(registrationRequest(server.origin))
+  assert.ok(client)
+  const second = await startRegistrars(t, dynamicRegistrars, directory)
+  assert.deepEqual(await second.register(registrationRequest(server.origin)), client)
+  assert.equal(server.times('/register'), 1)
+
+  await second.register(registrationRequest(other.origin))
+  assert.equal(other.times('/register'), 1)
+
+  for (const { forget } of second.registrars) await forget?.(client)
+  await second.register(registrationRequest(server.origin))
+  assert.deepEqual([server.times('/register'), other.times('/register')], [2, 1])
+})
+
+test('a client whose secret expires soon is registered again, and so is one with another redirect URI', async (t) => {
+  const server = await startAuthorizationServer(t)
+  server.registration = { client_secret: 's', client_secret_expires_at: Math.floor(Date.now() / 1000) + 60 }
+  const { register } = await startRegistrars(t, dynamicRegistrars)
+  await register(registrationRequest(server.origin))
+  await register(registrationRequest(server.origin))
+  assert.equal(server.times('/register'), 2)
+
+  await register(registrationRequest(server.origin, { redirectUris: ['http://127.0.0.1:1/callback'] }))
+  assert.equal(server.times('/register'), 3)
+})

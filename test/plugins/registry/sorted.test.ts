@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { sorted } from '#plugins/registry/sorted.js'
+import { TimeSlice } from '#plugins/registry/time-slice.js'
+
+test('very many items are sorted as Array.prototype.toSorted does it, in slices', async () => {
+  const items = fc.array(fc.record({ key: fc.nat(300), place: fc.nat() }), { maxLength: 4_000, size: 'max' })
+  const byKey = (a: { key: number }, b: { key: number }): number => a.key - b.key
+  let longest = 0
+  await fc.assert(
+    fc.asyncProperty(items, async (given) => {
+      longest = Math.max(longest, given.length)
+      assert.deepEqual(await sorted(given, byKey, new TimeSlice(undefined, 0)), given.toSorted(byKey))
+    }),
+    // To make a counterexample of thousands of items smaller takes very long.
+    { numRuns: 30, endOnFailure: true },
+  )
+  assert.ok(longest > 1_000, `${longest}`)
+})

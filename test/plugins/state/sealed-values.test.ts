@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import fc from 'fast-check'
+import { definePlugin } from 'sallyport'
+import { booted } from '#kit/booted.js'
+import { folder } from '#kit/folder.js'
+import { SealedValues } from '#plugins/state/sealed-values.js'
+
+async function opened(
+  t: TestContext,
+  options: Parameters<typeof SealedValues.open>[1],
+): Promise<SealedValues> {
+  const found: SealedValues[] = []
+  const use = definePlugin({
+    name: 'sealing',
+    api: 1,
+    setup: (gateway) => void found.push(SealedValues.open(gateway, options)),
+  })
+  await booted(t, [{ use }])
+  const [values] = found
+  assert.ok(values)
+  return values
+}
+
+test('a value is opened by every process with the passphrase, under its own key alone', async (t) => {
+  const { passphraseFile } = { passphraseFile: `${folder(t, { key: 'open sesame\n' })}/key` }
+  const one = await opened(t, { passphrase: 'open sesame' })
+  const another = await opened(t, { passphraseFile })
+
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.string(), fc.string(), (key, other, value) => {
+      const sealed = one.seal(key, value)
+      assert.ok(value.length < 8 || !sealed.includes(value))
+      assert.equal(another.open(key, sealed), value)
+      if (other !== key) assert.throws(() => another.open(other, sealed), { code: 'STATE_SEALED' })
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('with another passphrase, after a change, or when it never was sealed, a value is refused', async (t) => {
+  const right = await opened(t, { passphrase: 'open sesame' })
+  const wrong = await opened(t, { passphrase: 'open barley' })
+  const sealed = right.seal('a', 'secret')
+  const { data, ...rest } = JSON.parse(sealed)
+  const changed = JSON.stringify({
+    ...rest,
+    data: Buffer.from(data, 'base64')
+      .map((byte) => byte ^ 1)
+      .toString(),
+  })
+  const { salt, ...unsalted } = rest
+  assert.ok(salt)
+
+  assert.throws(() => wrong.open('a', sealed), { code: 'STATE_SEALED' })
+  for (const text of [changed, 'secret', '', '{}', JSON.stringify({ ...unsalted, data, kept: 'state/0' })])
+    assert.throws(() => right.open('a', text), { code: 'STATE_SEALED' })
+})
+
+test('without a passphrase the start is refused', async (t) => {
+  const { SALLYPORT_STATE_PASSPHRASE: before } = process.env
+  delete process.env['SALLYPORT_STATE_PASSPHRASE']
+  t.after(() => {
+    if (before !== undefined) process.env['SALLYPORT_STATE_PASSPHRASE'] = before
+  })
+
+  await assert.rejects(opened(t, {}), { code: 'CONFIG_INVALID', message: /SALLYPORT_STATE_PASSPHRASE/ })
+})

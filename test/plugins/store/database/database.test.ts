@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eventually } from '#kit/captured-log.js'
+import { noPostgres, PostgresCluster } from '#kit/postgres.js'
+import { STATEMENT_LIMIT } from '#plugins/store/database/transaction.js'
+import { started } from './opening.js'
+
+const cluster = new PostgresCluster()
+const skip = noPostgres ?? false
+const put = (value: string) => ['insert into state (key, value) values ($1, $2)', [value, value]] as const
+
+test('a statement, a transaction that commits, and one that does not', { skip }, async (t) => {
+  const { database } = await started(t, { url: (await cluster.database()).url })
+  assert.deepEqual(await database.query('select 1::bigint as one'), [{ one: 1 }])
+  await database.transaction(({ query }) => query(...put('a')))
+  const failing = database.transaction(async ({ query }) => {
+    await query(...put('b'))
+    throw new Error('mine')
+  })
+  await assert.rejects(failing, /mine/)
+  await assert.rejects(database.query(...put('a')), { code: 'DATABASE_CONFLICT' })
+  const swallowing = database.transaction(async ({ query }) => {
+    await query(...put('c'))
+    await query('nonsense').catch(() => {})
+  })
+  await assert.rejects(swallowing, /did not commit/)
+  assert.equal((await database.query('select from state')).length, 1)
+  assert.deepEqual(database.health(), { status: 'ok' })
+})
+
+test('a server that stops at once, and one whose connections are ended: 503, and again good', {
+  skip,
+}, async (t) => {
+  const test = await cluster.database()
+  const { database, lines } = await started(t, { url: test.url })
+  await Promise.all([database.query('select 1'), database.query('select 2')])
+  assert.ok((await cluster.terminateBackends(test)) >= 2)
+  await eventually(() =>
+    database.query('select 1').then(
+      () => true,
+      () => false,
+    ),
+  )
+
+  await cluster.stop()
+  await assert.rejects(database.query('select 1'), {
+    code: 'DATABASE_UNAVAILABLE',
+    statusCode: 503,
+    retryAfter: 5,
+  })
+  assert.equal(database.health().status, 'degraded')
+  await cluster.start()
+  await eventually(() => database.health().status === 'ok')
+  assert.doesNotMatch(JSON.stringify(lines), /pass-of/)
+})
+
+test('a server that stands still holds nobody longer than the limit, in and before a transaction', {
+  skip,
+}, async (t) => {
+  const { database } = await started(t, { url: (await cluster.database()).url })
+  await database.query('select 1')
+  const before = performance.now()
+  const open = database.transaction(async ({ query }) => {
+    await query('select 1')
+    cluster.pause()
+    await query('select 1')
+  })
+  await assert.rejects(open, { code: 'DATABASE_UNAVAILABLE' })
+  assert.ok(performance.now() - before >= STATEMENT_LIMIT - 100)
+  for (let round = 0; round < 3; round++)
+    await assert.rejects(database.query('select 1', [], { limit: 500 }), /did not answer in time/)
+  cluster.resume()
+  await eventually(() => database.health().status === 'ok')
+})

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { FetchResult } from 'sallyport'
+import { booted, contractSuite } from 'sallyport/testing'
+import { folder } from '#kit/folder.js'
+import { BASE, payload, registryOf, server, sourcePlugin } from '../registry/registry.js'
+
+contractSuite('store/files', (t) => ({ list: [{ use: 'store/files', with: { directory: folder(t) } }] }))
+
+const source = (fetch: () => Promise<FetchResult>) => ({ use: sourcePlugin('main', fetch) })
+const documents = [server('a.example/one', '1.0.0'), server('a.example/two', '1.0.0')]
+const whole = async (): Promise<FetchResult> => ({
+  kind: 'whole',
+  payloads: [payload(documents)],
+  bookmark: () => 'mark',
+})
+const down = async (): Promise<FetchResult> => {
+  throw new Error('it is down')
+}
+const without = { stateDirectory: undefined }
+
+test('what an older list saved in its stateDirectory is served from store/files, and the other way round', async (t) => {
+  for (const isNew of [true, false]) {
+    const directory = folder(t)
+    const list = (fetch: () => Promise<FetchResult>, usesStore: boolean) =>
+      usesStore
+        ? [{ use: 'store/files', with: { directory } }, ...registryOf([source(fetch)], ['main'], without)]
+        : registryOf([source(fetch)], ['main'], { stateDirectory: directory })
+    const saved = await booted(t, list(whole, !isNew))
+    const { body, headers } = await saved.inject(BASE)
+    assert.deepEqual(
+      readdirSync(directory).map((name) => name.replace(/[0-9a-f]{12}/, 'HASH')),
+      ['main-HASH.state'],
+    )
+    const restored = await booted(t, list(down, isNew))
+    const answer = await restored.inject(BASE)
+    assert.equal(answer.body, body)
+    assert.equal(answer.headers.etag, headers.etag)
+  }
+})
+
+test('a file that an earlier version wrote is served', async (t) => {
+  const directory = folder(t)
+  const text = `[${JSON.stringify(server('a.example/one', '1.0.0'))}]`
+  const last = { format: 1, place: 'test main', sha256: createHash('sha256').update(text).digest('hex') }
+  const place = createHash('sha256').update(last.place).digest('hex').slice(0, 12)
+  writeFileSync(join(directory, `main-${place}.state`), `${text}\n${JSON.stringify(last)}\n`)
+  const app = await booted(t, [
+    { use: 'store/files', with: { directory } },
+    ...registryOf([source(down)], ['main'], without),
+  ])
+  assert.equal((await app.inject(BASE)).json().metadata.count, 1)
+})
+
+test('without a directory the files are in the state directory of the user', async (t) => {
+  const { XDG_STATE_HOME } = process.env
+  process.env['XDG_STATE_HOME'] = folder(t)
+  t.after(() => {
+    if (XDG_STATE_HOME === undefined) delete process.env['XDG_STATE_HOME']
+    else process.env['XDG_STATE_HOME'] = XDG_STATE_HOME
+  })
+  await booted(t, [{ use: 'store/files' }, ...registryOf([source(whole)], ['main'], without)])
+  assert.equal(readdirSync(join(process.env['XDG_STATE_HOME'], 'sallyport', 'registry')).length, 1)
+})
+
+test('a list has one store at most, and no stateDirectory beside it', async (t) => {
+  const store = { use: 'store/files', with: { directory: folder(t) } }
+  const twice = [store, { ...store, id: 'mine' }, ...registryOf([source(whole)], ['main'], without)]
+  await assert.rejects(
+    booted(t, twice),
+    /"mine".*it provides a catalogue store, and so does "store\/files": there can be one/,
+  )
+  const both = [store, ...registryOf([source(whole)], ['main'], { stateDirectory: folder(t) })]
+  await assert.rejects(booted(t, both), /stateDirectory.*has no effect beside a catalogue store/)
+})

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { recordedLog } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { RedisPlace } from '#plugins/store/redis/place.js'
+
+test('where the certificates are missing the file of the URL is not watched any more', async (t) => {
+  const urlFile = join(folder(t, { url: 'redis://127.0.0.1:1' }), 'url')
+  chmodSync(urlFile, 0o600)
+  const path = (text: string): string => text
+  const [failed, open] = [recordedLog(), recordedLog()]
+  assert.throws(() => new RedisPlace({ urlFile, caCertPath: `${urlFile}-none` }, { ...failed, path }))
+  const place = new RedisPlace({ urlFile }, { ...open, path })
+  t.after(() => place.close())
+
+  writeFileSync(urlFile, 'no URL')
+
+  await eventually(() => open.lines.length > 0)
+  assert.deepEqual(failed.lines, [])
+})
