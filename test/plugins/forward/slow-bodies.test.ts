@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { test } from 'node:test'
 import { listening } from '#kit/listening.js'
 import { dial } from '#kit/raw.js'
@@ -27,10 +26,9 @@ test('a body below the minimum rate is a 408, buffered or streamed; one at the r
       if (sent++ < pieces) socket.write(text)
       else if (framing.endsWith('chunked') && sent === pieces + 2) socket.write('0\r\n\r\n')
     }, 20)
-    await once(
-      socket.on('error', () => {}),
-      'close',
-    )
+    // A reset after the answer is no failure: what was sent of the body was not read.
+    socket.on('error', () => {})
+    await new Promise((resolve) => socket.once('close', resolve))
     clearInterval(timer)
     return heard.slice(9, 12)
   }
