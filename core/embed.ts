@@ -14,6 +14,7 @@ export {
 } from './kernel/plan.js'
 export { type GatewayServer, type ServeContext, serve } from './kernel/server.js'
 export { type JsonSchema, jsonSchemaOf } from './kernel/validate-options.js'
+export { warningsOf } from './kernel/warnings.js'
 export { meterDroppedLines } from './log/dropped-lines.js'
 export { createLog, type LogOptions } from './log/log.js'
 export { LogScrubber } from './log/scrubber.js'

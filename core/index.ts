@@ -4,7 +4,7 @@
 import './contract/fastify-types.js'
 
 export { AccessSink, type EndedRequest } from './contract/capabilities/access-sink.js'
-export { type AuditEvent, AuditSink } from './contract/capabilities/audit-sink.js'
+export { type AuditEvent, AuditSink, type PublishedChange } from './contract/capabilities/audit-sink.js'
 export {
   Authenticator,
   type Explanation,
@@ -40,8 +40,26 @@ export { Health, type HealthState } from './contract/capabilities/health.js'
 export { IssuerMetadata } from './contract/capabilities/issuer-metadata.js'
 export { Limiter, type LimitKey } from './contract/capabilities/limiter.js'
 export { Listener, type ListenerTls } from './contract/capabilities/listener.js'
+export { ManagedSource } from './contract/capabilities/managed-source.js'
+export {
+  type Allowed,
+  type Denial,
+  type Judgement,
+  type ListedSubject,
+  Policy,
+  type PolicyCaller,
+  type PolicyQuestion,
+} from './contract/capabilities/policy.js'
 export { PublicAddress } from './contract/capabilities/public-address.js'
 export { PublicPath } from './contract/capabilities/public-path.js'
+export {
+  type PublicationActor,
+  type PublicationEvent,
+  type PublicationState,
+  PublicationStore,
+  type Publications,
+  type PublishedContents,
+} from './contract/capabilities/publications.js'
 export { type ResourceDocument, ResourceMetadata } from './contract/capabilities/resource-metadata.js'
 export { SecretStore, type SecretWriter } from './contract/capabilities/secret-store.js'
 export {
@@ -74,16 +92,20 @@ export type {
   EntryFacts,
   Examination,
   ExaminedClient,
+  ExaminedTarget,
   ExaminedTls,
+  GreetOptions,
   InitializeResponse,
   Probes,
   ReachOptions,
   RefusedDocument,
+  TargetLists,
 } from './contract/examination.js'
 export type { Fetch } from './contract/fetch.js'
 export type { Addresses, Dispatch, Gateway } from './contract/gateway.js'
 export type { Identity } from './contract/identity.js'
 export { type Entry, isScope, type List, type Scope, type SettingPath } from './contract/list.js'
+export type { McpCall, McpMessage, McpSubject } from './contract/message.js'
 export type { Measure, Meter } from './contract/meter.js'
 export {
   API_LEVEL,

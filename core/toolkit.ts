@@ -11,14 +11,22 @@ export { ProxyTunnels } from './egress/proxy-tunnels.js'
 export { localNetworkLookup, type Resolve, type ResolvedAddress } from './egress/resolve.js'
 export { insecureHttpAllowed, isInsecure, isPrivateUrl } from './egress/url-rules.js'
 export { clientThumbprint } from './http/client-certificate.js'
-export { credentialsOf } from './http/credentials.js'
+export { bearerCredentials, credentialsOf } from './http/credentials.js'
 export { excludeFromDrain } from './http/in-flight.js'
 export { LogThrottle } from './http/log-throttle.js'
 export { fieldsOf, routeOf } from './http/logged-fields.js'
+export { messageRead } from './http/mcp-message.js'
 export { takeSocket } from './http/pending-upgrade.js'
 export { timesSent } from './http/raw-headers.js'
 export { isUpgrade } from './http/upgrades.js'
-export { askForBody, type BodyReader, bodyRead, readBodyBy } from './http/whole-body.js'
+export {
+  askForBody,
+  type BodyReader,
+  bodyKeptBy,
+  bodyRead,
+  forgetBody,
+  readBodyBy,
+} from './http/whole-body.js'
 export { isInLocalNetwork, isLoopbackHost, isPublicAddress } from './toolkit/address.js'
 export { AddressRanges, addressRange, normalizedAddress } from './toolkit/address-ranges.js'
 export { basicAuthorization } from './toolkit/basic-authorization.js'
@@ -29,8 +37,17 @@ export {
   outOfDate,
 } from './toolkit/certificates.js'
 export { childEnvironment } from './toolkit/child-environment.js'
+export {
+  type ClaimCondition,
+  type ClaimValue,
+  claimCondition,
+  matchesClaims,
+  unmatchedClaims,
+} from './toolkit/claim-condition.js'
+export { networkOf } from './toolkit/client-network.js'
 export { isPromise, within } from './toolkit/deadline.js'
 export { duration, LONGEST_WAIT } from './toolkit/duration.js'
+export { EventStreamParser, type StreamEvent } from './toolkit/event-stream.js'
 export { examineTlsFiles } from './toolkit/examine-tls-files.js'
 export { ExpiringMap } from './toolkit/expiring-map.js'
 export { DirectoryWatch } from './toolkit/files/directory-watch.js'
@@ -39,14 +56,19 @@ export { TlsFiles } from './toolkit/files/tls-files.js'
 export { userFolder } from './toolkit/files/user-folder.js'
 export { WatchedFile, type WatchedFileOptions } from './toolkit/files/watched-file.js'
 export { warnIfWorldReadable } from './toolkit/files/world-readable.js'
+export { broadest, covers, type Glob, globOf, matches as matchesGlob, overlap } from './toolkit/glob.js'
 export { headerName, isHeaderValue } from './toolkit/header.js'
 export { formatHostPort, type HostPort, parseHostPort } from './toolkit/host-port.js'
 export { type Html, type HtmlValue, html } from './toolkit/html.js'
 export { isJsonObject, type JsonObject, jsonObject } from './toolkit/json-object.js'
+export { LineSplitter, TOO_LONG } from './toolkit/line-splitter.js'
 export { listenAddress } from './toolkit/listen-address.js'
 export { type McpHeaders, mcpHeaders } from './toolkit/mcp-headers.js'
+export { MCP_LISTS, MCP_METHODS, type McpList, METHOD_FOR } from './toolkit/mcp-methods.js'
+export { OFFICIAL, PUBLISHER } from './toolkit/metadata-keys.js'
 export { openAccess } from './toolkit/open-access.js'
 export { type ProcessGroupOptions, signalGroup, spawnProcessGroup } from './toolkit/process-group.js'
+export { scopeToken } from './toolkit/scope.js'
 export { Secret, type SecretContext, type SecretLocations, secretFrom, secretText } from './toolkit/secret.js'
 export { targetUrl, webUrl } from './toolkit/web-url.js'
 export { tokensAreTooDeep, valueIsTooDeep } from './toolkit/yaml/nesting.js'

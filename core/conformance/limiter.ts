@@ -1,4 +1,5 @@
 import { Limiter, type LimitKey } from '../contract/capabilities/limiter.js'
+import type { McpMessage } from '../contract/message.js'
 import { randomName } from './random-name.js'
 import { type ConformanceSuite, firstFault } from './requirement.js'
 
@@ -7,6 +8,17 @@ const MOST = 200
 const UNUSUAL = ['', ' ', '\0', '\n', '__proto__', 'constructor', '*', 'ä€😀', '\ud800', 'x'.repeat(10_000)]
 
 const keyOf = (text: string): LimitKey => ({ caller: `caller ${text}`, address: `address ${text}` })
+
+const calling = (names: readonly string[]): McpMessage => ({
+  protocolVersion: undefined,
+  isBatch: names.length !== 1,
+  calls: names.map((name) => ({
+    kind: 'request',
+    method: 'tools/call',
+    id: 1,
+    subjects: [{ kind: 'tool', name }],
+  })),
+})
 
 /** What it answers to one request after the other, until it refuses one. */
 async function untilRefused(limiter: Limiter, key: LimitKey): Promise<readonly number[]> {
@@ -56,6 +68,39 @@ export const limiterConformance: ConformanceSuite<Limiter> = {
         const most = answers.length - 1
         return (await limiter.take(keyOf(randomName()), most + 1)) === 0
           ? `it lets in ${most} one by one, and ${most + 1} at once`
+          : undefined
+      },
+    },
+    {
+      code: 'LIMIT_CALLS_MALFORMED',
+      statement: 'answers with 0 or with milliseconds, whatever is called',
+      advice: 'return 0 when the calls may go on, else a number above 0; names of tools are any text',
+      check: (limiter) =>
+        firstFault(UNUSUAL, async (text) => {
+          for (const names of [[text], [text, text], [text, 'other']]) {
+            const key = keyOf(randomName())
+            if ((await limiter.take(key, 1)) !== 0) continue
+            if (limiter.takeCalls === undefined) return undefined
+            const wait: unknown = await limiter.takeCalls(key, calling(names))
+            if (typeof wait !== 'number' || !(wait >= 0)) return `it answers ${String(wait)}`
+          }
+          return undefined
+        }),
+    },
+    {
+      code: 'LIMIT_BATCH',
+      statement: 'counts each call of a batch like a request',
+      advice: 'in `takeCalls` count one less than there are calls, by what `take` counts by',
+      awaits: 10,
+      async check(limiter) {
+        const answers = await untilRefused(limiter, keyOf(randomName()))
+        if (limiter.takeCalls === undefined || answers.at(-1) === 0) return undefined
+        const key = keyOf(randomName())
+        const most = answers.length - 1
+        await limiter.take(key, 1)
+        const names = Array.from({ length: most + 1 }, () => randomName())
+        return (await limiter.takeCalls(key, calling(names))) === 0
+          ? `it lets in ${most} one by one, and ${most + 1} in one batch`
           : undefined
       },
     },

@@ -4,6 +4,7 @@ import {
   type ServerQuery,
   type ServerVersion,
 } from '../contract/capabilities/server-catalogue.js'
+import { OFFICIAL } from '../toolkit/metadata-keys.js'
 import { randomName } from './random-name.js'
 import {
   type CheckResult,
@@ -149,7 +150,7 @@ async function filtered(view: RegistryView, [first]: readonly ServerVersion[]): 
 /** It has the date of the epoch, so nobody knows whether it changed since another. */
 function isUndated({ json }: ServerVersion): boolean {
   const meta = Object(Object(jsonOf(Buffer.from(json).toString()))._meta)
-  return Date.parse(Object(meta['io.modelcontextprotocol.registry/official']).updatedAt) === 0
+  return Date.parse(Object(meta[OFFICIAL]).updatedAt) === 0
 }
 
 async function versioned(view: RegistryView, all: readonly ServerVersion[]): Promise<CheckResult> {

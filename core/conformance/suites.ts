@@ -13,8 +13,11 @@ import { healthConformance } from './health.js'
 import { issuerMetadataConformance } from './issuer-metadata.js'
 import { limiterConformance } from './limiter.js'
 import { listenerConformance } from './listener.js'
+import { managedSourceConformance } from './managed-source.js'
+import { policyConformance } from './policy.js'
 import { publicAddressConformance } from './public-address.js'
 import { publicPathConformance } from './public-path.js'
+import { publicationsConformance } from './publications.js'
 import type { ConformanceSuite } from './requirement.js'
 import { resourceMetadataConformance } from './resource-metadata.js'
 import { secretStoreConformance } from './secret-store.js'
@@ -31,11 +34,14 @@ export const conformanceSuites: readonly ConformanceSuite<unknown>[] = [
   browserSessionConformance,
   challengeConformance,
   limiterConformance,
+  policyConformance,
   publicPathConformance,
   credentialConformance,
   headerSourceConformance,
   secretStoreConformance,
   stateStoreConformance,
+  publicationsConformance,
+  managedSourceConformance,
   sourceConformance,
   serverCatalogueConformance,
   catalogueStoreConformance,

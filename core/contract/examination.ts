@@ -1,3 +1,4 @@
+import type { ListedSubject } from './capabilities/policy.js'
 import type { FetchedDocuments } from './capabilities/source.js'
 import type { Fetch } from './fetch.js'
 
@@ -34,8 +35,15 @@ export interface EntryFacts {
   readonly hasClient?: boolean
   /** The URL by which callers know what the list protects. */
   readonly publicUrl?: string | undefined
+  /** It forwards requests to this MCP server; the first, where there are several alike. */
+  readonly target?: ExaminedTarget
   /** It serves server documents, and reads what a source of the list gave as it would for serving it. */
   readDocuments?(fetched: FetchedDocuments, signal: AbortSignal): Promise<DocumentCount>
+}
+
+/** An MCP server behind the gateway, and the certificates of connections to it. */
+export interface ExaminedTarget extends ExaminedTls {
+  readonly url: string
 }
 
 /** What would become of the documents of a source. */
@@ -91,7 +99,7 @@ export interface ReachOptions extends ExaminedTls {
   readonly closedAdvice?: string
 }
 
-interface GreetOptions extends ExaminedTls {
+export interface GreetOptions extends ExaminedTls {
   /** The `Host` to send, instead of that of the URL. */
   readonly host?: string
   readonly bearer?: string
@@ -105,6 +113,13 @@ export interface InitializeResponse {
   readonly challenge: string | undefined
 }
 
+/** What an MCP server lists: tools, prompts, resources and templates of resources. */
+export interface TargetLists {
+  readonly listed: readonly ListedSubject[]
+  /** False when it lists more than was read. */
+  readonly complete: boolean
+}
+
 /** The response to a request for a JSON document. */
 export interface DocumentResponse {
   /** Missing when there was no response. */
@@ -115,12 +130,17 @@ export interface DocumentResponse {
   readonly date: number | undefined
 }
 
-/** Checks that several plugins use. Each but `greet`, `ask` and `askIssuer` reports its findings. */
+/** Checks that several plugins use. Each but `greet`, `lists`, `ask` and `askIssuer` reports its findings. */
 export interface Probes {
   /** Checks name, address, port and certificate of a URL, through the proxy of the environment. True when requests make sense. */
   reach(url: string, options?: ReachOptions): Promise<boolean>
   /** Sends an MCP server the `initialize` request of a client. It throws when there is no response. */
   greet(url: string, options?: GreetOptions): Promise<InitializeResponse>
+  /**
+   * Gets the lists of an MCP server as a client would, page by page. `undefined` when it needs a credential that was not
+   * given. It throws when there is no response, or none that a client could use.
+   */
+  lists(url: string, options?: GreetOptions): Promise<TargetLists | undefined>
   ask(fetch: Fetch, url: string, init?: RequestInit): Promise<DocumentResponse>
   /** Gets the metadata of an issuer: by OpenID Connect Discovery, else by RFC 8414. */
   askIssuer(fetch: Fetch, issuer: string): Promise<DocumentResponse>

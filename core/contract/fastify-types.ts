@@ -1,6 +1,9 @@
+import type { ServerResponse } from 'node:http'
+import type { PublishedChange } from './capabilities/audit-sink.js'
 import type { Credentials } from './credentials.js'
 import type { ErrorShape } from './error-shape.js'
 import type { Identity } from './identity.js'
+import type { McpMessage } from './message.js'
 
 // The only place that extends Fastify's types. A plugin that has something to share declares a capability.
 declare module 'fastify' {
@@ -22,6 +25,19 @@ declare module 'fastify' {
      * refused with 413. `body` may hold something else, or nothing.
      */
     wholeBody(maxBytes?: number): Promise<Buffer>
+    /**
+     * What the body of a POST on a route with `mcp` calls; `undefined` for any other request. It is read once, when
+     * somebody asks, and then refused if servers could read it in more than one way.
+     */
+    message(): Promise<McpMessage | undefined>
+    /** Audits what this request changed in a registry, also when its caller does not wait for the answer. */
+    recordPublished(change: PublishedChange): void
+    /**
+     * Has the authenticators decide about these credentials, by default those of the `Authorization` header: for a route
+     * that asks for a caller also where its path is public, and never takes a session. Rejects with the refusal; else
+     * `identity` is who they belong to.
+     */
+    authenticate(credentials?: Credentials): Promise<Identity>
   }
 
   interface FastifyContextConfig {
@@ -40,5 +56,12 @@ declare module 'fastify' {
      * Any other route responds as if the `Upgrade` header were absent.
      */
     upgrades?: boolean
+    /** Its requests go to an MCP server: the policies of the scope judge them. */
+    mcp?: boolean
+    /**
+     * How `wholeBody` reads a body before the handler runs, within the limits of the handler: at most `maxBytes`, and
+     * what is kept of it until the response closes.
+     */
+    readBody?: (request: FastifyRequest, response: ServerResponse, maxBytes: number) => Promise<Buffer>
   }
 }

@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Capability } from './capability.js'
 import type { EntryFacts, Examination } from './examination.js'
 import type { Gateway } from './gateway.js'
+import type { Problem } from './problem.js'
 
 /** The version of the contract between kernel and plugins. It rises only when an old plugin could no longer work. */
 export const API_LEVEL = 1
@@ -20,8 +21,11 @@ export interface PluginDefinition<Schema extends StandardSchemaV1 = StandardSche
   readonly provides?: readonly Capability[]
   /** What some entry of the list must provide, before or after this one. */
   readonly requires?: readonly Capability[]
-  /** Why a list with it cannot run in several processes: the message with which `--workers` is refused. */
-  readonly oneProcess?: string
+  /**
+   * Why a list with it cannot run in several processes: the message with which `--workers` is refused. With `requiring`, only
+   * a list in which some entry requires that capability is.
+   */
+  readonly oneProcess?: string | { readonly requiring: Capability; readonly reason: string }
   /** It writes a protocol to standard output: the program prints nothing else there. */
   readonly stdout?: 'protocol'
   /** Any Standard Schema. It validates, has the defaults, and marks secrets with `writeOnly`. */
@@ -44,6 +48,11 @@ export interface PluginDefinition<Schema extends StandardSchemaV1 = StandardSche
   ): readonly string[] | Promise<readonly string[]>
   /** What other entries' `examine` may use of this one. It opens nothing, and waits for nothing. */
   facts?(place: Pick<Examination, 'path'>, options: StandardSchemaV1.InferOutput<Schema>): EntryFacts
+  /**
+   * What `sallyport check` says of options that are valid, but probably not what was meant, such as a rule that never
+   * applies. The place of each problem is a path in the options. It opens nothing.
+   */
+  warnings?(options: StandardSchemaV1.InferOutput<Schema>): readonly Problem[]
 }
 
 /** What `migrate` of a plugin gets. */
@@ -53,13 +62,14 @@ export interface Migration extends Pick<Examination, 'path'> {
 }
 
 /** A plugin as the kernel sees it, whatever its options are. */
-export type Plugin = Omit<PluginDefinition, 'setup' | 'examine' | 'migrate' | 'facts'> & {
+export type Plugin = Omit<PluginDefinition, 'setup' | 'examine' | 'migrate' | 'facts' | 'warnings'> & {
   // Methods and not properties: plugins have different options, and TypeScript compares only the parameters of
   // methods bivariantly. They get what the plugin's own schema returned.
   setup(gateway: Gateway, options: never): void | Promise<void>
   examine?(examination: Examination, options: never): void | Promise<void>
   migrate?(place: Migration, options: never): readonly string[] | Promise<readonly string[]>
   facts?(place: Pick<Examination, 'path'>, options: never): EntryFacts
+  warnings?(options: never): readonly Problem[]
 }
 
 /** Gives a plugin its types. It checks nothing: the kernel does, when it loads one. */

@@ -1,5 +1,6 @@
 import { ConfigError, GatewayError } from '../contract/errors.js'
 import type { List } from '../contract/list.js'
+import { problemLine } from '../contract/problem.js'
 import { within } from '../toolkit/deadline.js'
 import { pathText } from '../toolkit/path-text.js'
 import type { BootContext } from './boot-context.js'
@@ -7,6 +8,7 @@ import { GatewayInstance } from './instance.js'
 import { STEP_LIMITS } from './lifecycle.js'
 import { Loader } from './load.js'
 import { type PlannedScope, Planner } from './plan.js'
+import { warningsOf } from './warnings.js'
 
 /** Loads a list and finds everything that is wrong with it, without setting anything up. */
 export async function planList(list: List, context: BootContext): Promise<PlannedScope> {
@@ -28,6 +30,7 @@ export async function planList(list: List, context: BootContext): Promise<Planne
 /** Boots a list up to the point where its ports could open. When that fails half way, everything is stopped before this throws. */
 export async function boot(list: List, context: BootContext): Promise<GatewayInstance> {
   const plan = await planList(list, context)
+  for (const warning of warningsOf(plan)) context.log.warn(problemLine(warning))
   const instance = new GatewayInstance(context)
   try {
     await instance.build(plan)

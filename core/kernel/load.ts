@@ -145,9 +145,12 @@ function faultsOf(plugin: Record<string, unknown>): string[] {
   if (typeof setup !== 'function') faults.push('setup must be a function')
   if (!isHandles(provides)) faults.push('provides must list capabilities')
   if (!isHandles(requires)) faults.push('requires must list capabilities')
-  if (oneProcess !== undefined && typeof oneProcess !== 'string') faults.push('oneProcess must be a text')
+  const { reason, requiring }: { reason?: unknown; requiring?: unknown } = Object(oneProcess)
+  const isReason = typeof oneProcess === 'string' || (typeof reason === 'string' && isHandles([requiring]))
+  if (oneProcess !== undefined && !isReason)
+    faults.push('oneProcess must be a text, or have `requiring`, a capability, and `reason`, a text')
   if (stdout !== undefined && stdout !== 'protocol') faults.push('stdout must be "protocol"')
-  for (const method of ['examine', 'migrate', 'facts']) {
+  for (const method of ['examine', 'migrate', 'facts', 'warnings']) {
     const given = plugin[method]
     if (given !== undefined && typeof given !== 'function') faults.push(`${method} must be a function`)
   }

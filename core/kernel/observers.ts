@@ -13,8 +13,11 @@ import { Health } from '../contract/capabilities/health.js'
 import { IssuerMetadata } from '../contract/capabilities/issuer-metadata.js'
 import { Limiter } from '../contract/capabilities/limiter.js'
 import { Listener } from '../contract/capabilities/listener.js'
+import { ManagedSource } from '../contract/capabilities/managed-source.js'
+import { Policy } from '../contract/capabilities/policy.js'
 import { PublicAddress } from '../contract/capabilities/public-address.js'
 import { PublicPath } from '../contract/capabilities/public-path.js'
+import { PublicationStore } from '../contract/capabilities/publications.js'
 import { ResourceMetadata } from '../contract/capabilities/resource-metadata.js'
 import { SecretStore } from '../contract/capabilities/secret-store.js'
 import { ServerCatalogue } from '../contract/capabilities/server-catalogue.js'
@@ -41,7 +44,10 @@ export const builtInCapabilities: readonly Capability[] = [
   IssuerMetadata,
   Limiter,
   Listener,
+  Policy,
+  ManagedSource,
   PublicAddress,
+  PublicationStore,
   PublicPath,
   ResourceMetadata,
   SecretStore,

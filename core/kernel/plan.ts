@@ -8,7 +8,7 @@ import { secretsIn } from '../toolkit/redact.js'
 import { type Loaded, type Loader, withShortName } from './load.js'
 import { dependentOn, onlyObserves } from './observers.js'
 import { jsonSchemaOf, validateOptions } from './validate-options.js'
-import { isOption, whereWritten } from './where-written.js'
+import { whereOption, whereWritten } from './where-written.js'
 
 /** Where a path of the settings was written, for messages: a flag, or file, line and path. */
 export type Locate = (path: SettingPath) => string
@@ -142,8 +142,7 @@ export class Planner {
   }
 
   private placeOf(option: string, entry: Entry, plugin: Plugin, at: SettingPath): string | undefined {
-    const written = option.split('.')
-    const path = isOption(written[0] ?? '', plugin) ? whereWritten(entry, written, at) : entry.named
+    const path = whereOption(entry, option, plugin, at)
     return path === undefined ? undefined : `${this.locate(path)} (${entry.id ?? plugin.name})`
   }
 

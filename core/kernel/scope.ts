@@ -7,12 +7,14 @@ import { BrowserSession } from '../contract/capabilities/browser-session.js'
 import { Challenge } from '../contract/capabilities/challenge.js'
 import { Guard } from '../contract/capabilities/guard.js'
 import { Limiter } from '../contract/capabilities/limiter.js'
+import { Policy } from '../contract/capabilities/policy.js'
 import { PublicPath } from '../contract/capabilities/public-path.js'
 import type { Capability, Many, One } from '../contract/capability.js'
 import { GatewayError } from '../contract/errors.js'
 import type { Dispatch, Gateway } from '../contract/gateway.js'
 import type { Meter } from '../contract/meter.js'
 import type { Scrubber } from '../contract/scrubber.js'
+import { CallChecks } from '../http/call-checks.js'
 import type { Gate } from '../http/gate.js'
 import { RequestLimit } from '../http/limit.js'
 import { PublicPaths } from '../http/public-paths.js'
@@ -54,13 +56,17 @@ export class GatewayScope {
     const { container } = this
     const authenticators = container.many(Authenticator)
     const limiter = container.one(Limiter)
+    const limit = limiter && new RequestLimit(limiter, authenticators, deadline)
+    const policies = container.many(Policy)
+    const countsCalls = limiter?.takeCalls !== undefined && limiter.readsBodies !== false
     this.gate.open({
       guards: container.many(Guard),
       authenticators,
       sessions: container.many(BrowserSession),
       publicPaths: new PublicPaths(container.many(PublicPath)),
       challenge: container.one(Challenge),
-      limit: limiter && new RequestLimit(limiter, authenticators, deadline),
+      limit,
+      calls: policies.length > 0 || countsCalls ? new CallChecks(policies, limit, deadline) : undefined,
       deadline,
     })
   }

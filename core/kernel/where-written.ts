@@ -1,11 +1,23 @@
 import type { Entry, SettingPath } from '../contract/list.js'
 import type { Plugin } from '../contract/plugin.js'
 import { isJsonObject } from '../toolkit/json-object.js'
+import { pathOfText } from '../toolkit/path-text.js'
 import { jsonSchemaOf } from './validate-options.js'
 
-export function isOption(name: string, { options }: Plugin): boolean {
+function isOption(name: string, { options }: Plugin): boolean {
   const properties = jsonSchemaOf(options)?.['properties']
   return isJsonObject(properties) && Object.hasOwn(properties, name)
+}
+
+/** Where a plugin's own word for a place was written: a path in its options, or anything else. */
+export function whereOption(
+  entry: Entry,
+  option: string,
+  plugin: Plugin,
+  at: SettingPath,
+): SettingPath | undefined {
+  const path = pathOfText(option)
+  return isOption(String(path[0] ?? ''), plugin) ? whereWritten(entry, path, at) : entry.named
 }
 
 /** The settings that an option of an entry was made of. */

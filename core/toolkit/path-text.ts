@@ -6,3 +6,13 @@ export function pathText(path: readonly (string | number)[]): string {
     return text === '' ? step : `${text}.${step}`
   }, '')
 }
+
+const STEP = /\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|([^.[\]]+)/g
+
+/** The path of such a text. */
+export function pathOfText(text: string): readonly (string | number)[] {
+  return [...text.matchAll(STEP)].map(([, index, quoted, name = '']) => {
+    if (index !== undefined) return Number(index)
+    return quoted === undefined ? name : String(JSON.parse(quoted))
+  })
+}

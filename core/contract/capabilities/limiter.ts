@@ -1,4 +1,5 @@
 import { one } from '../capability.js'
+import type { McpMessage } from '../message.js'
 
 /** Whom a request counts for. Each part is a text that nobody else has, whatever callers write into it. */
 export interface LimitKey {
@@ -21,6 +22,16 @@ export interface Limiter {
    * which it could; `Infinity` when it costs more than is ever allowed at once. What is refused counts for nothing else.
    */
   take(key: LimitKey, cost: number): number | Promise<number>
+  /**
+   * Counts what a body calls, after `take` has let its request in with cost 1 and the policies have allowed it: each call
+   * of a batch beyond the first like a request, and each by the tool that it names.
+   */
+  takeCalls?(key: LimitKey, message: McpMessage): number | Promise<number>
+  /**
+   * `false` when bodies need not be read for `takeCalls`: it gets those that are read for policies. By default every body
+   * is read, and one that is no JSON-RPC message is refused.
+   */
+  readonly readsBodies?: boolean
 }
 
 /** A scope with a limiter of its own has that one alone. */

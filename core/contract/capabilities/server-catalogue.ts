@@ -41,18 +41,29 @@ export interface RegistryView {
   readonly name: string
   /** `undefined` for an invalid cursor. */
   list(query: ServerQuery): ServerPage | undefined | Promise<ServerPage | undefined>
-  /** Also the deleted ones. Empty when the server is unknown. */
-  versions(serverName: string): ServerVersions | Promise<ServerVersions>
+  /**
+   * Also the deleted ones. Empty when the server is unknown. `source`: those that this one gives, also where an earlier
+   * source hides them.
+   */
+  versions(serverName: string, source?: string): ServerVersions | Promise<ServerVersions>
+  /** The source that gives the versions of a server; `undefined` when the server is unknown. */
+  sourceOf?(serverName: string): string | undefined
 }
 
 /** What the registry API serves from. */
 export interface ServerCatalogue {
   readonly names: readonly string[]
+  /** The most bytes of a server document that it serves. */
+  readonly maxDocumentBytes?: number
   /**
    * The current snapshot of a registry. `loading` until every source of it was read once: before, it could show a server
    * that a source of higher rank replaces.
    */
   registry(name: string): RegistryView | 'loading' | undefined
+  /** The names of its sources, the highest rank first; empty for an unknown registry. */
+  sourcesOf?(registry: string): readonly string[]
+  /** Reads a source, and settles when this process serves what it had at the call. Throws when that fails. */
+  refresh?(source: string): Promise<void>
 }
 
 export const ServerCatalogue = one<ServerCatalogue>('server catalogue')

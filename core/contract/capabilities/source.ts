@@ -55,6 +55,8 @@ export interface Source {
   readonly place: string
   /** Milliseconds from one sync to the next; without it only `watch` and a request to the internal port cause one. */
   readonly every?: number | undefined
+  /** It stores what it gives by itself, where every process reads it: the registry stores nothing of it. */
+  readonly stored?: boolean
   fetch(context: SyncContext): Promise<FetchResult>
   /** Calls `changed` whenever a sync makes sense, until the function that it returns is called. */
   watch?(changed: () => void): () => void

@@ -1,0 +1,232 @@
+import { type PublicationState, PublicationStore } from '../contract/capabilities/publications.js'
+import { within } from '../toolkit/deadline.js'
+import { randomName } from './random-name.js'
+import { type ConformanceSuite, firstFault } from './requirement.js'
+import {
+  actor,
+  DOCUMENT,
+  expects,
+  ODD_NAMES,
+  publish,
+  readAll,
+  refusal,
+  stateOf,
+} from './sample-publications.js'
+
+export const publicationsConformance: ConformanceSuite<PublicationStore> = {
+  capability: PublicationStore,
+  requirements: [
+    {
+      code: 'VERSION_CHANGED',
+      statement: 'stores a version once, with the bytes of its document',
+      advice: 'store the bytes that were sent, and refuse a second version with 409 VERSION_EXISTS',
+      awaits: 6,
+      async check(store) {
+        const publications = await store.open(randomName())
+        const event = await publish(publications, 'a/one', '1')
+        const { action, before, after } = event
+        if (action !== 'publish' || before !== undefined || after.status !== 'active')
+          return 'its event is not that of a new, active version'
+        const again = await refusal(publish(publications, 'a/one', '1'))
+        await publications.setStatus({ name: 'a/one' }, { status: 'deleted' }, actor)
+        const afterwards = await refusal(publish(publications, 'a/one', '1'))
+        const { texts } = await readAll(publications)
+        if (texts.length !== 1 || !texts[0]?.startsWith(`{"server":${DOCUMENT}`))
+          return 'the bytes of a document are others than those that were sent'
+        const { publishedAt } = stateOf(texts[0])
+        if (publishedAt !== event.at) return 'it was not published when its event was'
+        return (
+          expects(again, '409 VERSION_EXISTS', 'a version is published twice') ??
+          expects(afterwards, '409 VERSION_EXISTS', 'a deleted version is published again')
+        )
+      },
+    },
+    {
+      code: 'RACE_LOST',
+      statement: 'lets exactly one of many that publish a version at once have it',
+      advice: 'decide where it is stored, such as by a unique index',
+      awaits: 4,
+      async check(store) {
+        const publications = await store.open(randomName())
+        const names = Array.from({ length: 200 }, (_, index) => `a/${index % 20}`)
+        const results = await Promise.all(
+          names.map(async (name) => ({ name, result: await refusal(publish(publications, name, '1')) })),
+        )
+        const odd = results.find(({ result }) => !['not refused', '409 VERSION_EXISTS'].includes(result))
+        if (odd !== undefined) return `one of 200 got "${odd.result}"`
+        const winners = results.filter(({ result }) => result === 'not refused').map(({ name }) => name)
+        if (winners.length !== 20 || new Set(winners).size !== 20)
+          return `${winners.length} of 200 won, for 20 names`
+        const { texts } = await readAll(publications)
+        return texts.length === 20 ? undefined : `${texts.length} versions are stored instead of 20`
+      },
+    },
+    {
+      code: 'STATUS_WRONG',
+      statement: 'sets the status of one version or of all, and stores nothing where nothing changes',
+      advice:
+        'compare status and message with what is stored, and leave out those that are as they should be',
+      awaits: 12,
+      async check(store) {
+        const publications = await store.open(randomName())
+        await publish(publications, 'a/one', '1')
+        await publish(publications, 'a/one', '2')
+        const noted: PublicationState = { status: 'deprecated', statusMessage: 'use "two"' }
+        const [first, ...more] = await publications.setStatus({ name: 'a/one', version: '1' }, noted, actor)
+        if (first?.version !== '1' || more.length > 0)
+          return 'another version is changed than the one that was meant'
+        if (first.before?.status !== 'active' || first.after.statusMessage !== noted.statusMessage)
+          return 'an event does not say what was before, and what is after'
+        const all = await publications.setStatus({ name: 'a/one' }, noted, actor)
+        if (all.length !== 1 || all[0]?.version !== '2') return 'what is as it should be is changed again'
+        const { revision } = await readAll(publications)
+        const none = await publications.setStatus({ name: 'a/one' }, noted, actor)
+        if (none.length > 0 || (await readAll(publications, revision)).kind !== 'unchanged')
+          return 'something is stored although nothing changes'
+        await publications.setStatus({ name: 'a/one', version: '1' }, { status: 'deprecated' }, actor)
+        const [changed] = (await readAll(publications, revision)).texts.map(stateOf)
+        if (changed === undefined || changed.statusMessage !== undefined)
+          return 'a message stays although none was given'
+        const unknown = [{ name: 'a/one', version: '3' }, { name: 'a/two' }, { name: 'A/one' }]
+        return firstFault(unknown, async (target) =>
+          expects(
+            await refusal(publications.setStatus(target, noted, actor)),
+            '404 VERSION_UNKNOWN',
+            JSON.stringify(target),
+          ),
+        )
+      },
+    },
+    {
+      code: 'HISTORY_WRONG',
+      statement: 'gives the history of a name, newest first, up to a limit',
+      advice: 'store an event with each change, in the same transaction',
+      awaits: 8,
+      async check(store) {
+        const publications = await store.open(randomName())
+        await publish(publications, 'a/one', '1')
+        await publish(publications, 'b/other', '1')
+        await publish(publications, 'a/one', '2')
+        await publications.setStatus(
+          { name: 'a/one', version: '1' },
+          { status: 'deleted', statusMessage: 'x' },
+          actor,
+        )
+        const events = await publications.history('a/one', 10)
+        const told = events.map(({ name, version, action }) => `${name}@${version} ${action}`)
+        const order = events.map(({ at }) => at)
+        if (order.join() !== order.toSorted().toReversed().join()) return 'a later event has an earlier time'
+        if (JSON.stringify(events[0]?.actor) !== JSON.stringify(actor)) return 'who did it is lost'
+        const [last] = await publications.history('a/one', 1)
+        const publisher = await publications.publisher({ name: 'a/one', version: '1' })
+        return (
+          expects(told.join(', '), 'a/one@1 status, a/one@2 publish, a/one@1 publish', 'the history') ??
+          expects(JSON.stringify(last), JSON.stringify(events[0]), 'the newest event alone') ??
+          expects(JSON.stringify(publisher), JSON.stringify(actor), 'who published a version') ??
+          expects(
+            String((await publications.history('a/none', 5)).length),
+            '0',
+            'the history of an unknown name',
+          )
+        )
+      },
+    },
+    {
+      code: 'CHANGES_WRONG',
+      statement: 'reads everything, what changed since a revision, or that nothing did',
+      advice: 'raise the revision with each change, in the same transaction',
+      awaits: 12,
+      async check(store) {
+        const publications = await store.open(randomName())
+        if ((await readAll(publications)).texts.length > 0) return 'it has what nobody published'
+        await publish(publications, 'a/one', '1')
+        const first = await readAll(publications)
+        if (first.kind !== 'whole' || first.texts.length !== 1)
+          return 'the whole is not all that was published'
+        if ((await readAll(publications, first.revision)).kind !== 'unchanged')
+          return 'a change is told that there was not'
+        await publish(publications, 'a/two', '1')
+        await publications.setStatus({ name: 'a/two' }, { status: 'deprecated' }, actor)
+        await publications.setStatus({ name: 'a/two' }, { status: 'deleted' }, actor)
+        const changes = await readAll(publications, first.revision)
+        if (changes.kind !== 'changes' || changes.texts.length !== 1)
+          return 'a version that changed several times is not given once'
+        if (stateOf(changes.texts[0] ?? '').status !== 'deleted') return 'a version is not given as it is now'
+        const whole = await readAll(publications)
+        if (whole.texts.length !== 2) return 'a deleted version is not given'
+        return whole.texts.includes(changes.texts[0] ?? '')
+          ? undefined
+          : 'a version has other bytes in the whole'
+      },
+    },
+    {
+      code: 'VERSIONS_UNBOUNDED',
+      statement: 'refuses more versions of a name than it may have',
+      advice: 'count them where they are stored, and refuse with 409 TOO_MANY_VERSIONS',
+      awaits: 6,
+      async check(store) {
+        const publications = await store.open(randomName())
+        await publish(publications, 'a/one', '1', 2)
+        await publish(publications, 'a/other', '1', 2)
+        await publish(publications, 'a/one', '2', 2)
+        return (
+          expects(
+            await refusal(publish(publications, 'a/one', '3', 2)),
+            '409 TOO_MANY_VERSIONS',
+            'a third of two',
+          ) ??
+          expects(
+            await refusal(publish(publications, 'a/one', '2', 2)),
+            '409 VERSION_EXISTS',
+            'a version that is there',
+          )
+        )
+      },
+    },
+    {
+      code: 'NAMES_MIXED',
+      statement: 'keeps names, versions and sources apart, whatever they are called',
+      advice: 'pass names as values, and compare them byte for byte',
+      awaits: 5 * ODD_NAMES.length,
+      async check(store) {
+        const source = randomName()
+        const publications = await store.open(source)
+        const other = await store.open(`${source} 'ä"/..`)
+        const fault = await firstFault(ODD_NAMES, async (name) => {
+          await publish(publications, name, name)
+          const [event] = await publications.history(name, 5)
+          if (event?.name !== name || event.version !== name)
+            return `${JSON.stringify(name)} has another name now`
+          await publish(other, name, name)
+          return expects(
+            await refusal(publish(publications, name, name)),
+            '409 VERSION_EXISTS',
+            JSON.stringify(name),
+          )
+        })
+        if (fault !== undefined) return fault
+        const { texts } = await readAll(publications)
+        return expects(String(texts.length), String(ODD_NAMES.length), 'how many there are')
+      },
+    },
+    {
+      code: 'WATCH_SILENT',
+      statement: 'wakes who watches, until the watch is ended',
+      advice: 'call `changed` after a change is stored, and return the function that ends it',
+      awaits: 3,
+      async check(store, { timeout }) {
+        const publications = await store.open(randomName())
+        let end = (): void => {}
+        const woken = new Promise<void>((resolve) => {
+          end = publications.watch(resolve)
+        })
+        await publish(publications, 'a/one', '1')
+        const late = (): Error => new Error('nobody is woken after a publication')
+        await within(timeout, woken, late)
+        end()
+        end()
+        return undefined
+      },
+    },
+  ],
+}

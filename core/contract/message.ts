@@ -1,0 +1,26 @@
+/** What a call asks for by name: a tool, a prompt, or a resource by its URI. */
+export interface McpSubject {
+  readonly kind: 'tool' | 'prompt' | 'resource'
+  /** As it is once JSON's escapes are read: nothing is folded, decoded or trimmed. */
+  readonly name: string
+}
+
+/** One JSON-RPC message of a body: what it calls, and never its arguments. */
+export interface McpCall {
+  readonly kind: 'request' | 'notification' | 'response'
+  /** Empty for a response. */
+  readonly method: string
+  /** Of a request. */
+  readonly id?: string | number | null
+  /** What it names: nothing for most methods, several for a subscription to several resources. */
+  readonly subjects: readonly McpSubject[]
+}
+
+/** The body of a request to an MCP server. */
+export interface McpMessage {
+  /** As the `MCP-Protocol-Version` header says. */
+  readonly protocolVersion: string | undefined
+  readonly isBatch: boolean
+  /** One; those of a batch in their order. */
+  readonly calls: readonly McpCall[]
+}

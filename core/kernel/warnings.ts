@@ -1,0 +1,23 @@
+import type { Problem } from '../contract/problem.js'
+import { entriesOf, type PlannedEntry, type PlannedScope } from './plan.js'
+
+/** What the plugins of a list say of options that are valid, but probably not what was meant. */
+export const warningsOf = (plan: PlannedScope): readonly Problem[] => entriesOf(plan).flatMap(warningsIn)
+
+function warningsIn(entry: PlannedEntry): readonly Problem[] {
+  const { plugin, options } = entry
+  try {
+    // The plugin gets what its own schema returned, which is what its `warnings` is typed for.
+    const warnings = plugin.warnings?.(options as never) ?? []
+    return warnings.map((warning) => ({ ...warning, place: placed(entry, warning.place) }))
+  } catch {
+    // Its error may quote a value. `sallyport plugin verify` tells the author.
+    return [{ place: placed(entry, ''), message: 'the plugin failed when it looked for what to warn of' }]
+  }
+}
+
+function placed({ id, placeOf }: PlannedEntry, option: string): string {
+  const written = placeOf?.(option)
+  if (written !== undefined) return written
+  return option === '' ? `plugin "${id}"` : `plugin "${id}": ${option}`
+}
