@@ -1,27 +1,38 @@
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   LogController,
   type RouteOptions,
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import type { Logger } from 'pino'
+import type { PublishedChange } from '../contract/capabilities/audit-sink.js'
+import type { Credentials } from '../contract/credentials.js'
 import { ClientAddresses } from './client-address.js'
+import { credentialsFor } from './credentials.js'
 import { ErrorReplies } from './error-replies.js'
 import { admission, Gate } from './gate.js'
 import { guardHooks } from './guarded-hooks.js'
 import type { LogThrottle } from './log-throttle.js'
+import { decorateMessage } from './mcp-message.js'
 import { createRequestLog } from './request-log.js'
 import type { RequestObserver } from './request-observer.js'
 import { routedTarget } from './request-target.js'
 import { schemaCompilers } from './schema-compilers.js'
-import { replayBody, wholeBody } from './whole-body.js'
+import { decorateBody, replayBody, wholeBodyWithin } from './whole-body.js'
 import '../contract/fastify-types.js'
 
 const GATE = Symbol('gate')
 
+const REPLY = Symbol('reply')
+
 declare module 'fastify' {
+  interface FastifyRequest {
+    [REPLY]: FastifyReply | undefined
+  }
+
   interface FastifyContextConfig {
     [GATE]?: Gate
   }
@@ -42,7 +53,7 @@ export interface MainApp {
 export function createMainApp(
   log: Logger,
   throttle: LogThrottle,
-  { begun, refused }: Pick<RequestObserver, 'begun' | 'refused'>,
+  { begun, refused, published }: Pick<RequestObserver, 'begun' | 'refused' | 'published'>,
   bodyDeadline?: number,
 ): MainApp {
   const gate = new Gate()
@@ -51,6 +62,7 @@ export function createMainApp(
   const routes: RouteOptions[] = []
   const admitAtGate = admission(gateOf, errorReplies.error, bodyDeadline)
   const admit: typeof admitAtGate = (request, reply, done) => {
+    request[REPLY] = reply
     begun(request, reply)
     admitAtGate(request, reply, done)
   }
@@ -58,6 +70,14 @@ export function createMainApp(
 
   app.decorateRequest('identity', undefined)
   app.decorateRequest('isOpen', false)
+  app.decorateRequest(REPLY, undefined)
+  // Whether or not its caller waits for the answer, which no hook of Fastify is for.
+  app.decorateRequest('recordPublished', function (this: FastifyRequest, change: PublishedChange) {
+    if (this[REPLY] !== undefined) published(change, this, this[REPLY])
+  })
+  app.decorateRequest('authenticate', function (this: FastifyRequest, credentials?: Credentials) {
+    return gateOf(this).identify(this, credentials ?? credentialsFor(this.raw))
+  })
   app.decorateRequest('credentials')
   const addresses = new ClientAddresses()
   app.decorateRequest('clientAddress', {
@@ -65,7 +85,9 @@ export function createMainApp(
       return addresses.of(this.raw)
     },
   })
-  app.decorateRequest('wholeBody', wholeBody)
+  decorateBody(app)
+  app.decorateRequest('wholeBody', wholeBodyWithin(bodyDeadline))
+  decorateMessage(app)
   // The options themselves: a later hook may still change them.
   app.addHook('onRoute', (route) => void routes.push(route))
   app.addHook('onRoute', replayBody)

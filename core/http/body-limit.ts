@@ -1,22 +1,22 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../contract/errors.js'
 
 /** Milliseconds for a body that the gateway itself reads: Fastify takes 1 MiB at most. */
 export const BODY_DEADLINE = 30_000
 
+/** Whether a body comes with the head, or is announced by it. */
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0
+
 /** A body that never ends would keep its route, and a stop, waiting. A handler that forwards has a limit of its own. */
 export function limitBody(
-  { raw, headers }: FastifyRequest,
+  { raw }: FastifyRequest,
   reply: FastifyReply,
   deadline: number,
   refuse: (refusal: Refusal) => void,
 ): void {
-  if (
-    raw.complete ||
-    raw.destroyed ||
-    (headers['transfer-encoding'] === undefined && !(Number(headers['content-length']) > 0))
-  )
-    return
+  if (raw.complete || raw.readableEnded || raw.destroyed || !hasBody(raw)) return
   const timer = setTimeout(() => {
     if (reply.sent) return
     reply.header('connection', 'close')

@@ -22,6 +22,10 @@ export function credentialsOf({
   return token === undefined ? MALFORMED : new BearerToken(token)
 }
 
+/** The credentials of a request that sends a token as a bearer; malformed for a token that none could send. */
+export const bearerCredentials = (token: string): Credentials =>
+  credentialsOf({ headers: { authorization: `Bearer ${token}` }, rawHeaders: [] })
+
 const LATEST = Symbol('latest')
 
 /** A connection, and the token of its latest request. */

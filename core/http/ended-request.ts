@@ -6,6 +6,7 @@ import { isDispatched } from './dispatched-request.js'
 
 const REPLY = Symbol('reply')
 const REFUSED = Symbol('refused')
+const PUBLISHED = Symbol('published')
 
 type WatchedResponse = ServerResponse & { [REPLY]?: FastifyReply | undefined }
 
@@ -14,9 +15,19 @@ export function markRefused({ raw }: FastifyReply): void {
   Reflect.set(raw, REFUSED, true)
 }
 
-/** Calls back once, when the response has ended or its connection has closed. */
+/** Marks a request that has an audit event about what it changed. */
+export function markPublished({ raw }: FastifyReply): void {
+  Reflect.set(raw, PUBLISHED, true)
+}
+
+export const hasPublished = ({ raw }: FastifyReply): boolean => Reflect.has(raw, PUBLISHED)
+
+export const wasRefused = ({ raw }: FastifyReply): boolean => Reflect.has(raw, REFUSED)
+
+/** Calls back once, when the response has ended or its connection has closed; at once if it has. */
 export function onceEnded(reply: FastifyReply, ended: (request: EndedRequest) => void): void {
-  reply.raw.once('close', () => ended(new Ended(reply)))
+  if (reply.raw.destroyed) ended(new Ended(reply))
+  else reply.raw.once('close', () => ended(new Ended(reply)))
 }
 
 /** Passes requests that have ended to the sinks that want them. */
@@ -81,7 +92,7 @@ class Ended implements EndedRequest {
   }
 
   get refused(): boolean {
-    return Reflect.has(this.reply.raw, REFUSED)
+    return wasRefused(this.reply)
   }
 }
 

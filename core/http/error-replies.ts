@@ -59,7 +59,8 @@ export class ErrorReplies {
 
   private challenge(refusal: Refusal, request: FastifyRequest): string {
     try {
-      const header: unknown = this.gateOf(request).challenge?.header(refusal, request) ?? 'Bearer'
+      const header: unknown =
+        this.gateOf(request).challenge?.header(refusal, request) ?? bareChallenge(refusal)
       if (typeof header === 'string' && /^[\x20-\x7e]+$/.test(header)) return header
       if (isPromise(header)) header.then(undefined, () => {})
       this.log('error', 'the challenge is no header value; a bare one was sent', request)
@@ -85,6 +86,12 @@ export class ErrorReplies {
       .type('application/json; charset=utf-8')
       .send(JSON.stringify(shape(error, request)))
   }
+}
+
+/** Of a list that has no challenge of its own: without the scopes that are missing nobody could get them. */
+function bareChallenge({ code, challenge: { scope = '' } }: Refusal): string {
+  const names = code === 'INSUFFICIENT_SCOPE' && /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)
+  return names ? `Bearer error="insufficient_scope", scope="${scope}"` : 'Bearer'
 }
 
 /** For when the error reply itself fails: it contains nothing but constants. */

@@ -3,15 +3,17 @@ import type { Authenticator, Rejection, Verdict } from '../contract/capabilities
 import type { BrowserSession } from '../contract/capabilities/browser-session.js'
 import type { Challenge } from '../contract/capabilities/challenge.js'
 import type { Guard } from '../contract/capabilities/guard.js'
+import type { Credentials } from '../contract/credentials.js'
 import { GatewayError, Refusal, type RefusalReason } from '../contract/errors.js'
 import type { Identity } from '../contract/identity.js'
 import { isPromise, within } from '../toolkit/deadline.js'
 import { BODY_DEADLINE, limitBody } from './body-limit.js'
+import type { CallChecks } from './call-checks.js'
 import { credentialsFor } from './credentials.js'
 import type { RequestLimit } from './limit.js'
 import type { PublicPaths } from './public-paths.js'
 import { mayUseSession, sessionToken } from './session-token.js'
-import { askForBody, rememberContinue } from './whole-body.js'
+import { askForBody, rememberResponse } from './whole-body.js'
 
 /** What the gate of one scope checks a request with, once its list is complete. */
 export interface GateChecks {
@@ -21,6 +23,8 @@ export interface GateChecks {
   readonly publicPaths: PublicPaths
   readonly challenge: Challenge | undefined
   readonly limit: RequestLimit | undefined
+  /** What judges and counts what requests to an MCP server call. */
+  readonly calls: CallChecks | undefined
   /** Milliseconds that a guard or an authenticator may take. */
   readonly deadline: number
 }
@@ -29,7 +33,10 @@ interface AuthenticatorRejection extends RefusalReason {
   readonly kind: Rejection['kind']
 }
 
-/** Admits requests to the routes of one scope: guards first, then authentication, unless the route is public; then limits. */
+/**
+ * Admits requests to the routes of one scope: guards first, then authentication, unless the route is public; then limits,
+ * and the policies for what is sent to an MCP server.
+ */
 export class Gate {
   private checks: GateChecks | undefined
 
@@ -38,17 +45,25 @@ export class Gate {
     this.checks = checks
   }
 
+  private get opened(): GateChecks {
+    if (this.checks !== undefined) return this.checks
+    throw new Refusal(503, 'STARTING', 'the gateway is not open', { retryAfter: 1 })
+  }
+
   get challenge(): Challenge | undefined {
     return this.checks?.challenge
   }
 
-  /** Returns at once unless a guard, an authenticator or the limiter is asynchronous; throws or rejects with the refusal. */
-  admit(request: FastifyRequest, isPublic: boolean): Promise<void> | undefined {
-    const { checks } = this
-    if (checks === undefined) throw new Refusal(503, 'STARTING', 'the gateway is not open', { retryAfter: 1 })
-    const { limit } = checks
-    if (limit === undefined) return this.guard(checks, request, isPublic, 0)
-    return limit.apply(request, () => this.guard(checks, request, isPublic, 0))
+  /** Returns at once unless something has to be waited for; throws or rejects with the refusal. */
+  admit(request: FastifyRequest, isPublic: boolean, isMcp: boolean): Promise<void> | undefined {
+    const checks = this.opened
+    const { limit, calls } = checks
+    const admitted =
+      limit === undefined
+        ? this.guard(checks, request, isPublic, 0)
+        : limit.apply(request, () => this.guard(checks, request, isPublic, 0))
+    if (calls === undefined || !isMcp) return admitted
+    return admitted === undefined ? calls.admit(request) : admitted.then(() => calls.admit(request))
   }
 
   private guard(
@@ -86,6 +101,21 @@ export class Gate {
     } catch (error) {
       if (!isOpen) throw error
     }
+  }
+
+  /** Who the authenticators say that these credentials belong to, whatever has admitted the request; rejects with the refusal. */
+  async identify(request: FastifyRequest, credentials: Credentials): Promise<Identity> {
+    const checks = this.opened
+    request.credentials = credentials
+    request.identity = undefined
+    try {
+      await this.authenticate(checks, request, 0, [])
+    } catch (error) {
+      throw asRefusal(error)
+    }
+    const { identity }: { identity?: Identity | undefined } = request
+    if (identity === undefined) throw new Error('nobody was asked about the credentials')
+    return identity
   }
 
   private authenticate(
@@ -153,20 +183,15 @@ function refusalFor(
   if (credentials.kind === 'none')
     return new Refusal(401, 'UNAUTHORIZED', 'this needs a bearer token', { reasons })
   if (credentials.kind === 'malformed') {
-    return new Refusal(
-      401,
-      'INVALID_REQUEST',
-      'the Authorization header is not one well-formed bearer token',
-      { reasons: [...reasons, { provider: 'none', cause: 'format' }] },
-    )
+    const message = 'the Authorization header is not one well-formed bearer token'
+    const format = { provider: 'none', cause: 'format' }
+    return new Refusal(401, 'INVALID_REQUEST', message, { reasons: [...reasons, format] })
   }
   const isUndecided = rejections.every(({ kind }) => kind !== 'invalid')
   // Our own load comes first, whatever state a provider is in.
   if (isUndecided && rejections.some(({ kind }) => kind === 'busy')) {
-    return new Refusal(503, 'AUTHENTICATION_BUSY', 'too many tokens are being checked', {
-      reasons,
-      retryAfter: 1,
-    })
+    const message = 'too many tokens are being checked'
+    return new Refusal(503, 'AUTHENTICATION_BUSY', message, { reasons, retryAfter: 1 })
   }
   // Never `invalid_token`: a client would drop a token that is good, and could not get another one either.
   if (isUndecided && rejections.some(({ kind }) => kind === 'unavailable')) {
@@ -209,10 +234,10 @@ export function admission(
       }
       done()
     }
-    if (request.headers.expect !== undefined) rememberContinue(request, reply.raw)
+    if (request.headers.expect !== undefined || config.mcp === true) rememberResponse(request, reply.raw)
     let waiting: Promise<void> | undefined
     try {
-      waiting = gateOf(request).admit(request, config.public === true)
+      waiting = gateOf(request).admit(request, config.public === true, config.mcp === true)
     } catch (error) {
       reject(asRefusal(error), request, reply)
       return

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Authenticator } from '../contract/capabilities/authenticator.js'
 import type { Limiter, LimitKey } from '../contract/capabilities/limiter.js'
 import { Refusal } from '../contract/errors.js'
+import type { McpMessage } from '../contract/message.js'
 import { isPromise, within } from '../toolkit/deadline.js'
 
 /** Whom a request counts for, found out when the limiter asks. */
@@ -53,9 +54,19 @@ export class RequestLimit {
     )
   }
 
+  /** Counts what the body of a request calls that was let in; throws or rejects with the refusal. */
+  applyToCalls(request: FastifyRequest, message: McpMessage): Promise<void> | undefined {
+    const { limiter } = this
+    if (limiter.takeCalls === undefined) return undefined
+    return this.refuseWhenLimited(() => limiter.takeCalls?.(this.keyOf(request), message) ?? 0)
+  }
+
   private admitted(request: FastifyRequest): Promise<void> | undefined {
-    const isAnybody = this.open.has(request.identity?.provider ?? '')
-    return this.take(new RequestKey(request, isAnybody ? 'anybody' : 'known'))
+    return this.take(this.keyOf(request))
+  }
+
+  private keyOf(request: FastifyRequest): LimitKey {
+    return new RequestKey(request, this.open.has(request.identity?.provider ?? '') ? 'anybody' : 'known')
   }
 
   private refused(request: FastifyRequest, error: unknown): Promise<void> {
@@ -67,22 +78,36 @@ export class RequestLimit {
   }
 
   private take(key: LimitKey): Promise<void> | undefined {
-    const wait = this.limiter.take(key, 1)
+    return this.refuseWhenLimited(() => this.limiter.take(key, 1))
+  }
+
+  private refuseWhenLimited(take: () => number | PromiseLike<number>): Promise<void> | undefined {
+    let wait: number | PromiseLike<number>
+    try {
+      wait = take()
+    } catch (error) {
+      throw unavailable(error)
+    }
     if (!isPromise(wait)) {
       refuseIfLimited(wait)
       return undefined
     }
     const late = (): Error => new Error(`the limiter did not answer within ${this.deadline / 1000} s`)
-    return within(this.deadline, wait, late).then(refuseIfLimited)
+    return within(this.deadline, wait, late).then(refuseIfLimited, (error: unknown) => {
+      throw unavailable(error)
+    })
   }
 }
+
+const unavailable = (cause: unknown): Refusal =>
+  new Refusal(503, 'LIMIT_UNAVAILABLE', 'the request cannot be counted right now', { cause, retryAfter: 5 })
 
 const isUnauthorized = (error: unknown): boolean => error instanceof Refusal && error.statusCode === 401
 
 function refuseIfLimited(wait: unknown): void {
   if (wait === 0) return
   if (typeof wait !== 'number' || !(wait > 0))
-    throw new TypeError('what the limiter answers is no number of milliseconds')
+    throw unavailable(new TypeError('what the limiter answers is no number of milliseconds'))
   // Rounded up: whoever waits for so long is let in.
   const retryAfter = Math.ceil(wait / 1000)
   throw new Refusal(429, 'TOO_MANY_REQUESTS', 'this is more requests than are allowed in that time', {

@@ -1,12 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AccessSink } from '../contract/capabilities/access-sink.js'
-import type { AuditEvent, AuditSink } from '../contract/capabilities/audit-sink.js'
+import type { AuditEvent, AuditSink, PublishedChange } from '../contract/capabilities/audit-sink.js'
 import type { Refusal } from '../contract/errors.js'
 import type { Meter } from '../contract/meter.js'
 import { runSafely } from '../toolkit/deadline.js'
 import { isDispatched } from './dispatched-request.js'
-import { EndedRequests, markRefused, onceEnded } from './ended-request.js'
+import {
+  EndedRequests,
+  hasPublished,
+  markPublished,
+  markRefused,
+  onceEnded,
+  wasRefused,
+} from './ended-request.js'
 import type { LogThrottle } from './log-throttle.js'
 import { fieldsOf, routeOf } from './logged-fields.js'
 
@@ -54,7 +61,16 @@ export class RequestObserver {
     )
     if (reasons.length === 0) this.refusals(1, { provider, cause })
     for (const reason of reasons) this.refusals(1, { provider: reason.provider, cause: reason.cause })
-    this.audit(request, { kind: 'refused', status, causes: reasons.map((reason) => reason.cause) })
+    const causes = reasons.map((reason) => reason.cause)
+    this.audit(request, { kind: 'refused', status, ...callerOf(request), causes })
+  }
+
+  /** Audits what a request changed, once it is known what its caller was told. */
+  readonly published = (server: PublishedChange, request: FastifyRequest, reply: FastifyReply): void => {
+    markPublished(reply)
+    onceEnded(reply, ({ status }) =>
+      this.audit(request, { kind: 'published', status, ...callerOf(request), server }),
+    )
   }
 
   /** Called for each request before anything looks at it. */
@@ -68,11 +84,8 @@ export class RequestObserver {
       const route = routeOf(request)
       this.count(1, { method: request.method, route, status: String(reply.statusCode) })
       this.duration(reply.elapsedTime / 1000, { route })
-      const { identity } = request
-      if (identity !== undefined) {
-        const { provider, subject } = identity
-        this.audit(request, { kind: 'accepted', status: reply.statusCode, provider, subject })
-      }
+      if (request.identity !== undefined && !hasPublished(reply) && !wasRefused(reply))
+        this.audit(request, { kind: 'accepted', status: reply.statusCode, ...callerOf(request) })
       done()
     })
   }
@@ -98,3 +111,6 @@ export class RequestObserver {
     runSafely(observe, (err) => this.throttle.write(this.log, 'warn', message, {}, { err }))
   }
 }
+
+const callerOf = ({ identity }: FastifyRequest): Pick<AuditEvent, 'provider' | 'subject'> | undefined =>
+  identity && { provider: identity.provider, subject: identity.subject }

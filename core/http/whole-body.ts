@@ -1,6 +1,8 @@
+import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import type { FastifyRequest, preParsingHookHandler, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyRequest, preParsingHookHandler, RouteOptions } from 'fastify'
 import { Refusal } from '../contract/errors.js'
+import { BODY_DEADLINE } from './body-limit.js'
 
 const MAX_BYTES = 16 * 1024 * 1024
 const NO_BODY = Buffer.alloc(0)
@@ -10,45 +12,105 @@ export interface BodyReader {
   readBody(maxBytes: number): Promise<Buffer>
 }
 
-const READER = Symbol('body reader')
-const ASKED = Symbol('asked body')
-const WHOLE = Symbol('whole body')
-const RESPONSE = Symbol('response that continues')
-
-interface BodyState {
-  [READER]?: BodyReader
-  [ASKED]?: Promise<Buffer>
-  [WHOLE]?: Buffer
-  [RESPONSE]?: { writeContinue(): void }
+/** Keeps the bytes of a body that was read. */
+export interface BodyKeeper {
+  /** Nobody needs them any more. */
+  discard(): void
 }
 
-type WithBody = FastifyRequest & BodyState
+/** What is known of the body of one request: in one object, so that all requests have the same shape. */
+class BodyState {
+  reader: BodyReader | undefined
+  keeper: BodyKeeper | undefined
+  asked: Promise<Buffer> | undefined
+  whole: Buffer | undefined
+  isForgotten = false
 
-/** `request.wholeBody`: read once, whoever asks, and handed on to whatever reads the body after that. */
-export async function wholeBody(this: WithBody, maxBytes = MAX_BYTES): Promise<Buffer> {
-  this[ASKED] ??= (this[READER]?.readBody(maxBytes) ?? received(this, maxBytes)).then((whole) => {
-    this[WHOLE] = whole
+  constructor(public response: ServerResponse | undefined) {}
+}
+
+const STATE = Symbol('body')
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    [STATE]: BodyState | undefined
+  }
+}
+
+/** Has all requests of an application begin with a place for it. */
+export function decorateBody(app: FastifyInstance): void {
+  app.decorateRequest(STATE, undefined)
+}
+
+function stateOf(request: FastifyRequest): BodyState {
+  request[STATE] ??= new BodyState(undefined)
+  return request[STATE]
+}
+
+/**
+ * `request.wholeBody`: read once, whoever asks, and handed on to whatever reads the body after that. On a route that
+ * does not read bodies itself one may take so many milliseconds.
+ */
+export const wholeBodyWithin = (deadline = BODY_DEADLINE) =>
+  async function wholeBody(this: FastifyRequest, maxBytes = MAX_BYTES): Promise<Buffer> {
+    const state = stateOf(this)
+    if (state.isForgotten) throw new Error('the body was sent on, and is not kept')
+    state.asked ??= readOnce(this, state, maxBytes, deadline)
+    const whole = await state.asked
+    if (whole.length > maxBytes) throw tooLarge()
     return whole
-  })
-  const whole = await this[ASKED]
-  if (whole.length > maxBytes) throw tooLarge()
+  }
+
+async function readOnce(
+  request: FastifyRequest,
+  state: BodyState,
+  maxBytes: number,
+  deadline: number,
+): Promise<Buffer> {
+  const { reader, response } = state
+  const { readBody } = request.routeOptions.config
+  const whole =
+    reader !== undefined
+      ? await reader.readBody(maxBytes)
+      : readBody !== undefined && response !== undefined
+        ? await readBody(request, response, maxBytes)
+        : await received(request, response, maxBytes, deadline)
+  state.whole = whole
   return whole
 }
 
 /** From here on this reads the body for `request.wholeBody`. */
-export function readBodyBy(request: WithBody, reader: BodyReader): void {
-  request[READER] = reader
+export function readBodyBy(request: FastifyRequest, reader: BodyReader): void {
+  stateOf(request).reader = reader
+}
+
+/** The bytes of the body are with this one. */
+export function bodyKeptBy(request: FastifyRequest, keeper: BodyKeeper): void {
+  stateOf(request).keeper = keeper
 }
 
 /** The body, if it was read already. Of one that was not read to its end nothing may be sent on. */
-export function bodyRead(request: WithBody): Buffer | undefined {
-  if (request[ASKED] !== undefined && request[WHOLE] === undefined) throw tooLarge()
-  return request[WHOLE]
+export function bodyRead(request: FastifyRequest): Buffer | undefined {
+  const state = request[STATE]
+  if (state?.asked !== undefined && state.whole === undefined) throw tooLarge()
+  return state?.whole
 }
 
-/** Remembers how to ask for the body of a request with `Expect`, which comes only then. */
-export function rememberContinue(request: WithBody, response: { writeContinue(): void }): void {
-  request[RESPONSE] = response
+/** Lets go of a body that nobody needs again: its response may last for hours. What it called is still known. */
+export function forgetBody(request: FastifyRequest): void {
+  request.body = undefined
+  const state = request[STATE]
+  if (state?.asked === undefined) return
+  state.isForgotten = true
+  state.asked = undefined
+  state.whole = undefined
+  state.reader = undefined
+  state.keeper?.discard()
+}
+
+/** Remembers the response for who reads the body: with `Expect` it has to be asked for, and what is kept of it freed. */
+export function rememberResponse(request: FastifyRequest, response: ServerResponse): void {
+  request[STATE] = new BodyState(response)
 }
 
 /** Asks for the body now, and only once. */
@@ -76,28 +138,51 @@ const replay: preParsingHookHandler = (request, _reply, payload, done) => {
   else done(null, Object.assign(Readable.from([whole]), { receivedEncodedLength: whole.length }))
 }
 
-function received(request: WithBody, maxBytes: number): Promise<Buffer> {
+function received(
+  request: FastifyRequest,
+  response: ServerResponse | undefined,
+  maxBytes: number,
+  deadline: number,
+): Promise<Buffer> {
   const { raw, headers } = request
   const length = Number(headers['content-length'] ?? 0)
   if (headers['transfer-encoding'] === undefined && length === 0) return Promise.resolve(NO_BODY)
   if (length > maxBytes) return Promise.reject(tooLarge())
-  askForBody(request, request[RESPONSE])
+  // Its `close` may have come already, or somebody else has read it.
+  if (raw.destroyed || raw.readableEnded) return Promise.reject(incomplete())
+  askForBody(request, response)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
+    const refuse = (refusal: Refusal): void => {
+      clearTimeout(timer)
+      raw.off('data', onData).pause()
+      response?.setHeader('connection', 'close')
+      reject(refusal)
+    }
     const onData = (chunk: Buffer): void => {
       size += chunk.length
       chunks.push(chunk)
-      if (size <= maxBytes) return
-      raw.off('data', onData).pause()
-      reject(tooLarge())
+      if (size > maxBytes) refuse(tooLarge())
     }
+    const timer = setTimeout(() => refuse(tooSlow()), deadline)
     raw
       .on('data', onData)
-      .once('end', () => resolve(Buffer.concat(chunks)))
-      .once('close', () => reject(new Refusal(400, 'BODY_INCOMPLETE', 'the body ended before its end')))
+      .once('end', () => {
+        // The request of a dispatch never emits `close`.
+        clearTimeout(timer)
+        resolve(Buffer.concat(chunks))
+      })
+      .once('close', () => {
+        clearTimeout(timer)
+        reject(incomplete())
+      })
   })
 }
+
+const incomplete = (): Refusal => new Refusal(400, 'BODY_INCOMPLETE', 'the body ended before its end')
+
+const tooSlow = (): Refusal => new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not come in time')
 
 const tooLarge = (): Refusal =>
   new Refusal(413, 'BODY_TOO_LARGE', 'the body is larger than this gateway takes')

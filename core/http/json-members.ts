@@ -1,0 +1,102 @@
+import { Refusal } from '../contract/errors.js'
+
+/** The members of a message that say what it calls, by the object that they are in. */
+export const ENVELOPE = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
+export const PARAMS = new Set(['name', 'uri', 'ref', 'notifications', 'arguments', '_meta'])
+export const INNER = new Set(['type', 'name', 'uri', 'resourceSubscriptions'])
+
+// What lies deeper than `ref` is not looked at.
+const MAX_DEPTH = 1_000
+const MAX_MEMBERS = 10_000
+const MAX_CALLS = 100
+export const MAX_SUBJECTS = 1_000
+
+const QUOTE = 34
+const COLON = 58
+const COMMA = 44
+const BACKSLASH = 92
+const [ARRAY, END_OF_ARRAY, OBJECT, END_OF_OBJECT] = [91, 93, 123, 125] as const
+
+/**
+ * How many members the objects have that say what a text calls: the envelopes, their `params`, and in these `ref` and
+ * `notifications`; of these so many levels. A name that comes twice counts twice, where `JSON.parse` keeps one. A text that
+ * is nested too deep, or too long a list, is refused, so that nobody parses megabytes of these. What it says of a text that
+ * is no JSON has no meaning.
+ */
+export function countMembers(text: string, levels = 3): number {
+  const outside = /^\s*\[/.test(text) ? 1 : 0
+  let count = 0
+  let depth = 0
+  let calls = outside
+  let subjects = 0
+  // Of the objects that are counted the innermost one that is open: all around it are counted too.
+  let counted = outside
+  let [keyStart, keyEnd] = [0, 0]
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code === QUOTE) {
+      keyStart = index
+      index = endOfString(text, index)
+      keyEnd = index + 1
+    } else if (code === COLON) {
+      if (depth === counted && depth > outside && ++count > MAX_MEMBERS)
+        throw tooLarge(`has more than ${MAX_MEMBERS} members`)
+    } else if (code === COMMA) {
+      if (depth === 1 && outside === 1 && ++calls > MAX_CALLS)
+        throw tooLarge(`is a batch of more than ${MAX_CALLS}`)
+      // In the lists of `notifications`.
+      if (depth === outside + 4 && counted === outside + 3 && ++subjects > MAX_SUBJECTS)
+        throw tooLarge(`names more than ${MAX_SUBJECTS} things`)
+    } else if (code === OBJECT) {
+      const isMember = depth === counted
+      if (++depth > MAX_DEPTH) throw tooDeep()
+      if (isMember && depth - outside <= levels && isCounted(depth - outside, text, keyStart, keyEnd))
+        counted = depth
+    } else if (code === ARRAY) {
+      if (++depth > MAX_DEPTH) throw tooDeep()
+    } else if (code === END_OF_OBJECT || code === END_OF_ARRAY) {
+      if (--depth < counted && counted > outside) counted = depth
+    }
+  }
+  return count
+}
+
+function endOfString(text: string, start: number): number {
+  let index = start + 1
+  for (; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code === QUOTE) break
+    if (code === BACKSLASH) index++
+  }
+  return index
+}
+
+function isCounted(level: number, text: string, keyStart: number, keyEnd: number): boolean {
+  if (level === 1) return true
+  const key = memberName(text.slice(keyStart, keyEnd))
+  return level === 2 ? key === 'params' : key === 'ref' || key === 'notifications'
+}
+
+function memberName(quoted: string): unknown {
+  if (!quoted.includes('\\')) return quoted.slice(1, -1)
+  try {
+    return JSON.parse(quoted)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Whether some server could take a name for a known one: Go's own JSON package folds case, also that of U+017F and
+ * U+212A; text in C ends at a NUL; some trim.
+ */
+export function resembles(name: string, known: ReadonlySet<string>): boolean {
+  if (known.has(name)) return false
+  const [beforeNul = ''] = name.split('\0', 1)
+  return known.has(beforeNul.trim().toUpperCase().toLowerCase())
+}
+
+export const tooLarge = (what: string): Refusal =>
+  new Refusal(400, 'MESSAGE_TOO_LARGE', `the message ${what}`)
+
+const tooDeep = (): Refusal => tooLarge(`is nested deeper than ${MAX_DEPTH} levels`)

@@ -1,0 +1,200 @@
+import { isUtf8 } from 'node:buffer'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Refusal } from '../contract/errors.js'
+import type { McpCall, McpMessage, McpSubject } from '../contract/message.js'
+import { isJsonObject, type JsonObject } from '../toolkit/json-object.js'
+import { MCP_METHODS } from '../toolkit/mcp-methods.js'
+import { countMembers, ENVELOPE, INNER, MAX_SUBJECTS, PARAMS, resembles, tooLarge } from './json-members.js'
+import { checkContentHeaders, checkMcpHeaders } from './mcp-header-checks.js'
+import { checkMethod } from './method-check.js'
+
+const MAX_NAME_BYTES = 8 * 1024
+const MAX_NAMES_BYTES = 64 * 1024
+
+/** What is known of the message of one request: in one object, so that all requests have the same shape. */
+interface MessageState {
+  readonly asked: Promise<McpMessage>
+  read: McpMessage | undefined
+}
+
+const STATE = Symbol('message')
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    [STATE]: MessageState | undefined
+  }
+}
+
+/** Has all requests of an application begin with a place for it. */
+export function decorateMessage(app: FastifyInstance): void {
+  app.decorateRequest(STATE, undefined)
+  app.decorateRequest('message', message)
+}
+
+/** `request.message`: read once, whoever asks. */
+function message(this: FastifyRequest): Promise<McpMessage | undefined> {
+  if (this.method !== 'POST' || this.routeOptions.config.mcp !== true) return Promise.resolve(undefined)
+  return messageOf(this)
+}
+
+/** The message of a POST to an MCP server. */
+export function messageOf(request: FastifyRequest): Promise<McpMessage> {
+  request[STATE] ??= { asked: readMessage(request), read: undefined }
+  return request[STATE].asked
+}
+
+/** The message of a request, if it was read already; also of one that was refused after that. */
+export const messageRead = (request: FastifyRequest): McpMessage | undefined => request[STATE]?.read
+
+async function readMessage(request: FastifyRequest): Promise<McpMessage> {
+  checkContentHeaders(request.raw)
+  const body = await request.wholeBody()
+  // For an error reply, which has the id.
+  request.body = body
+  const value = parsed(body)
+  const version = request.headers['mcp-protocol-version']
+  const read = toMessage(value, typeof version === 'string' ? version : undefined)
+  if (request[STATE] !== undefined) request[STATE].read = read
+  checkMcpHeaders(request.raw, read, value)
+  return read
+}
+
+/** The value that a body holds as JSON, which every server reads in the same way as far as it says what is called. */
+export function parsed(body: Buffer): unknown {
+  if (!isUtf8(body)) throw refusal('MESSAGE_ENCODING', 'the body is not UTF-8')
+  const text = body.toString()
+  if (text.startsWith('\ufeff')) throw refusal('MESSAGE_ENCODING', 'the body begins with a byte order mark')
+  const count = countMembers(text)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw refusal('MESSAGE_NOT_JSON', 'the body is not JSON')
+  }
+  if (count === distinctMembers(value)) return value
+  const isOutside = countMembers(text, 1) !== distinctMembers(value, 1)
+  throw ambiguous(`a member ${isOutside ? 'of the message' : 'in its params'} comes twice`)
+}
+
+/** What a value calls. */
+function toMessage(value: unknown, protocolVersion: string | undefined): McpMessage {
+  if (!Array.isArray(value)) return { protocolVersion, isBatch: false, calls: withinLimits([toCall(value)]) }
+  if (value.length === 0) throw malformed('the batch is empty')
+  return { protocolVersion, isBatch: true, calls: withinLimits(value.map(toCall)) }
+}
+
+function withinLimits(calls: readonly McpCall[]): readonly McpCall[] {
+  const count = calls.reduce((sum, { subjects }) => sum + subjects.length, 0)
+  if (count > MAX_SUBJECTS) throw tooLarge(`names more than ${MAX_SUBJECTS} things`)
+  // A few cannot be too long together.
+  if (count * MAX_NAME_BYTES <= MAX_NAMES_BYTES) return calls
+  let bytes = 0
+  for (const { subjects } of calls) for (const { name } of subjects) bytes += Buffer.byteLength(name)
+  if (bytes > MAX_NAMES_BYTES) throw tooLarge(`has names of more than ${MAX_NAMES_BYTES} bytes together`)
+  return calls
+}
+
+/** How many members `countMembers` would find in the same levels if no name came twice. */
+function distinctMembers(value: unknown, levels = 3): number {
+  const envelopes: readonly unknown[] = Array.isArray(value) ? value : [value]
+  let count = 0
+  for (const envelope of envelopes) {
+    if (!isJsonObject(envelope)) continue
+    count += membersOf(envelope, ENVELOPE)
+    const { method, params } = envelope
+    if (levels === 1 || !isJsonObject(params)) continue
+    // What other methods have in their parameters is for their servers alone.
+    const namesNothing = (MCP_METHODS.get(String(method)) ?? 'nothing') === 'nothing'
+    count += membersOf(params, namesNothing ? NONE : PARAMS)
+    const inner = namesNothing ? NONE : INNER
+    count += membersOf(params['ref'], inner) + membersOf(params['notifications'], inner)
+  }
+  return count
+}
+
+const NONE: ReadonlySet<string> = new Set<string>([])
+
+function membersOf(value: unknown, known: ReadonlySet<string>): number {
+  if (!isJsonObject(value)) return 0
+  const names = Object.keys(value)
+  for (const name of names) {
+    if (!resembles(name, known)) continue
+    const where = known === ENVELOPE ? 'of the message' : 'in its params'
+    throw ambiguous(`a member ${where} differs from a known one by case or space alone`)
+  }
+  return names.length
+}
+
+function toCall(envelope: unknown): McpCall {
+  if (!isJsonObject(envelope)) throw malformed('a message is an object')
+  const { method, id, params } = envelope
+  const isAnswer = Object.hasOwn(envelope, 'result') || Object.hasOwn(envelope, 'error')
+  if (!Object.hasOwn(envelope, 'method')) {
+    if (!isAnswer) throw malformed('a message has a method, a result or an error')
+    return { kind: 'response', method: '', subjects: [] }
+  }
+  if (isAnswer) throw malformed('a message with a method has neither result nor error')
+  if (typeof method !== 'string' || method === '' || !isName(method))
+    throw malformed('the method is no text, or too long')
+  checkMethod(method)
+  const subjects = subjectsOf(method, isJsonObject(params) ? params : {})
+  if (!Object.hasOwn(envelope, 'id')) return { kind: 'notification', method, subjects }
+  if (typeof id !== 'string' && typeof id !== 'number' && id !== null)
+    throw malformed('the id is neither text nor a number')
+  return { kind: 'request', method, id, subjects }
+}
+
+function subjectsOf(method: string, params: JsonObject): readonly McpSubject[] {
+  switch (MCP_METHODS.get(method)) {
+    case 'tool':
+      return [subject('tool', params['name'])]
+    case 'prompt':
+      return [subject('prompt', params['name'])]
+    case 'resource':
+      return [subject('resource', params['uri'])]
+    case 'reference':
+      return [referenced(params['ref'])]
+    case 'subscriptions':
+      return subscribed(params['notifications'])
+    case 'nothing':
+    case undefined:
+      return NOTHING
+  }
+}
+
+const NOTHING: readonly McpSubject[] = []
+
+function referenced(ref: unknown): McpSubject {
+  const { type, name, uri } = isJsonObject(ref) ? ref : {}
+  if (type === 'ref/prompt') return subject('prompt', name)
+  if (type === 'ref/resource') return subject('resource', uri)
+  throw unnamed()
+}
+
+function subscribed(notifications: unknown): readonly McpSubject[] {
+  if (!isJsonObject(notifications)) throw unnamed()
+  const { resourceSubscriptions: uris = [] } = notifications
+  if (!Array.isArray(uris)) throw unnamed()
+  return uris.map((uri) => subject('resource', uri))
+}
+
+function subject(kind: McpSubject['kind'], name: unknown): McpSubject {
+  if (typeof name !== 'string' || !isName(name)) throw unnamed()
+  return { kind, name }
+}
+
+// What is no Unicode servers replace, each in its own way.
+const isName = (text: string): boolean =>
+  text.isWellFormed() && (text.length <= MAX_NAME_BYTES / 3 || Buffer.byteLength(text) <= MAX_NAME_BYTES)
+
+const refusal = (code: string, message: string): Refusal => new Refusal(400, code, message)
+
+const malformed = (message: string): Refusal => refusal('MESSAGE_MALFORMED', message)
+
+const ambiguous = (message: string): Refusal => refusal('MESSAGE_AMBIGUOUS', message)
+
+const unnamed = (): Refusal =>
+  refusal(
+    'MESSAGE_UNNAMED',
+    `the name of what is called is missing, no text, or longer than ${MAX_NAME_BYTES} bytes`,
+  )
