@@ -1,0 +1,54 @@
+import { definePlugin, type Finding, Policy, type PolicyQuestion } from 'sallyport'
+import { z } from 'zod'
+import { parseExpression } from './cel/expression.js'
+import { type Expressions, judge, shows } from './cel/judge.js'
+
+const expression = z.string().transform((text, context) => {
+  const parsed = parseExpression(text)
+  if (!('fault' in parsed)) return parsed
+  context.addIssue({ code: 'custom', message: parsed.fault })
+  return z.NEVER
+})
+
+export default definePlugin({
+  name: 'policy/cel',
+  api: 1,
+  summary: 'Allows or denies calls by expressions in CEL, the Common Expression Language.',
+  provides: [Policy],
+  options: z
+    .strictObject({
+      allow: expression
+        .optional()
+        .describe('what may be called: true where it is allowed; without it, all that is not denied'),
+      deny: expression
+        .optional()
+        .describe('what may not be called, whatever `allow` says: true where it is denied'),
+    })
+    .superRefine((written, context) => {
+      for (const [key, value] of Object.entries(written))
+        if (value === undefined)
+          context.addIssue({
+            code: 'custom',
+            path: [key],
+            message: 'has no value: write one, or leave the key out',
+          })
+      if (Object.keys(written).length === 0)
+        context.addIssue({ code: 'custom', message: 'expected `allow`, `deny` or both' })
+    }),
+
+  setup(gateway, { allow, deny }) {
+    const expressions: Expressions = { allow, deny }
+    gateway.provide(Policy, {
+      judge: (question) => judge(expressions, question),
+      shows: ({ identity, request }, listed) =>
+        listed.map((each) => shows(expressions, identity, each, request)),
+      explain: (question) => [findingOf(expressions, question)],
+    })
+  },
+})
+
+function findingOf(expressions: Expressions, question: PolicyQuestion): Finding {
+  const judgement = judge(expressions, question)
+  const detail = judgement.allowed ? 'it is allowed' : `it is denied by ${judgement.rule}`
+  return { about: 'expressions', holds: judgement.allowed, detail }
+}

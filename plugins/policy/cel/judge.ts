@@ -1,0 +1,61 @@
+import type { Allowed, Denial, Judgement, ListedSubject, McpSubject, PolicyQuestion } from 'sallyport'
+import { METHOD_FOR } from 'sallyport/toolkit'
+import { namesSomething } from '../methods.js'
+import { spellingsOf } from '../spellings.js'
+import type { Expression, Input } from './expression.js'
+
+export interface Expressions {
+  readonly allow: Expression | undefined
+  readonly deny: Expression | undefined
+}
+
+// An expression may look through a name for each value of a list, and join it a hundred times.
+const LONGEST_NAME = 256
+
+const ALLOWED: Allowed = { allowed: true }
+
+const denied = (rule: string): Denial => ({ allowed: false, reason: 'this is not allowed for you', rule })
+
+export function judge(expressions: Expressions, { identity, call, subject }: PolicyQuestion): Judgement {
+  if (subject === undefined) {
+    const isNamed = namesSomething(call.method)
+    if (isNamed === false) return ALLOWED
+    if (isNamed === true) return denied('a call that names nothing')
+  }
+  const names = subject === undefined ? [''] : namesOf(subject)
+  if (names === undefined)
+    return denied('a name that is too long, or a URI that servers could read in several ways')
+  const inputs = names.map((name): Input => ({ identity, call, subject: subject && { ...subject, name } }))
+  return (
+    inputs.map((input) => deniedBy(expressions, input)).find((judgement) => judgement !== undefined) ??
+    ALLOWED
+  )
+}
+
+/** By what would be called with it. */
+export function shows(
+  expressions: Expressions,
+  identity: Input['identity'],
+  { kind: listed, name }: ListedSubject,
+  request: PolicyQuestion['request'],
+): boolean {
+  const kind = listed === 'template' ? 'resource' : listed
+  const subject = { kind, name }
+  const call = { kind: 'request', method: METHOD_FOR[kind], subjects: [subject] } as const
+  return judge(expressions, { identity, call, subject, request }).allowed
+}
+
+function deniedBy({ allow, deny }: Expressions, input: Input): Denial | undefined {
+  const denies = deny?.(input) ?? false
+  if (denies !== false) return denied(denies === true ? 'deny' : `deny: ${denies.failure}`)
+  const allows = allow?.(input) ?? true
+  if (allows === true) return undefined
+  return denied(allows === false ? 'allow' : `allow: ${allows.failure}`)
+}
+
+/** All names that a server could look it up by. */
+function namesOf({ kind, name }: McpSubject): readonly string[] | undefined {
+  if (name.length > LONGEST_NAME) return undefined
+  const spellings = kind === 'resource' ? spellingsOf(name) : [name]
+  return spellings && [...spellings]
+}

@@ -1,0 +1,81 @@
+// Servers look a URI up as it came, decoded, or as their URL library writes it: a rule has to hold for all of them.
+
+/** In characters; browsers and servers take little more. */
+export const LONGEST_URI = 2_048
+const DECODINGS = 5
+
+export const hasControlCharacter = (text: string): boolean => /\p{Cc}/u.test(text)
+
+/** Every text that a server could look a URI up by; `undefined` for one that no rule can judge. */
+export function spellingsOf(uri: string): ReadonlySet<string> | undefined {
+  if (uri.length > LONGEST_URI || !uri.isWellFormed()) return undefined
+  const spellings = new Set([uri])
+  let decoded = uri
+  for (let round = 0; ; round++) {
+    const next = percentDecoded(decoded)
+    if (next === decoded) break
+    if (round === DECODINGS) return undefined
+    decoded = next
+    spellings.add(decoded)
+  }
+  if (hasControlCharacter(decoded)) return undefined
+  for (const text of [uri, decoded, decoded.replaceAll('\\', '/')]) {
+    spellings.add(text)
+    if (URL.canParse(text)) spellings.add(new URL(text).href)
+  }
+  return spellings
+}
+
+const PERCENT = 0x25
+const HEX = Int8Array.from({ length: 256 }, (_, byte) => {
+  const digit = Number.parseInt(String.fromCharCode(byte), 16)
+  return Number.isNaN(digit) ? -1 : digit
+})
+
+const hexDigit = (byte: number | undefined): number => (byte === undefined ? -1 : (HEX[byte] ?? -1))
+
+/**
+ * What is no UTF-8 becomes U+FFFD, as in most servers, and does not keep the rest from being decoded. By hand: of 2,048
+ * characters it takes 10 microseconds, and ten times that with a regular expression.
+ */
+function percentDecoded(text: string): string {
+  if (!text.includes('%')) return text
+  const bytes = Buffer.from(text)
+  let length = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0
+    const value = byte === PERCENT ? (hexDigit(bytes[at + 1]) << 4) | hexDigit(bytes[at + 2]) : -1
+    if (value >= 0) at += 2
+    bytes[length++] = value < 0 ? byte : value
+  }
+  return length === bytes.length ? text : bytes.toString('utf8', 0, length)
+}
+
+/**
+ * A spelling without what servers may resolve by themselves: what is still encoded, space at the ends, the case of
+ * scheme and host, repeated slashes, and dot segments.
+ */
+export function resolved(spelling: string, lowerCase = true): string {
+  let text = spelling
+  for (let round = 0; round <= DECODINGS; round++) {
+    const next = percentDecoded(text)
+    if (next === text) break
+    text = next
+  }
+  text = text.trim().replaceAll('\\', '/')
+  const [authority = ''] = /^[a-z][a-z\d+.-]*(?::\/\/[^/?#]*)?/i.exec(text) ?? []
+  if (lowerCase) text = authority.toLowerCase() + text.slice(authority.length)
+  const [scheme = ''] = /^[a-z][a-z\d+.-]*:/i.exec(text) ?? []
+  return scheme + withoutDots(text.slice(scheme.length).replaceAll(/\/{2,}/g, '/'))
+}
+
+function withoutDots(path: string): string {
+  if (!path.includes('.')) return path
+  const root = path.startsWith('/') ? '/' : ''
+  const segments: string[] = []
+  for (const segment of path.slice(root.length).split('/')) {
+    if (segment === '..') segments.pop()
+    else if (segment !== '.') segments.push(segment)
+  }
+  return root + segments.join('/')
+}

@@ -1,0 +1,127 @@
+import { type Glob, matchesGlob } from 'sallyport/toolkit'
+import type { CompiledPattern } from './compiled-pattern.js'
+import type { UriReadings } from './uri.js'
+
+/** For each rule how it stands for a caller. */
+export type Standing = Uint8Array
+
+/** Finds the patterns that match, among those of one kind that all allow or all deny. */
+export interface PatternIndex<Name> {
+  /** One whose rule stands so for the caller. */
+  first(name: Name, standing: Standing, wanted: number): CompiledPattern | undefined
+  all(name: Name): readonly CompiledPattern[]
+}
+
+type Entry = readonly [glob: Glob, pattern: CompiledPattern]
+
+/** Tools and prompts: with a hundred rules one look takes 0.4 µs, and 2.2 µs where each pattern is tried. */
+export class NameIndex implements PatternIndex<string> {
+  private readonly exact = new Map<string, CompiledPattern[]>()
+  /** Most patterns have their only star at the end. */
+  private readonly prefixed = new Map<string, CompiledPattern[]>()
+  private readonly lengths: readonly number[]
+  private readonly others: Entry[] = []
+
+  constructor(entries: readonly Entry[]) {
+    for (const [glob, pattern] of entries) {
+      const [first, ...rest] = glob
+      if (rest.length === 0) append(this.exact, first, pattern)
+      else if (rest.length === 1 && rest[0] === '') append(this.prefixed, first, pattern)
+      else this.others.push([glob, pattern])
+    }
+    this.lengths = [...new Set([...this.prefixed.keys()].map(({ length }) => length))].toSorted(
+      (a, b) => a - b,
+    )
+  }
+
+  first(name: string, standing: Standing, wanted: number): CompiledPattern | undefined {
+    const found = standingSo(this.exact.get(name), standing, wanted)
+    if (found !== undefined) return found
+    for (const length of this.lengths) {
+      if (length > name.length) break
+      const prefixed = standingSo(this.prefixed.get(name.slice(0, length)), standing, wanted)
+      if (prefixed !== undefined) return prefixed
+    }
+    for (const [glob, pattern] of this.others)
+      if (standing[pattern.rule] === wanted && matchesGlob(glob, name)) return pattern
+    return undefined
+  }
+
+  all(name: string): readonly CompiledPattern[] {
+    const found = [...(this.exact.get(name) ?? [])]
+    for (const length of this.lengths)
+      if (length <= name.length) found.push(...(this.prefixed.get(name.slice(0, length)) ?? []))
+    for (const [glob, pattern] of this.others) if (matchesGlob(glob, name)) found.push(pattern)
+    return found.length < 2 ? found : found.toSorted((one, other) => one.rule - other.rule)
+  }
+}
+
+function append(map: Map<string, CompiledPattern[]>, key: string, pattern: CompiledPattern): void {
+  const same = map.get(key)
+  if (same === undefined) map.set(key, [pattern])
+  else same.push(pattern)
+}
+
+function standingSo(
+  patterns: readonly CompiledPattern[] | undefined,
+  standing: Standing,
+  wanted: number,
+): CompiledPattern | undefined {
+  if (patterns !== undefined)
+    for (const pattern of patterns) if (standing[pattern.rule] === wanted) return pattern
+  return undefined
+}
+
+/** Resources, and templates of them, that are denied. */
+export class DeniedUris implements PatternIndex<UriReadings> {
+  private readonly forms: NameIndex
+
+  constructor(patterns: readonly CompiledPattern[]) {
+    this.forms = new NameIndex(
+      patterns.flatMap((pattern) =>
+        pattern.kind === 'resource' ? pattern.uri.denied.map((glob): Entry => [glob, pattern]) : [],
+      ),
+    )
+  }
+
+  first({ denied }: UriReadings, standing: Standing, wanted: number): CompiledPattern | undefined {
+    for (const text of denied) {
+      const found = this.forms.first(text, standing, wanted)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
+  all({ denied }: UriReadings): readonly CompiledPattern[] {
+    const found = new Set(denied.flatMap((text) => this.forms.all(text)))
+    return [...found].toSorted((one, other) => one.rule - other.rule)
+  }
+}
+
+/** Resources, and templates of them, that are allowed. */
+export class AllowedUris implements PatternIndex<UriReadings> {
+  private readonly written: NameIndex
+
+  constructor(private readonly patterns: readonly CompiledPattern[]) {
+    this.written = new NameIndex(
+      patterns.flatMap((pattern) =>
+        pattern.kind === 'resource' ? pattern.uri.written.map((glob): Entry => [glob, pattern]) : [],
+      ),
+    )
+  }
+
+  first(uri: UriReadings, standing: Standing, wanted: number): CompiledPattern | undefined {
+    return this.near(uri).find((pattern) => standing[pattern.rule] === wanted && allows(pattern, uri))
+  }
+
+  all(uri: UriReadings): readonly CompiledPattern[] {
+    return this.near(uri).filter((pattern) => allows(pattern, uri))
+  }
+
+  private near({ written: [name, ...more] }: UriReadings): readonly CompiledPattern[] {
+    return more.length === 0 ? this.written.all(name) : this.patterns
+  }
+}
+
+const allows = (pattern: CompiledPattern, uri: UriReadings): boolean =>
+  pattern.kind === 'resource' && pattern.uri.allows(uri)
