@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto'
-import { definePlugin, Health, Limiter, type LimitKey } from 'sallyport'
+import { definePlugin, Health, Limiter } from 'sallyport'
 import { RedisConnection } from '#plugins/store/redis/connection.js'
+import { type Charge, Charges } from './requests/charges.js'
 import { Counter, takeAll } from './requests/counter.js'
 import { MemorySpan } from './requests/memory-span.js'
-import { networkOf } from './requests/network.js'
 import { limitOptions } from './requests/options.js'
 import { RedisCounters } from './requests/redis-counters.js'
 
@@ -11,7 +10,7 @@ export default definePlugin({
   name: 'limit/requests',
   api: 1,
   summary:
-    'Limits how often each caller, or each address, may send requests: one too many is 429 with `Retry-After`.',
+    'Limits how often each caller or address may send requests, and each tool may be called: one too many is 429 with `Retry-After`.',
   provides: [Limiter, Health],
   options: limitOptions,
 
@@ -42,14 +41,21 @@ export default definePlugin({
       if (wait > 0) refused(1)
       return wait
     }
-    const take = (key: LimitKey, cost: number): number | Promise<number> => {
-      const names = limits.map(({ by }) => nameOf(by === 'caller' ? key.caller : key.address))
-      if (names.every((name) => name === undefined)) return 0
-      const count = (counters: readonly Counter[]): Promise<number> => takeAll(counters, names, cost)
-      const here = (): Promise<number> => count(local.counters)
-      return (shared === undefined ? here() : shared.count(count, here)).then(counted)
+    const charges = new Charges(limits)
+    const count = (charged: readonly Charge[], before: readonly Charge[]): number | Promise<number> => {
+      if (charged.length === 0) return 0
+      const inThese = (counters: readonly Counter[]): Promise<number> => takeAll(counters, charged, before)
+      const here = (): Promise<number> => inThese(local.counters)
+      return (shared === undefined ? here() : shared.count(inThese, here)).then(counted)
     }
-    gateway.provide(Limiter, { take })
+    gateway.provide(Limiter, {
+      readsBodies: charges.byTool,
+      take: (key, cost) => count(charges.ofRequest(key, cost), []),
+      takeCalls(key, message) {
+        const charged = charges.ofCalls(key, message)
+        return charged.length === 0 ? 0 : count(charged, charges.ofRequest(key, 1))
+      },
+    })
     if (connection === undefined || shared === undefined) return
     gateway.provide(Health, { name: gateway.id, check: () => shared.health() })
     gateway.onStart(() => connection.start())
@@ -62,12 +68,3 @@ export default definePlugin({
     await examineRedis(examination, redis)
   },
 })
-
-const LONGEST = 128
-
-/** Names of callers may be long, and there may be many of them. No caller or address begins like a digest. */
-function nameOf(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined
-  if (text.length <= LONGEST) return networkOf(text)
-  return `#${createHash('sha256').update(text).digest('base64url')}`
-}

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import { type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
-import type { Limit } from './options.js'
+import type { Charge } from './charges.js'
+import { BURST_SPANS, type Limit } from './options.js'
 
 /** What a span counts with: how many, in how many seconds, under which name. */
 export interface SpanOptions {
@@ -8,7 +10,7 @@ export interface SpanOptions {
   readonly keyPrefix: string
 }
 
-export type Span = Pick<RateLimiterAbstract, 'points' | 'consume' | 'reward'>
+export type Span = Pick<RateLimiterAbstract, 'points' | 'consume' | 'reward' | 'get'>
 
 /** Milliseconds until a request could go on, and the spans in which it was counted. */
 interface Taken {
@@ -16,14 +18,12 @@ interface Taken {
   readonly spans: readonly Span[]
 }
 
-const BURST_SPANS = 10
-
 /** Counts one limit: in its span, and what is more in the longer span of the burst. */
 export class Counter {
   private readonly spans: readonly Span[]
 
-  constructor({ by, rate: { count, seconds }, burst }: Limit, open: (options: SpanOptions) => Span) {
-    const keyPrefix = `${by}:${seconds}`
+  constructor({ by, rate: { count, seconds }, burst, tools }: Limit, open: (options: SpanOptions) => Span) {
+    const keyPrefix = `${by}:${seconds}${tools === undefined ? '' : `:${digestOf(JSON.stringify(tools))}`}`
     this.spans = [
       open({ points: count, duration: seconds, keyPrefix }),
       ...(burst === undefined
@@ -32,50 +32,68 @@ export class Counter {
     ]
   }
 
-  async take(key: string, cost: number): Promise<Taken> {
+  async take({ name, cost, before }: Charge): Promise<Taken> {
     let wait = Number.POSITIVE_INFINITY
     const spans: Span[] = []
     for (const span of this.spans) {
-      // More than the span ever has is not worth waiting for.
-      if (cost > span.points) continue
-      spans.push(span)
+      // More than the span ever has is not worth waiting for. What the request has counted before is in the first one.
+      if (cost + (span === this.spans[0] ? before : 0) > span.points) continue
       try {
-        await span.consume(key, cost)
+        await span.consume(name, cost)
+        spans.push(span)
         return { wait: 0, spans }
       } catch (refused) {
         if (!(refused instanceof RateLimiterRes)) throw refused
         wait = Math.min(wait, Math.max(1, refused.msBeforeNext))
+        // What is left may do for something smaller.
+        if (cost > 1) await span.reward(name, cost)
+        else spans.push(span)
       }
     }
     return { wait, spans }
   }
+
+  /** Counts no more what a request has counted that was let in. */
+  async giveBack({ name, cost }: Charge): Promise<void> {
+    const [first, burst] = this.spans
+    const consumed = (await first?.get(name))?.consumedPoints ?? 0
+    if (first === undefined || consumed <= 0) return
+    await first.reward(name, cost)
+    if (burst !== undefined && consumed > first.points) await burst.reward(name, cost)
+  }
 }
 
 /**
- * Counts a request by each limit under the name there is for it, and by those without one not at all: 0, or the
- * milliseconds after which none of them refuses it. Then it counts for none.
+ * Counts what is charged: 0, or the milliseconds after which no limit refuses it. Then it counts for none, nor does what
+ * the same request has counted before.
  */
 export async function takeAll(
   counters: readonly Counter[],
-  names: readonly (string | undefined)[],
-  cost: number,
+  charges: readonly Charge[],
+  before: readonly Charge[],
 ): Promise<number> {
-  const [only, ...others] = counters
-  const [name] = names
-  // The usual case, at half the price.
-  if (only !== undefined && others.length === 0 && name !== undefined)
-    return (await only.take(name, cost)).wait
+  const [only, ...others] = charges
+  // The usual case, at half the price. There is no use in giving back: what is over a limit changes nothing until its
+  // span ends.
+  if (only !== undefined && others.length === 0 && before.length === 0)
+    return (await counterOf(counters, only).take(only)).wait
 
-  const all = await Promise.all(
-    counters.map(async (counter, index) => {
-      const name = names[index]
-      return name === undefined ? undefined : { name, ...(await counter.take(name, cost)) }
-    }),
+  const taken = await Promise.all(
+    charges.map(async (charge) => ({ charge, ...(await counterOf(counters, charge).take(charge)) })),
   )
-  const taken = all.filter((each) => each !== undefined)
   const wait = Math.max(0, ...taken.map((each) => each.wait))
-  // For a single one there is no use: what is over a limit changes nothing until its span ends.
-  if (wait > 0 && taken.length > 1)
-    await Promise.all(taken.flatMap(({ name, spans }) => spans.map((span) => span.reward(name, cost))))
+  if (wait === 0) return 0
+  await Promise.all([
+    ...taken.flatMap(({ charge: { name, cost }, spans }) => spans.map((span) => span.reward(name, cost))),
+    ...before.map((charge) => counterOf(counters, charge).giveBack(charge)),
+  ])
   return wait
 }
+
+function counterOf(counters: readonly Counter[], { index }: Charge): Counter {
+  const counter = counters[index]
+  if (counter === undefined) throw new RangeError(`there is no limit ${index}`)
+  return counter
+}
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)

@@ -4,7 +4,7 @@ import type { Span, SpanOptions } from './counter.js'
 /** Half a kilobyte for each. */
 const MOST_KEYS = 100_000
 
-/** As JSON, or a digest of it. Whoever makes up addresses cannot have a caller forgotten. */
+/** As JSON, or a digest of it, as tools are too. Whoever makes up addresses cannot have a caller forgotten. */
 const isCaller = (key: string): boolean => key.startsWith('[') || key.startsWith('#')
 
 /** Counts in memory. Of too many keys the one whose span began first is forgotten, which has the least left of it. */
@@ -39,6 +39,10 @@ export class MemorySpan implements Span {
 
   reward(key: string, cost: number): Promise<RateLimiterRes> {
     return this.limiter.reward(key, cost)
+  }
+
+  get(key: string): Promise<RateLimiterRes | null> {
+    return this.limiter.get(key)
   }
 
   /** Ends the timers of all that it counts. */

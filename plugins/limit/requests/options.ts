@@ -5,6 +5,7 @@ import { checkPlace, type RedisOptions, redisFields } from '#plugins/store/redis
 const PREFIX = 'sallyport:'
 const MOST = 1_000_000_000
 // Ten times as long, for a burst, is still a wait that a timer of Node can do.
+export const BURST_SPANS = 10
 const LONGEST_SPAN = 24 * 3_600_000
 
 const EXPECTED_RATE =
@@ -21,18 +22,28 @@ const rate = z.string().transform((written, context) => {
   return z.NEVER
 })
 
-const limit = z.strictObject({
-  by: z
-    .enum(['caller', 'address'], {
-      error: ({ input }) =>
-        input === 'tool' || input === 'caller+tool'
-          ? 'limits by tool do not exist yet: expected caller or address'
-          : 'expected caller or address',
-    })
-    .describe('`caller`: provider and subject, in anonymous mode the address; `address`: that of the client'),
-  rate: rate.describe('requests and their span, such as `100/1m`'),
-  burst: z.int().min(1).max(MOST).optional().describe('so many more, once in ten spans'),
-})
+const BY_TOOL: ReadonlySet<string> = new Set(['tool', 'caller+tool'])
+
+const limit = z
+  .strictObject({
+    by: z
+      .enum(['caller', 'address', 'tool', 'caller+tool'], 'expected caller, address, tool or caller+tool')
+      .describe(
+        '`caller`: provider and subject, in anonymous mode the address; `address`: that of the client; `tool`: each tool, whoever calls it; `caller+tool`: each tool, for each caller',
+      ),
+    rate: rate.describe('requests or calls and their span, such as `100/1m`'),
+    burst: z.int().min(1).max(MOST).optional().describe('so many more, once in ten spans'),
+    tools: z
+      .array(z.string().min(1, 'expected the name of a tool, or a pattern such as search_*'))
+      .min(1, 'expected a name or pattern, or no `tools` for all of them')
+      .optional()
+      .describe('the tools that it counts, `*` for any run of characters: `search_*`; by default all'),
+  })
+  .superRefine(({ by, tools }, context) => {
+    if (tools === undefined || BY_TOOL.has(by)) return
+    const message = `a limit by ${by} counts every request: expected \`by: tool\` or \`by: caller+tool\` with \`tools\``
+    context.addIssue({ code: 'custom', path: ['tools'], message })
+  })
 
 export type Limit = z.output<typeof limit>
 
@@ -47,18 +58,19 @@ export const limitOptions = z.strictObject({
         {
           by,
           rate: { seconds },
+          tools,
         },
       ] of limits.entries()) {
-        const kind = `${by} ${seconds}`
+        const kind = JSON.stringify([by, seconds, tools])
         if (seen.has(kind)) {
-          const message = 'there is a limit by the same and with the same span before it'
+          const message = 'there is a limit by the same, with the same span and the same tools, before it'
           context.addIssue({ code: 'custom', path: [index], message })
         }
         seen.add(kind)
       }
     })
     .describe(
-      'each request has to be within all of them: `by` (`caller` or `address`), `rate` (`100/1m`), and `burst`: so many more, once in ten spans',
+      'each request has to be within all of them: `by` (`caller`, `address`, `tool` or `caller+tool`), `rate` (`100/1m`), `burst`: so many more, once in ten spans, and `tools`: patterns of those that a limit by tool counts',
     ),
   redis: z
     .union(
