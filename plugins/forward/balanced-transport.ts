@@ -11,6 +11,7 @@ import type { Replica, Replicas } from './replicas.js'
 import {
   type Call,
   endsWithHead,
+  LARGEST_HELD,
   type OutgoingRequest,
   type ResponseHandler,
   type Transport,
@@ -87,7 +88,10 @@ class BalancedCall implements Call {
       this.fail(unsupportedPath())
       return
     }
-    if (body !== undefined && !Buffer.isBuffer(body)) {
+    if (Buffer.isBuffer(body) && body.length > LARGEST_HELD) {
+      this.sent = Readable.from([body])
+      reply.request.body = this.sent
+    } else if (body !== undefined && !Buffer.isBuffer(body)) {
       // undici takes no `Expect`, so the body is asked for before the replica does.
       this.handler.onContinue()
       this.sent = readable(body)
@@ -130,7 +134,8 @@ class BalancedCall implements Call {
         queryString: () => query,
         rewriteRequestHeaders: () => grouped(headers, new URL(replica.origin).host),
         // With a content type it passes bytes as they are, and without a body it reads none.
-        ...(Buffer.isBuffer(body) && { body, contentType: 'application/octet-stream' }),
+        ...(Buffer.isBuffer(body) &&
+          this.sent === undefined && { body, contentType: 'application/octet-stream' }),
         ...(body === undefined && { body: null }),
         ...(timeout === 0 && { timeout }),
         rewriteHeaders: () => ({}),
@@ -181,7 +186,7 @@ class BalancedCall implements Call {
     }
     this.replicas.leaveOut(replica)
     const { method, body } = this.outgoing
-    const mayRepeat = body === undefined && IDEMPOTENT.has(method)
+    const mayRepeat = body === undefined && this.response === undefined && IDEMPOTENT.has(method)
     if (mayRepeat && this.tried.size < this.replicas.size) this.sendToNext()
     else this.fail(cause)
   }

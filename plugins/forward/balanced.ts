@@ -8,7 +8,7 @@ import { forwarderOptions } from './options.js'
 import { plainHttpGuard } from './plain-http-guard.js'
 import { Replicas } from './replicas.js'
 import { Target } from './target.js'
-import { openTargetTls } from './target-tls.js'
+import { openTargetTls, placesOf } from './target-tls.js'
 
 export default definePlugin({
   name: 'forward/balanced',
@@ -49,6 +49,8 @@ export default definePlugin({
     const transport = new BalancedTransport(new Replicas(origins, options.leaveOutFor), connections)
     await new Forwarder(gateway, options, target, transport, plainHttp).install()
   },
+  facts: ({ path }, { targets: [url = ''], ...options }) => ({ target: { url, ...placesOf(options, path) } }),
+
   async examine(examination, { targets, ...settings }) {
     const { examineTarget } = await import('./examine.js')
     for (const target of targets) await examineTarget(examination, { ...settings, target })

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from 'sallyport'
+import type { ByteBudget } from './byte-budget.js'
 import type { IncomingBody, SlowBodies } from './slow-bodies.js'
 
 /** How the head of a request frames its body. */
@@ -21,28 +22,10 @@ export function bodyFraming({ headers }: IncomingMessage, maxBytes: number): Bod
   return { length, chunked: false }
 }
 
-/** Limits the bytes that are kept of all request bodies together. */
-export class KeptBytes {
-  private reserved = 0
-
-  constructor(private readonly limit: number) {}
-
-  /** Reserves that many bytes until they are freed; `false` when there is no room. */
-  reserve(bytes: number): boolean {
-    if (this.reserved + bytes > this.limit) return false
-    this.reserved += bytes
-    return true
-  }
-
-  free(bytes: number): void {
-    this.reserved -= bytes
-  }
-}
-
 export interface BodyLimits {
   readonly maxBytes: number
   readonly slowBodies: SlowBodies
-  readonly kept: KeptBytes
+  readonly kept: ByteBudget
 }
 
 /**
@@ -57,8 +40,9 @@ export class Body implements IncomingBody {
   private kept = 0
   private buffered: Buffer[] = []
   private onChunk: (chunk: Buffer) => void = noop
-  private write: (chunk: Buffer) => boolean = () => true
+  private write: (chunk: Buffer) => boolean = takeAll
   private onEnd: () => void = noop
+  private onFailure: (refusal: Refusal) => void = noop
   private listening = false
   private ended = false
   private buffering = false
@@ -108,14 +92,28 @@ export class Body implements IncomingBody {
     else this.read()
   }
 
+  /** Reads a body of which nothing was read. */
+  readAll(length: number | undefined, maxBytes: number): Promise<Buffer> {
+    const { message } = this
+    return new Promise((resolve, reject) => {
+      process.nextTick(() => {
+        if (message.readableLength === length && length <= maxBytes && this.reserve(length))
+          resolve(message.read())
+        else this.collect(maxBytes).then(resolve, reject)
+      })
+    })
+  }
+
   /** Reads all that is left, and what is buffered. It counts as kept; more than `maxBytes` is refused. */
   collect(maxBytes: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
+      this.onFailure = reject
+      // Its `close` may have come already.
+      if (this.message.destroyed && !this.ended) reject(incomplete())
       const chunks: Buffer[] = []
       let size = 0
       const refuse = (refusal: Refusal): boolean => {
         this.refuse(refusal)
-        reject(refusal)
         return false
       }
       const onChunk = (chunk: Buffer): boolean => {
@@ -127,7 +125,12 @@ export class Body implements IncomingBody {
       }
       this.streamTo(onChunk, () => {
         this.collected = true
-        resolve(Buffer.concat(chunks))
+        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks))
+        chunks.length = 0
+        // They hold the promise, and so its bytes.
+        this.onFailure = noop
+        this.onChunk = noop
+        this.write = takeAll
       })
     })
   }
@@ -153,6 +156,7 @@ export class Body implements IncomingBody {
       const { buffered } = this
       this.buffered = []
       this.collected = true
+      this.onChunk = noop
       done(buffered.length === 1 ? buffered[0] : Buffer.concat(buffered))
     }
     const onChunk = (chunk: Buffer): void => {
@@ -189,7 +193,9 @@ export class Body implements IncomingBody {
     })
     this.message.on('close', () => {
       this.limits.slowBodies.delete(this)
-      if (!this.collected) this.discard()
+      if (this.collected) return
+      this.discard()
+      this.onFailure(incomplete())
     })
   }
 
@@ -220,16 +226,21 @@ export class Body implements IncomingBody {
     this.onEnd = noop
     this.discard()
     this.onRefusal(refusal)
+    this.onFailure(refusal)
   }
 }
 
 const noop = (): void => {}
+
+const takeAll = (): boolean => true
 
 const tooLarge = (): Refusal =>
   new Refusal(413, 'BODY_TOO_LARGE', 'the body is larger than this gateway takes')
 
 const noRoom = (): Refusal =>
   new Refusal(503, 'BODIES_FULL', 'too many bodies are kept at this moment', { retryAfter: 1 })
+
+const incomplete = (): Refusal => new Refusal(400, 'BODY_INCOMPLETE', 'the body ended before its end')
 
 const tooSlow = (): Refusal => new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not come in time')
 

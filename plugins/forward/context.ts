@@ -1,12 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HeaderSource, Log, Measure, OutgoingCredential, OutgoingHeaders } from 'sallyport'
-import { mcpHeaders } from 'sallyport/toolkit'
+import { LogThrottle, MCP_METHODS, mcpHeaders, messageRead } from 'sallyport/toolkit'
 import { headersFrom } from './added-headers.js'
 import type { AnnouncedPaths } from './announced-paths.js'
 import type { OutgoingCredentials } from './credentials.js'
-import { type FlatHeaders, RequestRules } from './headers.js'
+import { targetFailure } from './failures.js'
+import { FilteredBody } from './filtered-body.js'
+import { FilteredEvents } from './filtered-events.js'
+import { allValues, type FlatHeaders, RequestRules } from './headers.js'
+import type { ListFilter } from './list-filter.js'
+import { isEventStream, type ResponseSink, ResponseWriter } from './response-writer.js'
 import type { Target } from './target.js'
 import { endWithToken } from './token-end.js'
+import type { ResponseHandler, ResponseHead } from './transport.js'
+import { UnreadResponse } from './unread-response.js'
 
 export interface ForwardContextOptions {
   readonly forwardAuthorization: boolean
@@ -20,6 +27,7 @@ export interface ForwardContextOptions {
 export class ForwardContext {
   private readonly rules: RequestRules
   private readonly logsRequests: boolean
+  private readonly throttle: LogThrottle
 
   constructor(
     readonly target: Target,
@@ -29,14 +37,18 @@ export class ForwardContext {
     private readonly options: ForwardContextOptions,
     private readonly measure: Measure,
     private readonly log: Log,
+    /** Where the scope has policies. */
+    private readonly lists: ListFilter | undefined,
   ) {
     const { forwardAuthorization, forwardCookies } = options
     this.rules = new RequestRules(target.host, [
       ...(forwardAuthorization ? [] : ['authorization']),
       ...(forwardCookies ? [] : ['cookie']),
       ...sources.flatMap(({ names }) => names),
+      ...(lists === undefined ? [] : FOR_PARTS_AND_CODINGS),
     ])
     this.logsRequests = log.isLevelEnabled('debug')
+    this.throttle = new LogThrottle(log)
   }
 
   headersFor(request: FastifyRequest, credential: OutgoingCredential | undefined): FlatHeaders {
@@ -59,6 +71,28 @@ export class ForwardContext {
     if (this.options.endStreamsWithToken) endWithToken(reply)
   }
 
+  /** Writes the response to a request, after it was looked through for lists where the scope has policies. */
+  writerFor(head: ResponseHead, reply: FastifyReply, handler: ResponseHandler): ResponseSink {
+    const { lists } = this
+    const writer = new ResponseWriter(reply)
+    const { request } = reply
+    if (lists === undefined || isForOneCall(head, request)) return writer
+    const fail = (error: unknown): void => {
+      this.logEndOf(reply, error)
+      handler.onError(error)
+    }
+    const unread = new UnreadResponse(writer, lists.budget, lists.readTimeout, fail)
+    const Filtered = isEventStream(head) ? FilteredEvents : FilteredBody
+    return new Filtered(unread, lists, { identity: request.identity, request }, fail)
+  }
+
+  /** A response that has begun is cut off: no error reply, nor its line in the log, tells why. */
+  private logEndOf({ raw, request }: FastifyReply, error: unknown): void {
+    if (!raw.headersSent || raw.destroyed) return
+    const common = { code: targetFailure(error).code, route: request.routeOptions.url }
+    this.throttle.write(request.log, 'error', 'a response was cut off', common, { err: error })
+  }
+
   count(outcome: string, request: FastifyRequest): void {
     const { 'mcp-method': method } = request.headers
     this.measure(1, { outcome, mcp_method: method === undefined ? 'none' : knownMethod(method) })
@@ -67,6 +101,12 @@ export class ForwardContext {
   }
 
   private addedHeaders(request: FastifyRequest): OutgoingHeaders {
+    const { lists } = this
+    const added = this.headersOfSources(request)
+    return lists === undefined ? added : [...added, UNENCODED]
+  }
+
+  private headersOfSources(request: FastifyRequest): OutgoingHeaders {
     const { sources, options } = this
     if (sources.length === 0 && !options.forwardedHeaders) return NO_HEADERS
     if (sources.length === 1 && sources[0] !== undefined && !options.forwardedHeaders)
@@ -77,6 +117,33 @@ export class ForwardContext {
 }
 
 const NO_HEADERS: OutgoingHeaders = []
+
+/**
+ * A response in plain JSON belongs to its request alone, and one that uses a tool, a prompt or a resource by its name asked
+ * for no list. The events of a stream may belong to others.
+ */
+function isForOneCall({ headers }: ResponseHead, request: FastifyRequest): boolean {
+  const message = messageRead(request)
+  if (message === undefined || message.isBatch) return false
+  const [call] = message.calls
+  if (call?.kind !== 'request' || call.subjects.length === 0) return false
+  const types = allValues(headers, 'content-type')
+  return types.length === 1 && PLAIN_JSON.test(types[0] ?? '')
+}
+
+// Clients look for the type of event streams anywhere in the header.
+const PLAIN_JSON = /^application\/json(?:; ?charset=utf-8)?$/i
+
+// A response can only be looked through when it is whole, and in no coding.
+const UNENCODED = ['Accept-Encoding', 'identity'] as const
+const FOR_PARTS_AND_CODINGS = [
+  'accept-encoding',
+  'a-im',
+  'range',
+  'if-range',
+  'if-none-match',
+  'if-modified-since',
+]
 
 /** The caller's address, host and protocol, in both forms. A `Host` may hold anything: an invalid one is left out. */
 function forwarded({ clientAddress: ip, protocol, headers }: FastifyRequest): OutgoingHeaders {
@@ -93,23 +160,5 @@ function forwarded({ clientAddress: ip, protocol, headers }: FastifyRequest): Ou
 const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i
 
 // Labels outside of a fixed set would let callers create any number of time series.
-const METHODS = new Set([
-  'initialize',
-  'ping',
-  'server/discover',
-  'tools/list',
-  'tools/call',
-  'resources/list',
-  'resources/read',
-  'resources/templates/list',
-  'resources/subscribe',
-  'resources/unsubscribe',
-  'prompts/list',
-  'prompts/get',
-  'completion/complete',
-  'logging/setLevel',
-  'subscriptions/listen',
-])
-
 const knownMethod = (method: string | readonly string[]): string =>
-  typeof method === 'string' && METHODS.has(method) ? method : 'other'
+  typeof method === 'string' && MCP_METHODS.has(method) ? method : 'other'

@@ -1,7 +1,7 @@
 import type { Examination, ExaminedTls, InitializeResponse } from 'sallyport'
 import { examineTlsFiles } from 'sallyport/toolkit'
 import type { TlsSettings } from './options.js'
-import { targetTlsFiles } from './target-tls.js'
+import { placesOf, targetTlsFiles } from './target-tls.js'
 
 interface Settings extends TlsSettings {
   readonly target: string
@@ -35,11 +35,9 @@ export async function examineTarget(examination: Examination, settings: Settings
 function examineFiles(examination: Examination, settings: Settings): ExaminedTls | undefined {
   const { path } = examination
   const isSecure = settings.target.startsWith('https:')
-  const { targetCaCert, targetClientCert, targetClientKey } = settings
-  const place = (file: string | undefined) => (file === undefined ? undefined : path(file))
   if (examineTlsFiles(examination, (files) => targetTlsFiles(files, settings, isSecure)) === undefined)
     return undefined
-  return { caFile: place(targetCaCert), certFile: place(targetClientCert), keyFile: place(targetClientKey) }
+  return placesOf(settings, path)
 }
 
 /** Checks the credential that the gateway would send, as far as possible without a login. */

@@ -1,5 +1,6 @@
+import type { FastifyRequest } from 'fastify'
 import { type ErrorShape, GatewayError, UpstreamError } from 'sallyport'
-import { failureCode } from 'sallyport/toolkit'
+import { failureCode, messageRead } from 'sallyport/toolkit'
 
 type Failure = readonly [sentence: string, statusCode?: 504]
 
@@ -34,6 +35,19 @@ export function responseTimeout(): GatewayError {
 // JSON-RPC leaves -32000 to -32099 to servers, and the SDKs take -32000 for a failed transport.
 const SERVER_ERROR = -32_000
 
+const ERRORS: Readonly<Record<string, number>> = {
+  too_many_requests: 429,
+  message_not_json: -32_700,
+  message_encoding: -32_700,
+  message_content_type: -32_600,
+  message_malformed: -32_600,
+  message_ambiguous: -32_600,
+  message_too_large: -32_600,
+  message_unnamed: -32_602,
+  // As the protocol has it from 2026-07-28 on.
+  message_header_mismatch: -32_020,
+}
+
 /** MCP clients match a response to its request by the id, so an error for a POST carries it. */
 export const jsonRpcErrors: ErrorShape = ({ code, sentence, requestId }, request) => {
   if (request.method !== 'POST') {
@@ -41,13 +55,23 @@ export const jsonRpcErrors: ErrorShape = ({ code, sentence, requestId }, request
   }
   return {
     jsonrpc: '2.0',
-    id: idIn(request.body),
-    error: { code: SERVER_ERROR, message: sentence, data: { error: code, request_id: requestId } },
+    id: idOf(request),
+    error: {
+      code: ERRORS[code] ?? SERVER_ERROR,
+      message: sentence,
+      data: { error: code, request_id: requestId },
+    },
   }
 }
 
 // Parsing blocks the event loop: a body of this length takes well under a millisecond.
 const MAX_PARSED = 64 * 1024
+
+function idOf(request: FastifyRequest): string | number | null {
+  const message = messageRead(request)
+  if (message === undefined) return idIn(request.body)
+  return message.isBatch ? null : (message.calls[0]?.id ?? null)
+}
 
 /** Parsed only for an error; a batch has no id of its own, and a large body is not parsed. */
 function idIn(body: unknown): string | number | null {

@@ -1,18 +1,20 @@
-import { METHODS } from 'node:http'
+import { METHODS, type ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { Authenticator, Credential, type Gateway, HeaderSource } from 'sallyport'
-import { bodyRead, isUpgrade, readBodyBy } from 'sallyport/toolkit'
+import { Authenticator, Credential, type Gateway, HeaderSource, Policy } from 'sallyport'
+import { askForBody, bodyKeptBy, bodyRead, isUpgrade, readBodyBy } from 'sallyport/toolkit'
 import { AnnouncedPaths } from './announced-paths.js'
-import { Body, type BodyFraming, type BodyLimits, bodyFraming, KeptBytes } from './body.js'
+import { Body, type BodyFraming, type BodyLimits, bodyFraming } from './body.js'
+import { ByteBudget } from './byte-budget.js'
 import { ForwardContext } from './context.js'
 import { OutgoingCredentials } from './credentials.js'
 import { jsonRpcErrors } from './failures.js'
+import { ListFilter } from './list-filter.js'
 import type { ForwarderSettings } from './options.js'
 import type { PlainHttpGuard } from './plain-http-guard.js'
 import { ProxiedRequest, type RequestParts } from './proxied-request.js'
 import { SlowBodies } from './slow-bodies.js'
 import type { Target } from './target.js'
-import type { Transport } from './transport.js'
+import { LARGEST_HELD, type Transport } from './transport.js'
 
 // Bodies up to this length are read whole and sent in one write.
 const BUFFERED_BODY = 256 * 1024
@@ -46,7 +48,7 @@ export class Forwarder {
     this.limits = {
       maxBytes,
       slowBodies: new SlowBodies(settings.bodyTimeout, settings.bodyRate),
-      kept: new KeptBytes(settings.keptBodies),
+      kept: new ByteBudget(settings.keptBodies),
     }
   }
 
@@ -60,6 +62,7 @@ export class Forwarder {
       ['outcome', 'mcp_method'],
     )
     const authenticators = gateway.use(Authenticator)
+    const policies = gateway.use(Policy)
     gateway.onStart(() => {
       if (settings.forwardAuthorization && authenticators().some(({ open }) => open !== true)) {
         gateway.log.warn(
@@ -68,6 +71,8 @@ export class Forwarder {
       }
       const outgoing = new OutgoingCredentials(credentials())
       if (outgoing.any) this.plainHttp?.enable()
+      const asked = policies()
+      const lists = asked.length === 0 ? undefined : new ListFilter(asked, settings.targetTimeout)
       this.context = new ForwardContext(
         target,
         this.announced,
@@ -76,6 +81,7 @@ export class Forwarder {
         settings,
         measure,
         gateway.log,
+        lists,
       )
     })
     gateway.onStop(() => this.close())
@@ -90,7 +96,13 @@ export class Forwarder {
         if (!http.supportedMethods.includes(method)) http.addHttpMethod(method, { hasBody: false })
       }
       const route = {
-        config: { errors: jsonRpcErrors, forwardsExpect: true, upgrades: true },
+        config: {
+          errors: jsonRpcErrors,
+          forwardsExpect: true,
+          upgrades: true,
+          mcp: true,
+          readBody: (request, response, maxBytes) => this.readBody(request, response, maxBytes),
+        },
         // The last hook before Fastify parses the body: it would refuse content types it does not know.
         preParsing: (request, reply, _payload, done) => this.forward(request, reply, done),
         handler: (_request, reply) => reply,
@@ -121,7 +133,7 @@ export class Forwarder {
     }
     const early = bodyRead(request)
     if (early !== undefined) {
-      send(this.transportFor(framing, request), early)
+      send(this.transportFor(framing, request, early), early)
       return
     }
     const body = new Body(request.raw, this.limits, (refusal) => {
@@ -136,14 +148,38 @@ export class Forwarder {
     }
     body.readWhole(framing.length, kept, (whole) => {
       request.body = whole
-      const transport = whole === undefined ? this.transports.streaming : this.transportFor(framing, request)
+      const transport =
+        whole === undefined ? this.transports.streaming : this.transportFor(framing, request, whole)
       send(transport, whole ?? body, body)
     })
   }
 
+  /** Before the request is forwarded, for who looks at its body. It is kept until it cannot be sent again. */
+  private async readBody(
+    request: FastifyRequest,
+    response: ServerResponse,
+    maxBytes: number,
+  ): Promise<Buffer> {
+    try {
+      const { length } = bodyFraming(request.raw, Math.min(maxBytes, this.limits.maxBytes))
+      if (length === 0) return Buffer.alloc(0)
+      const body = new Body(request.raw, this.limits, () => {})
+      bodyKeptBy(request, body)
+      response.once('close', () => body.discard())
+      askForBody(request, response)
+      return await body.readAll(length, maxBytes)
+    } catch (error) {
+      // What is left of the body is not read.
+      if (!response.headersSent) response.setHeader('connection', 'close')
+      throw error
+    }
+  }
+
   /** For a body that was read. */
-  private transportFor({ chunked }: BodyFraming, { method, headers }: FastifyRequest): Transport {
+  private transportFor({ chunked }: BodyFraming, request: FastifyRequest, whole: Buffer): Transport {
+    const { method, headers } = request
     const needsStreaming = chunked || method === 'GET' || method === 'HEAD' || headers.expect !== undefined
+    if (whole.length > LARGEST_HELD) return this.transports.streaming
     return needsStreaming ? this.transports.streaming : this.transports.buffered
   }
 

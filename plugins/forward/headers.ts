@@ -42,6 +42,8 @@ export class RequestRules {
         host = true
       } else if (lower === 'transfer-encoding') {
         sent.push(name, 'chunked')
+      } else if (lower === 'expect' && headers.expect === undefined) {
+        // The body was asked for, and is here.
       } else if (this.passes(lower, credential, named)) {
         sent.push(name, rawHeaders[index + 1] ?? '')
       }
@@ -53,7 +55,11 @@ export class RequestRules {
   }
 
   /** The trailers to send. Some servers treat them as headers, so the same names are dropped. */
-  applyToTrailers({ rawTrailers }: IncomingMessage, credential: OutgoingCredential | undefined): FlatHeaders {
+  applyToTrailers(
+    // A dispatched request has none, whatever the types of Node say.
+    { rawTrailers = [] }: { readonly rawTrailers?: readonly string[] | undefined },
+    credential: OutgoingCredential | undefined,
+  ): FlatHeaders {
     const sent: FlatHeaders = []
     for (let index = 0; index < rawTrailers.length; index += 2) {
       const name = rawTrailers[index] ?? ''

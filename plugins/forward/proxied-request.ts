@@ -1,14 +1,14 @@
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type OutgoingCredential, type TargetRefusal, UpstreamError } from 'sallyport'
-import { askForBody, type BodyReader, isPromise, isUpgrade } from 'sallyport/toolkit'
+import { askForBody, type BodyReader, forgetBody, isPromise, isUpgrade } from 'sallyport/toolkit'
 import type { Body } from './body.js'
 import type { ForwardContext } from './context.js'
 import type { EndpointRewriter } from './endpoint-rewriter.js'
 import { targetFailure } from './failures.js'
 import { allValues, type FlatHeaders, firstValue } from './headers.js'
-import { isEventStream, ResponseWriter } from './response-writer.js'
-import type { Call, ResponseHandler, ResponseHead, Transport } from './transport.js'
+import { isEventStream, type ResponseSink } from './response-writer.js'
+import type { Call, OutgoingRequest, ResponseHandler, ResponseHead, Transport } from './transport.js'
 import { joinSockets } from './upgraded-sockets.js'
 
 const MAX_RENEWALS = 3
@@ -26,8 +26,9 @@ export interface RequestParts {
 /** One request and its response: presents the credential, sends it, and sends it again after a renewal or a redirect. */
 export class ProxiedRequest implements ResponseHandler, BodyReader {
   private credential: OutgoingCredential | undefined
+  private outgoing: OutgoingRequest | undefined
   private call: Call | undefined
-  private writer: ResponseWriter | undefined
+  private writer: ResponseSink | undefined
   private rewriter: EndpointRewriter | undefined
   private refusals = 0
   private redirects = 0
@@ -89,8 +90,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     if (this.ended) return
     try {
       if (this.rewriter !== undefined) this.writer?.data(this.rewriter.end())
-      this.writer?.end(trailers)
-      this.ended = true
+      if (this.writer?.end(trailers) ?? true) this.ended = true
     } catch (error) {
       this.onError(error)
     }
@@ -147,16 +147,19 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     const headers = context.headersFor(request, credential)
     const upgrade = isUpgrade(request.raw)
     const timeout = context.timeoutFor(request)
-    this.call = transport.send({ method: request.method, path, headers, body, timeout, upgrade, reply }, this)
+    this.outgoing = { method: request.method, path, headers, body, timeout, upgrade, reply }
+    this.call = transport.send(this.outgoing, this)
   }
 
   private respond(head: ResponseHead, call: Call): void {
     if (this.ended) return
     try {
       this.context.count(`${Math.floor(head.status / 100)}xx`, this.request)
-      this.writer = new ResponseWriter(this.reply)
+      this.writer = this.context.writerFor(head, this.reply, this)
       // The challenge is about the gateway's credential: the caller cannot meet it.
       this.writer.begin(head, call, this.credential === undefined ? undefined : 'www-authenticate')
+      // What is streamed may still be arriving.
+      if (Buffer.isBuffer(this.parts.body)) this.discardBody()
       if (!isEventStream(head)) return
       this.context.limitStream(this.reply)
       this.rewriter = this.context.announced.rewriterFor(this.request, head, this.parts.path)
@@ -223,17 +226,20 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     return whole
   }
 
-  /** An upgraded connection lasts, and its body is not needed any more. */
+  /** A response may last, and an upgraded connection too: their body is not sent again. */
   private discardBody(): void {
-    this.parts.source?.discard()
-    this.parts = { ...this.parts, body: undefined, source: undefined }
-    this.request.body = undefined
+    const { path, source, transport } = this.parts
+    this.parts = { path, body: undefined, source: undefined, transport }
+    if (this.outgoing !== undefined) this.outgoing.body = undefined
+    source?.discard()
+    forgetBody(this.request)
   }
 
   private cancel(): void {
     if (this.ended) return
     this.ended = true
     this.call?.abort()
+    this.writer?.discard()
   }
 }
 

@@ -11,8 +11,20 @@ interface PassedHead extends ResponseHead {
   readonly headers: FlatHeaders
 }
 
+/** Where the target's response goes. */
+export interface ResponseSink {
+  /** `omitted` is a header of the target that the caller does not get. */
+  begin(head: ResponseHead, call: Call, omitted: string | undefined): void
+  /** `false` pauses the body until `Call.resume`. */
+  data(chunk: Buffer): boolean
+  /** `false` when the rest of the response is written later. */
+  end(trailers: readonly string[]): boolean
+  /** The response ends here, and nothing is written any more. */
+  discard(): void
+}
+
 /** Writes the target's response to the caller without Fastify, whose header object would lose order and repeats. */
-export class ResponseWriter {
+export class ResponseWriter implements ResponseSink {
   private readonly response: ServerResponse
   private delayed: PassedHead | undefined
   private chunks: Buffer[] = []
@@ -21,7 +33,6 @@ export class ResponseWriter {
     this.response = reply.raw
   }
 
-  /** `omitted` is a header of the target that the caller does not get. */
   begin(head: ResponseHead, call: Call, omitted: string | undefined): void {
     const { request } = this.reply
     const fits = Number(firstValue(head.headers, 'content-length') ?? Number.NaN) <= MAX_BUFFERED
@@ -49,7 +60,7 @@ export class ResponseWriter {
     return true
   }
 
-  end(trailers: readonly string[]): void {
+  end(trailers: readonly string[]): boolean {
     const { delayed, response, chunks } = this
     if (delayed !== undefined) {
       this.write(delayed)
@@ -58,11 +69,14 @@ export class ResponseWriter {
       if (chunks.length > 0) response.cork()
       for (const chunk of chunks) response.write(chunk)
       response.end(last)
-      return
+      return true
     }
     if (trailers.length > 0) response.addTrailers(pairs(trailers))
     response.end()
+    return true
   }
+
+  discard(): void {}
 
   private write({ status, reason, headers }: PassedHead): void {
     // `Date` is the target's, or there is none.

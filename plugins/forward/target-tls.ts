@@ -1,5 +1,5 @@
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { ConfigError, type Gateway, type Problem } from 'sallyport'
+import { ConfigError, type ExaminedTls, type Gateway, type Problem } from 'sallyport'
 import { TlsFiles } from 'sallyport/toolkit'
 import type { TlsSettings } from './options.js'
 
@@ -32,6 +32,16 @@ export function targetTlsFiles(
     throw new ConfigError(named.map(([, { option }]) => ({ place: option, message })))
   }
   return openTogether(halfPair(settings), () => new TlsFiles(Object.fromEntries(named), log))
+}
+
+/** The files as `sallyport doctor` looks for them. */
+export function placesOf(settings: TlsSettings, path: Gateway['path']): ExaminedTls {
+  const place = (file: string | undefined) => (file === undefined ? undefined : path(file))
+  return {
+    caFile: place(settings.targetCaCert),
+    certFile: place(settings.targetClientCert),
+    keyFile: place(settings.targetClientKey),
+  }
 }
 
 /** Throws these problems together with those of `open`. */

@@ -11,13 +11,16 @@ export interface OutgoingRequest {
   readonly method: string
   readonly path: string
   readonly headers: FlatHeaders
-  /** The whole body, none, or the caller's stream. */
-  readonly body: Buffer | Body | undefined
+  /** The whole body, none, or the caller's stream. A whole one is let go of once it cannot be sent again. */
+  body: Buffer | Body | undefined
   /** Milliseconds for the target to begin its response; 0 for no limit. */
   readonly timeout: number
   readonly upgrade: boolean
   readonly reply: FastifyReply
 }
+
+/** undici holds a body until its response is over, so larger ones go as streams. A connection's buffers hold as much. */
+export const LARGEST_HELD = 64 * 1024
 
 /** The head of a response, as the target sent it. */
 export interface ResponseHead {

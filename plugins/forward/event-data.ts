@@ -1,0 +1,85 @@
+import { startsWithMark } from './json-start.js'
+import { CARRIAGE_RETURN, LINE_FEED, LineBreaks } from './line-breaks.js'
+import { malformedResponse } from './response-failures.js'
+
+const COLON = 0x3a
+const SPACE = 0x20
+const FIELD = Buffer.from('data')
+const BREAK = Buffer.from('\n')
+// Far more than any server sends: it bounds the memory that an event can take.
+const MAX_LINES = 100_000
+
+/** A `data` line of an event, as positions. */
+interface DataLine {
+  readonly start: number
+  readonly value: number
+  /** Before the line's own ending. */
+  readonly end: number
+  readonly next: number
+}
+
+/** The data of one event (HTML, 9.2): it can be replaced, and the other lines stay. */
+export class EventData {
+  private readonly lines: DataLine[] = []
+
+  /** A byte order mark counts as none at the start of the stream alone. */
+  constructor(
+    private readonly event: Buffer,
+    isFirst: boolean,
+  ) {
+    let start = isFirst && startsWithMark(event) ? 3 : 0
+    const breaks = new LineBreaks(event)
+    while (start < event.length) {
+      const line = lineAt(event, start, breaks.next(start))
+      if (line.value >= 0 && this.lines.push(line) > MAX_LINES) throw malformedResponse()
+      start = line.next
+    }
+  }
+
+  get text(): Buffer {
+    const { event, lines } = this
+    const [first] = lines
+    if (first === undefined) return event.subarray(0, 0)
+    if (lines.length === 1) return event.subarray(first.value, first.end)
+    const values = lines.flatMap(({ value, end }, index) =>
+      index === 0 ? [event.subarray(value, end)] : [BREAK, event.subarray(value, end)],
+    )
+    return Buffer.concat(values)
+  }
+
+  /** The event with this text, in as many lines as it has. */
+  with(text: Buffer): Buffer {
+    const { event, lines } = this
+    const [first] = lines
+    if (first === undefined) return event
+    const ending = first.next > first.end ? event.subarray(first.end, first.next) : BREAK
+    const parts = [event.subarray(0, first.value)]
+    let from = 0
+    for (let at = text.indexOf(BREAK); at >= 0; at = text.indexOf(BREAK, from)) {
+      parts.push(text.subarray(from, at), ending, FIELD, COLON_SPACE)
+      from = at + 1
+    }
+    parts.push(text.subarray(from))
+    let rest = first.end
+    for (const { start, next } of lines.slice(1)) {
+      parts.push(event.subarray(rest, start))
+      rest = next
+    }
+    return Buffer.concat([...parts, event.subarray(rest)])
+  }
+}
+
+const COLON_SPACE = Buffer.from(': ')
+
+/** `value` is -1 for a line that is no data. */
+function lineAt(event: Buffer, start: number, end: number): DataLine {
+  const isPair = event[end] === CARRIAGE_RETURN && event[end + 1] === LINE_FEED
+  const next = Math.min(end + (isPair ? 2 : 1), event.length)
+  const named = start + FIELD.length
+  if (named > end || event.compare(FIELD, 0, FIELD.length, start, named) !== 0) {
+    return { start, value: -1, end, next }
+  }
+  if (named === end) return { start, value: named, end, next }
+  if (event[named] !== COLON) return { start, value: -1, end, next }
+  return { start, value: event[named + 1] === SPACE ? named + 2 : named + 1, end, next }
+}

@@ -1,0 +1,138 @@
+import type { PolicyCaller } from 'sallyport'
+import { isPromise } from 'sallyport/toolkit'
+import { EventData } from './event-data.js'
+import { EventSplitter } from './event-splitter.js'
+import { aboutChanged, changedHead, checkReadable } from './filtered-head.js'
+import { beginsJson } from './json-start.js'
+import type { ListFilter } from './list-filter.js'
+import { ResponseBuffer } from './response-buffer.js'
+import { malformedResponse } from './response-failures.js'
+import type { ResponseSink } from './response-writer.js'
+import type { Call, ResponseHead } from './transport.js'
+
+/** Holds each event of a stream until the lists in its data are filtered. */
+export class FilteredEvents implements ResponseSink {
+  private readonly held: ResponseBuffer
+  private readonly splitter = new EventSplitter()
+  /** Complete, in their order, and not yet filtered. */
+  private waiting: Buffer[] = []
+  private call: Call | undefined
+  private trailers: readonly string[] | undefined
+  private isFiltering = false
+  private hasEnded = false
+  private isFirst = true
+  private discarded = false
+
+  constructor(
+    private readonly to: ResponseSink,
+    private readonly lists: ListFilter,
+    private readonly caller: PolicyCaller,
+    private readonly fail: (error: unknown) => void,
+  ) {
+    this.held = new ResponseBuffer(lists.budget, lists.timeout, fail)
+  }
+
+  begin(head: ResponseHead, call: Call, omitted: string | undefined): void {
+    checkReadable(head)
+    this.call = call
+    // The caller has read what was written, but an event may still be with the policies.
+    const resume = (): void => {
+      if (!this.isFiltering) call.resume()
+    }
+    this.to.begin(changedHead(head), { resume, abort: () => call.abort() }, omitted)
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.discarded) return true
+    try {
+      this.waiting = [...this.waiting, ...this.splitter.split(chunk, this.held)]
+      return this.advance()
+    } catch (error) {
+      this.fail(error)
+      return true
+    }
+  }
+
+  end(trailers: readonly string[]): boolean {
+    if (this.discarded) return true
+    // What the end has cut off: some clients take it for an event.
+    if (this.held.size > 0) this.waiting.push(this.held.take())
+    this.trailers = trailers
+    this.advance()
+    return this.hasEnded
+  }
+
+  discard(): void {
+    this.discarded = true
+    this.waiting = []
+    this.held.discard()
+    this.to.discard()
+  }
+
+  /** Passes events on as far as the policies have answered; `false` when the target has to wait. */
+  private advance(flowed = true): boolean {
+    if (this.isFiltering) return this.pause()
+    const passed: Buffer[] = []
+    const { waiting } = this
+    for (const [index, event] of waiting.entries()) {
+      const filtered = this.filtered(event)
+      if (!isPromise(filtered)) {
+        passed.push(filtered)
+        continue
+      }
+      filtered.then((bytes) => this.goOn(bytes)).then(undefined, this.fail)
+      this.isFiltering = true
+      this.waiting = waiting.slice(index)
+      this.pause()
+      this.write(passed)
+      return false
+    }
+    this.waiting = []
+    this.held.count(this.held.size)
+    const flows = this.write(passed) && flowed
+    if (this.trailers === undefined) return this.waitForMore(flows)
+    this.held.count(0)
+    this.hasEnded = this.to.end(aboutChanged(this.trailers))
+    return true
+  }
+
+  /** A slow caller must not take the room of others: what waits for it besides is one chunk at most. */
+  private waitForMore(flows: boolean): boolean {
+    this.held.count(flows ? this.held.size : 0)
+    if (flows) this.held.startTimer()
+    else this.held.stopTimer()
+    return flows
+  }
+
+  private pause(): false {
+    this.held.stopTimer()
+    this.held.count(this.held.size + this.waiting.reduce((sum, { length }) => sum + length, 0))
+    return false
+  }
+
+  private goOn(bytes: Buffer): void {
+    if (this.discarded) return
+    this.isFiltering = false
+    this.waiting = this.waiting.slice(1)
+    this.pause()
+    const flows = this.advance(this.to.data(bytes))
+    if (flows && this.trailers === undefined) this.call?.resume()
+  }
+
+  private filtered(event: Buffer): Buffer | Promise<Buffer> {
+    const data = new EventData(event, this.isFirst)
+    this.isFirst = false
+    const { text } = data
+    // JSON that stands where events were announced is not looked through.
+    if (beginsJson(event) === true) throw malformedResponse()
+    if (beginsJson(text) !== true) return event
+    const filtered = this.lists.filter(text, this.caller, () => this.discarded)
+    if (isPromise(filtered)) return filtered.then((bytes) => (bytes === text ? event : data.with(bytes)))
+    return event
+  }
+
+  private write(passed: readonly Buffer[]): boolean {
+    if (passed.length === 0) return true
+    return this.to.data(passed.length === 1 && passed[0] !== undefined ? passed[0] : Buffer.concat(passed))
+  }
+}

@@ -1,0 +1,123 @@
+import { setImmediate } from 'node:timers/promises'
+import type { ListedSubject, Policy, PolicyCaller } from 'sallyport'
+import { isPromise, within } from 'sallyport/toolkit'
+import { ListScanner } from './list-scanner.js'
+import { type ListedItems, withoutCuts } from './listed-items.js'
+import { ResponseBudget } from './response-budget.js'
+import { policyUnavailable } from './response-failures.js'
+
+/** Bytes of all responses together that are held until they were looked through. */
+const HELD_BYTES = 64 * 1024 * 1024
+/** So much is read without a pause: well under a millisecond. */
+const BYTES_AT_ONCE = 256 * 1024
+const ITEMS_AT_ONCE = 1000
+/** The policies take up to a quarter of a millisecond for 1,024 characters of a URI that is made to be slow. */
+const CHARACTERS_AT_ONCE = 16 * 1024
+/** Milliseconds without a pause. */
+const LONGEST_TURN = 5
+/** Where targets have any time. */
+const READ_TIMEOUT = 30_000
+/** Milliseconds for the policies to decide about one message. */
+const POLICY_TIMEOUT = 10_000
+
+/** Takes out of JSON-RPC messages the items of lists that the policies of the scope do not show. */
+export class ListFilter {
+  readonly budget = new ResponseBudget(HELD_BYTES)
+
+  /** Milliseconds for a caller to read something of a large response. */
+  readonly readTimeout: number
+
+  /** A response that is held has to be complete within `timeout` milliseconds; 0 for no limit. */
+  constructor(
+    private readonly policies: readonly Policy[],
+    readonly timeout: number,
+    private readonly policyTimeout = POLICY_TIMEOUT,
+  ) {
+    this.readTimeout = timeout === 0 ? READ_TIMEOUT : timeout
+  }
+
+  /** The same bytes when nothing has to go. It throws, or rejects, for text that is not JSON. */
+  filter(message: Buffer, caller: PolicyCaller, isGone: () => boolean): Buffer | Promise<Buffer> {
+    const scanner = new ListScanner(message)
+    const isRead = message.length <= BYTES_AT_ONCE && scanner.read(BYTES_AT_ONCE)
+    if (isRead && scanner.lists.length === 0) return message
+    return this.filterSlowly(scanner, message, new ListReading(caller, isGone))
+  }
+
+  private async filterSlowly(scanner: ListScanner, message: Buffer, reading: ListReading): Promise<Buffer> {
+    while (!scanner.read(BYTES_AT_ONCE)) await reading.pause()
+    await reading.pause()
+    const cuts: number[] = []
+    const latest = performance.now() + this.policyTimeout
+    for (const list of scanner.lists) list.cut(await this.shown(list, reading, latest), cuts)
+    return cuts.length === 0 ? message : withoutCuts(message, cuts)
+  }
+
+  private async shown(
+    { names, shape: { kind } }: ListedItems,
+    reading: ListReading,
+    latest: number,
+  ): Promise<boolean[]> {
+    const shown: boolean[] = []
+    for (let start = 0; start < names.length; start = shown.length) {
+      const part = names.slice(start, partEnd(names, start)).map((name) => ({ kind, name }))
+      const answers: (readonly boolean[])[] = []
+      for (const policy of this.policies) answers.push(await ask(policy, reading.caller, part, latest))
+      for (const index of part.keys()) shown.push(answers.every((answer) => answer[index]))
+      await reading.pause()
+    }
+    return shown
+  }
+}
+
+function partEnd(names: readonly string[], start: number): number {
+  let end = start
+  let characters = 0
+  while (end < names.length && end < start + ITEMS_AT_ONCE && characters < CHARACTERS_AT_ONCE)
+    characters += names[end++]?.length ?? 0
+  return end
+}
+
+/** Leaves the event loop to others from time to time, and ends with its caller. */
+class ListReading {
+  private began = performance.now()
+
+  constructor(
+    readonly caller: PolicyCaller,
+    private readonly isGone: () => boolean,
+  ) {}
+
+  async pause(): Promise<void> {
+    if (this.isGone()) throw new Error('the caller is gone')
+    if (performance.now() - this.began < LONGEST_TURN) return
+    await setImmediate()
+    this.began = performance.now()
+  }
+}
+
+async function ask(
+  policy: Policy,
+  caller: PolicyCaller,
+  part: readonly ListedSubject[],
+  latest: number,
+): Promise<readonly boolean[]> {
+  let answer: unknown
+  try {
+    const wait = latest - performance.now()
+    if (wait <= 0) throw late()
+    answer = policy.shows(caller, part)
+    if (isPromise(answer)) answer = await within(wait, answer, late)
+  } catch (error) {
+    throw policyUnavailable(error)
+  }
+  if (isAnswer(answer, part.length)) return answer
+  throw policyUnavailable(new TypeError(`expected ${part.length} booleans, one for each of the list`))
+}
+
+// `every` would skip the holes of an array.
+const isAnswer = (answer: unknown, length: number): answer is readonly boolean[] =>
+  Array.isArray(answer) &&
+  answer.length === length &&
+  answer.findIndex((shown) => typeof shown !== 'boolean') < 0
+
+const late = (): Error => new Error('it did not answer in time')

@@ -1,0 +1,188 @@
+import { isUtf8 } from 'node:buffer'
+import { MCP_LISTS, type McpList } from 'sallyport/toolkit'
+import { startsWithMark } from './json-start.js'
+import {
+  BACKSLASH,
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  isSpace,
+  LOWER_CASE,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  stringEnd,
+  textOf,
+  tokenEnd,
+} from './json-tokens.js'
+import { ListedItems } from './listed-items.js'
+import { malformedResponse } from './response-failures.js'
+
+// What the innermost open object or array is.
+const ROOT = 0
+const OBJECT = 1
+const ARRAY = 2
+const BATCH = 3
+const MESSAGE = 4
+const RESULT = 5
+const LIST = 6
+const ITEM = 7
+
+// What may come next.
+const VALUE = 0
+const VALUE_OR_END = 1
+const KEY = 2
+const KEY_OR_END = 3
+const AFTER_KEY = 4
+const AFTER_VALUE = 5
+const NOTHING = 6
+
+// No server comes near them; they bound the memory that a text can take.
+const MAX_DEPTH = 10_000
+const MAX_LISTS = 10_000
+
+/**
+ * Reads JSON-RPC messages strictly, in parts, and finds the lists in their results. Whatever clients could take for one
+ * is one: servers may repeat a member, and some clients ignore the case of its name.
+ */
+export class ListScanner {
+  readonly lists: ListedItems[] = []
+  private at: number
+  private place = ROOT
+  private expected = VALUE
+  private readonly outer: number[] = []
+  /** What the member is whose value comes next. */
+  private member: 'result' | 'name' | McpList | undefined
+  private list: ListedItems | undefined
+  private itemStart = 0
+  private name: string | undefined
+  private nameMembers = 0
+
+  constructor(private readonly bytes: Buffer) {
+    this.at = startsWithMark(bytes) ? 3 : 0
+  }
+
+  /** Reads on for that many bytes, and to the end of the last token; `true` when it has read all. */
+  read(count: number): boolean {
+    const { bytes } = this
+    const limit = Math.min(this.at + count, bytes.length)
+    while (this.at < limit) {
+      const byte = bytes[this.at] ?? 0
+      if (isSpace(byte)) this.at++
+      else this.token(byte)
+    }
+    if (this.at < bytes.length) return false
+    if (this.expected !== NOTHING || !isUtf8(bytes)) throw malformedResponse()
+    return true
+  }
+
+  private token(byte: number): void {
+    const { expected } = this
+    if (expected === VALUE || expected === VALUE_OR_END) {
+      if (byte === CLOSE_LIST && expected === VALUE_OR_END) this.close()
+      else this.value(byte)
+    } else if (expected === KEY || expected === KEY_OR_END) {
+      if (byte === CLOSE_OBJECT && expected === KEY_OR_END) this.close()
+      else this.key(byte)
+    } else if (expected === AFTER_KEY && byte === COLON) {
+      this.expected = VALUE
+      this.at++
+    } else if (expected === AFTER_VALUE) {
+      this.afterValue(byte)
+    } else {
+      throw malformedResponse()
+    }
+  }
+
+  private value(byte: number): void {
+    const { place, member, bytes, at } = this
+    this.member = undefined
+    if (place === LIST) {
+      this.itemStart = at
+      this.name = undefined
+      this.nameMembers = 0
+    }
+    if (byte === OPEN_OBJECT) {
+      this.open(objectIn(place, member), KEY_OR_END)
+    } else if (byte === OPEN_LIST) {
+      const isList = typeof member === 'object'
+      if (isList) this.list = new ListedItems(member)
+      this.open(isList ? LIST : place === ROOT || place === BATCH ? BATCH : ARRAY, VALUE_OR_END)
+    } else {
+      const end = tokenEnd(bytes, at)
+      if (end < 0) throw malformedResponse()
+      if (member === 'name' && byte === QUOTE) this.name = textOf(bytes, at, end)
+      this.at = end
+      this.endValue()
+    }
+  }
+
+  private key(byte: number): void {
+    const { bytes, at, place, list } = this
+    const end = byte === QUOTE ? stringEnd(bytes, at) : -1
+    if (end < 0) throw malformedResponse()
+    if (place === MESSAGE) this.member = this.spells('result', end) ? 'result' : undefined
+    else if (place === RESULT) this.member = MCP_LISTS.find(({ member }) => this.spells(member, end))
+    else if (place === ITEM && list !== undefined && this.spells(list.shape.key, end)) {
+      this.nameMembers++
+      this.member = textOf(bytes, at, end) === list.shape.key ? 'name' : undefined
+    }
+    this.at = end
+    this.expected = AFTER_KEY
+  }
+
+  /** Whether a client could take the key up to `end` for this word, as Go's does without regard to case. */
+  private spells(word: string, end: number): boolean {
+    const { bytes, at } = this
+    const length = end - at - 2
+    // Of a letter's spellings, the letter is the shortest and an escape of six bytes the longest.
+    if (length < word.length || length > word.length * 6) return false
+    const first = bytes[at + 1] ?? 0
+    const isLetter = first !== BACKSLASH && first < 0x80
+    if (isLetter && (first | LOWER_CASE) !== word.charCodeAt(0)) return false
+    return textOf(bytes, at, end).toUpperCase() === word.toUpperCase()
+  }
+
+  private afterValue(byte: number): void {
+    const isObject = IN_OBJECT[this.place] === true
+    if (byte === COMMA) {
+      this.expected = isObject ? KEY : VALUE
+      this.at++
+    } else if (byte === (isObject ? CLOSE_OBJECT : CLOSE_LIST)) {
+      this.close()
+    } else {
+      throw malformedResponse()
+    }
+  }
+
+  private open(place: number, expected: number): void {
+    if (this.outer.push(this.place) > MAX_DEPTH) throw malformedResponse()
+    this.place = place
+    this.expected = expected
+    this.at++
+  }
+
+  private close(): void {
+    if (this.place === LIST && this.list?.isEmpty === false && this.lists.push(this.list) > MAX_LISTS) {
+      throw malformedResponse()
+    }
+    this.place = this.outer.pop() ?? ROOT
+    this.at++
+    this.endValue()
+  }
+
+  private endValue(): void {
+    if (this.place === LIST)
+      this.list?.add(this.itemStart, this.at, this.nameMembers === 1 ? this.name : undefined)
+    this.expected = this.place === ROOT ? NOTHING : AFTER_VALUE
+  }
+}
+
+function objectIn(place: number, member: unknown): number {
+  if (place === ROOT || place === BATCH) return MESSAGE
+  if (place === LIST) return ITEM
+  return member === 'result' ? RESULT : OBJECT
+}
+
+const IN_OBJECT: readonly boolean[] = [false, true, false, false, true, true, false, true]
