@@ -1,4 +1,5 @@
 import { type Fetch, type FetchResult, type SyncContext, UpstreamError } from 'sallyport'
+import { OFFICIAL } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { type Path, walkJson } from './json-walk.js'
 import { fetchWithRetry, statusError } from './retry.js'
@@ -31,7 +32,6 @@ const bookmarkShape = z.object({
 
 type Bookmark = z.output<typeof bookmarkShape>
 
-const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 // The depth of what is read of a page: `servers`, a server, `_meta`, `OFFICIAL`, `updatedAt`.
 const DEPTH = 5
 

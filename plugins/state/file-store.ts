@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { access, chmod, constants, mkdir, readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ConfigError, type HealthState, type Log, type StateStore } from 'sallyport'
-import { DRAFT_SUFFIX, isFileSystemError, replaceFile, writeDraft } from './atomic-file.js'
+import { DRAFT_SUFFIX, isFileSystemError, replaceFile, writeDraft } from '#plugins/store/files/atomic-file.js'
+import { GenerationLock, type HeldLocks } from '#plugins/store/files/generation-lock.js'
+import { type LockOwner, thisProcess } from '#plugins/store/files/lock-owner.js'
 import { notEncrypted } from './encrypted-value.js'
 import type { Encryption } from './encryption.js'
-import { GenerationLock, type HeldLocks } from './generation-lock.js'
-import { type LockOwner, thisProcess } from './lock-owner.js'
 import { PendingWrites } from './pending-writes.js'
 import { encryptedRecord, parseRecord, plainRecord, type Record, readIfExists } from './record.js'
 import type { KeyNameStore } from './stored-keys.js'
@@ -149,7 +149,7 @@ export class FileStore implements StateStore {
   private async withFileLock<T>(key: string, work: () => Promise<T>): Promise<T> {
     const { locks, log } = this.dependencies
     const lock = new GenerationLock(join(this.directory, 'locks', fileName(key)), this.self, locks, log)
-    const release = await lock.acquire().catch((error: unknown) => {
+    const held = await lock.acquire().catch((error: unknown) => {
       if (!isFileSystemError(error)) throw error
       // No other process can create a lock here either, and losing a login is worse than refreshing it twice.
       this.pendingWrites.recordFailure(error)
@@ -157,7 +157,7 @@ export class FileStore implements StateStore {
     try {
       return await work()
     } finally {
-      await release?.()
+      await held?.release()
     }
   }
 

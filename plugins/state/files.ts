@@ -1,9 +1,9 @@
 import { ConfigError, definePlugin, Health, SecretStore, StateStore } from 'sallyport'
 import { secretFrom, secretText, userFolder } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { HeldLocks } from '#plugins/store/files/generation-lock.js'
 import { Encryption } from './encryption.js'
 import { FileStore } from './file-store.js'
-import { HeldLocks } from './generation-lock.js'
 import { PassphraseKeys } from './passphrase-keys.js'
 import { StoredKeys } from './stored-keys.js'
 

@@ -1,7 +1,8 @@
-import { CatalogueStore, definePlugin, Health, type HealthState } from 'sallyport'
+import { CatalogueStore, definePlugin, Health, type HealthState, PublicationStore } from 'sallyport'
 import { z } from 'zod'
 import { Database } from './database/database.js'
 import { databaseOptions } from './database/options.js'
+import { PostgresPublications } from './postgres/postgres-publications.js'
 import { PostgresSource } from './postgres/postgres-source.js'
 import { stateFiles } from './state-file.js'
 
@@ -9,8 +10,8 @@ export default definePlugin({
   name: 'store/postgres',
   api: 1,
   summary:
-    'Stores in PostgreSQL what the catalogue has read: several replicas serve the same, and one of them reads each source.',
-  provides: [CatalogueStore, Health],
+    'Stores in PostgreSQL what the catalogue has read, and what is published: several replicas serve the same, and one of them reads each source.',
+  provides: [CatalogueStore, PublicationStore, Health],
   options: databaseOptions.safeExtend({
     directory: z
       .string()
@@ -45,6 +46,17 @@ export default definePlugin({
         ? undefined
         : stateFiles(directory === undefined ? undefined : gateway.path(directory))
     gateway.onStart(() => database.start())
+    gateway.provide(PublicationStore, {
+      open(source) {
+        const place = `published in ${database.place}`
+        const copy = copies?.open({ name: source, place })
+        const copyFailed = (error: unknown): void =>
+          log.warn({ source, err: error }, 'no copy of what is published could be saved on this machine')
+        const opened = new PostgresPublications(place, source, { database, copy, copyFailed })
+        gateway.onStop(() => opened.close())
+        return opened
+      },
+    })
     const currentAt = new Map<string, number>()
     gateway.provide(Health, {
       name: gateway.id,

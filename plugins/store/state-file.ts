@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { CatalogueStore, ContentsChange, SourceStore, StoredContents, StoredDocument } from 'sallyport'
 import { userFolder } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { syncDirectory } from './files/atomic-file.js'
 
 const trailer = z.object({
   format: z.literal(1),
@@ -168,15 +169,4 @@ async function digest(bytes: Uint8Array, signal: AbortSignal): Promise<string> {
     await setImmediate(undefined, { signal })
   }
   return hash.digest('hex')
-}
-
-// Without it, the rename may be lost in a power failure.
-async function syncDirectory(directory: string): Promise<void> {
-  if (process.platform === 'win32') return
-  const handle = await open(directory, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }

@@ -103,6 +103,11 @@ export class Database {
     await this.pool.end()
   }
 
+  /** Without secrets. */
+  get place(): string {
+    return `${this.connector.describe('pooled').place}, schema ${this.options.schema}`
+  }
+
   health(): HealthState {
     return this.level.health()
   }

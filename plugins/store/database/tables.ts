@@ -55,6 +55,37 @@ export const STEPS: readonly { readonly does: string; readonly sql: string }[] =
       create unique index state_key on state (sha256(key));
     `,
   },
+  {
+    does: 'created the tables of what is published',
+    // A publication is an event. There was none before this level.
+    sql: `
+      create table published_source (
+        id integer generated always as identity primary key,
+        source bytea not null,
+        revision bigint not null default 0,
+        changed_at timestamptz not null default '-infinity'
+      );
+      create unique index published_source_key on published_source (sha256(source));
+      create table published_version (
+        source integer not null references published_source,
+        name bytea not null,
+        version bytea not null,
+        revision bigint not null,
+        state bytea not null,
+        published_at timestamptz not null,
+        updated_at timestamptz not null,
+        status_changed_at timestamptz not null,
+        server bytea not null
+      );
+      create unique index published_version_key on published_version (source, sha256(name), sha256(version));
+      create index published_version_revision on published_version (source, revision);
+      alter table publication
+        add column source integer references published_source,
+        add column revision bigint;
+      create index publication_source on publication (source, sha256(name), id);
+      create index publication_revision on publication (source, revision);
+    `,
+  },
 ]
 
 /** The level of this version. */
@@ -85,7 +116,14 @@ export const COLUMNS: Readonly<Record<string, readonly string[]>> = {
       'version',
       'before',
       'after',
+      'source',
+      'revision',
     ],
+  ],
+  published_source: ['id', 'source', 'revision', 'changed_at'],
+  published_version: [
+    ...['source', 'name', 'version', 'revision', 'state', 'published_at', 'updated_at', 'status_changed_at'],
+    'server',
   ],
   state: ['key', 'value', 'changed_at'],
 }

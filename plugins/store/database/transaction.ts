@@ -15,6 +15,8 @@ export interface TransactionOptions {
   readonly signal?: AbortSignal | undefined
   /** Called after the commit, with whether any row was written. */
   readonly committed?: ((hasWritten: boolean) => void) | undefined
+  /** Called when nobody knows whether it was committed: the answer was lost. */
+  readonly uncertain?: (() => void) | undefined
 }
 
 export const READ_LIMIT = 2_000
@@ -34,7 +36,7 @@ export async function inTransaction<T>(
   schema: string,
   work: (statements: Statements) => T | Promise<T>,
   dispose: () => void,
-  { limit = WRITE_LIMIT, snapshot = false, signal, committed }: TransactionOptions = {},
+  { limit = WRITE_LIMIT, snapshot = false, signal, committed, uncertain }: TransactionOptions = {},
 ): Promise<T> {
   const end = performance.now() + limit
   let isOpen = true
@@ -69,7 +71,10 @@ export async function inTransaction<T>(
         return rows
       },
     })
-    const { command } = await run('commit')
+    const { command } = await run('commit').catch((error: unknown) => {
+      if (!isOpen) uncertain?.()
+      throw error
+    })
     // Of a transaction in which a statement failed.
     if (command !== 'COMMIT') throw unavailable('it did not commit')
     committed?.(hasWritten)

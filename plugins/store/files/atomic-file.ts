@@ -38,7 +38,7 @@ export const isFileSystemError = (error: unknown): error is NodeJS.ErrnoExceptio
   error instanceof Error && 'syscall' in error && 'code' in error
 
 // A rename survives a power failure only when the directory is synced too.
-async function syncDirectory(path: string): Promise<void> {
+export async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const directory = await open(path, 'r')
   try {

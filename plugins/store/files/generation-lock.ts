@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { link, readdir, readFile, stat, truncate, unlink, utimes } from 'node:fs/promises'
+import { access, link, readdir, readFile, stat, truncate, unlink, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Log } from 'sallyport'
 import { isFileSystemError, replaceFile, writeDraft } from './atomic-file.js'
-import { hasExited, type LockOwner, parseLockOwner } from './lock-owner.js'
+import { hasExited, isRunning, type LockOwner, parseLockOwner } from './lock-owner.js'
 
 const POLL_INTERVAL = 20
 const HEARTBEAT = 5_000
@@ -47,10 +47,13 @@ export class GenerationLock {
     private readonly log: Pick<Log, 'warn'>,
   ) {}
 
-  /** Waits for the lock; the result releases it. Throws when no file can be created. */
-  async acquire(): Promise<() => Promise<void>> {
+  /**
+   * Waits for the lock. Throws when no file can be created, and what `refuse` returns, if it is given, once it is known that
+   * the owner runs.
+   */
+  async acquire(refuse?: (owner: LockOwner) => Error): Promise<HeldLock> {
     const id = this.locks.add()
-    const file = await this.waitForLock(JSON.stringify({ ...this.self, mark: id })).catch(
+    const file = await this.waitForLock(JSON.stringify({ ...this.self, mark: id }), refuse).catch(
       (error: unknown) => {
         this.locks.delete(id)
         throw error
@@ -60,23 +63,32 @@ export class GenerationLock {
       const now = new Date()
       utimes(file, now, now).catch(() => {})
     }, HEARTBEAT).unref()
-    return async () => {
+    const release = async (): Promise<void> => {
       clearInterval(heartbeat)
       // A full disk has no room for another file. An empty file is free too.
       await replaceFile(file, FREE).catch(() => truncate(file).catch(() => {}))
       this.locks.delete(id)
     }
+    // Whoever takes it over deletes the file.
+    const check = (): Promise<void> =>
+      access(file).catch((cause: unknown) => {
+        throw new Error('another process took its lock over while this one stood still: restart', { cause })
+      })
+    return { release, check }
   }
 
-  private async waitForLock(text: string): Promise<string> {
+  private async waitForLock(text: string, refuse?: (owner: LockOwner) => Error): Promise<string> {
     const observation = new LockObservation()
     for (;;) {
       const last = await this.last()
       if (last === 0 || (await this.isFree(last, observation))) {
         const file = await this.create(last + 1, text)
         if (file !== undefined) return file
-      } else if (observation.shouldWarn()) {
-        this.log.warn({ path: this.file(last) }, 'waiting for a lock that another process holds')
+      } else {
+        const owner = refuse && (await this.runningOwner(last, observation))
+        if (refuse !== undefined && owner !== undefined) throw refuse(owner)
+        if (observation.shouldWarn())
+          this.log.warn({ path: this.file(last) }, 'waiting for a lock that another process holds')
       }
       await setTimeout(POLL_INTERVAL * (1 + Math.random()))
     }
@@ -113,6 +125,15 @@ export class GenerationLock {
     }
   }
 
+  private async runningOwner(
+    number: number,
+    { hasChanged }: LockObservation,
+  ): Promise<LockOwner | undefined> {
+    const owner = parseLockOwner(await readFile(this.file(number), 'utf8').catch(() => ''))
+    if (owner === undefined) return undefined
+    return hasChanged || (await isRunning(owner, this.self)) ? owner : undefined
+  }
+
   /** Creates the next file; `undefined` when another process was faster. */
   private async create(number: number, text: string): Promise<string | undefined> {
     const file = this.file(number)
@@ -143,15 +164,25 @@ export class GenerationLock {
 
 const FREE = 'free'
 
+/** A lock of this process, until it is released or lost. */
+export interface HeldLock {
+  release(): Promise<void>
+  /** Throws when another process took it over, since this one stood still. */
+  check(): Promise<void>
+}
+
 /** How long a lock has been unchanged, as seen by one waiter. */
 class LockObservation {
   private state = ''
   private since = 0
   private readonly startedAt = performance.now()
   private warned = false
+  /** Its owner has shown since that it runs. */
+  hasChanged = false
 
   unchangedFor(state: string): number {
     const now = performance.now()
+    this.hasChanged ||= this.state !== '' && state !== this.state
     if (state !== this.state) this.since = now
     this.state = state
     return now - this.since

@@ -43,9 +43,16 @@ export async function hasExited({ pid, where, started }: LockOwner, self: LockOw
   return (await startTimeOf(pid)) !== started
 }
 
+/** Whether that process certainly runs. */
+export async function isRunning({ pid, where, started }: LockOwner, self: LockOwner): Promise<boolean> {
+  return where === self.where && started !== '' && (await startTimeOf(pid)) === started
+}
+
 /** Ticks since the boot, on Linux. Elsewhere the empty string, which is equal for all. */
 async function startTimeOf(pid: number): Promise<string> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   // The name of the program is in brackets and may contain brackets itself.
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  // What was killed, and whose parent has not asked for its end, runs no more.
+  return fields[0] === 'Z' ? '' : (fields[19] ?? '')
 }
