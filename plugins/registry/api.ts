@@ -6,21 +6,22 @@ import {
   type RegistryView,
   ServerCatalogue,
   type ServerVersion,
-  UpstreamError,
 } from 'sallyport'
 import { isPromise, openAccess } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { bufferOver } from './bytes.js'
 import { CachedResponse, ResponseCache } from './cached-response.js'
+import { notLoaded } from './not-loaded.js'
 import { wrongParameter } from './parameters.js'
 import { deletedQuery, listQuery, registryParams, serverParams, versionParams } from './queries.js'
-import { otherMethods, routeFor } from './route.js'
+import { API_VERSIONS, type ApiVersion, refuseOtherMethods, routeFor } from './route.js'
 import { serverList, serverResponse } from './server-document.js'
 
 export default definePlugin({
   name: 'registry/api',
   api: 1,
-  summary: 'Serves the catalogue as the MCP registry API v0.1, each registry under `/registry/{name}/v0.1`.',
+  summary:
+    'Serves the catalogue as the MCP registry API v0.1, each registry under `/registry/{name}/v0.1` and `/registry/{name}/v0`.',
   requires: [ServerCatalogue],
   options: z.strictObject({
     anonymous: z
@@ -40,9 +41,9 @@ export default definePlugin({
     const catalogue = gateway.use(ServerCatalogue)
     const isOpen = openAccess(gateway.use(Authenticator), anonymous)
     const api = new RegistryApi(catalogue, isOpen, cacheBytes)
-    for (const route of api.routes()) {
+    for (const route of API_VERSIONS.flatMap((version) => api.routes(version))) {
       gateway.http.route(route)
-      gateway.http.route(otherMethods(route))
+      refuseOtherMethods(gateway.http, route)
     }
   },
 })
@@ -51,6 +52,14 @@ const PUBLIC = 'public, max-age=30'
 const PRIVATE = 'private, no-cache'
 
 type Rendered = CachedResponse | 'unknown'
+
+const urlOf = ({ url }: FastifyRequest): string => url
+
+// In the path alone: what a query asks for stays as it is.
+const V0 = /^([^?#;]*)\/v0\/servers/
+
+/** The URL of the same request below v0.1, whose response is the same. */
+const keyOfOther = ({ url }: FastifyRequest): string => url.replace(V0, '$1/v0.1/servers')
 
 class RegistryApi {
   private readonly caches = new WeakMap<RegistryView, ResponseCache>()
@@ -61,24 +70,23 @@ class RegistryApi {
     private readonly cacheBytes: number,
   ) {}
 
-  routes(): RouteOptions[] {
-    const base = '/registry/:registry/v0.1/servers'
+  routes(version: ApiVersion): RouteOptions[] {
     return [
-      this.route(`${base}`, {
+      this.route(version, '', {
         summary: 'List servers',
         querystring: listQuery,
         params: registryParams,
         response: serverList,
         render: (view, _params, query) => listed(view, query),
       }),
-      this.route(`${base}/:serverName/versions`, {
+      this.route(version, '/:serverName/versions', {
         summary: 'List the versions of a server, newest first',
         querystring: deletedQuery,
         params: serverParams,
         response: serverList,
         render: (view, { serverName }, query) => versionsOf(view, serverName, query.include_deleted),
       }),
-      this.route(`${base}/:serverName/versions/:version`, {
+      this.route(version, '/:serverName/versions/:version', {
         summary: 'Get one version of a server',
         querystring: deletedQuery,
         params: versionParams,
@@ -89,7 +97,8 @@ class RegistryApi {
   }
 
   private route<P extends typeof registryParams, Q extends z.ZodType>(
-    url: string,
+    version: ApiVersion,
+    path: string,
     declared: {
       readonly summary: string
       readonly params: P
@@ -103,14 +112,16 @@ class RegistryApi {
     },
   ): RouteOptions {
     const { render, params, querystring, response, summary } = declared
+    const described = version === 'v0.1' && { summary }
+    const keyOf = version === 'v0.1' ? urlOf : keyOfOther
     return routeFor({
-      url,
+      url: `/registry/:registry/${version}/servers${path}`,
       config: { session: true },
-      schema: { summary, tags: ['servers'], params, querystring, response: { 200: response } },
+      schema: { ...described, tags: ['servers'], params, querystring, response: { 200: response } },
       // A URL with a response from this snapshot was validated then.
       preValidation: (request, reply, done) => {
         const view = this.viewFor(request)
-        const cached = typeof view === 'object' ? this.cacheOf(view).get(request.url) : undefined
+        const cached = typeof view === 'object' ? this.cacheOf(view).get(keyOf(request)) : undefined
         if (cached === undefined) return done()
         void this.send(cached, request, reply)
       },
@@ -121,7 +132,7 @@ class RegistryApi {
         // The validator replaced them with the output of the schemas.
         const rendered = await render(view, request.params as z.output<P>, request.query as z.output<Q>)
         if (rendered === 'unknown') return reply.callNotFound()
-        this.cacheOf(view).add(request.url, rendered)
+        this.cacheOf(view).add(keyOf(request), rendered)
         return this.send(rendered, request, reply)
       },
     })
@@ -144,12 +155,6 @@ class RegistryApi {
     return cached.send(request, reply, isPublic ? PUBLIC : PRIVATE)
   }
 }
-
-const notLoaded = (): UpstreamError =>
-  new UpstreamError('REGISTRY_NOT_LOADED', 'this registry has not been loaded yet', {
-    statusCode: 503,
-    retryAfter: 5,
-  })
 
 async function listed(view: RegistryView, query: z.output<typeof listQuery>): Promise<Rendered> {
   const { cursor, limit, search, updated_since, version, include_deleted } = query

@@ -15,6 +15,7 @@ import { SourceReplica } from './source-replica.js'
 import { SourceSync } from './source-sync.js'
 import { type SyncMeter, syncMeter } from './sync-meter.js'
 import type { LastSync } from './sync-options.js'
+import { syncFailure } from './sync-result.js'
 import { syncTrigger } from './sync-trigger.js'
 import { TimeSlice } from './time-slice.js'
 
@@ -84,6 +85,7 @@ const START_WAIT = 2_000
 class MemoryCatalogue implements ServerCatalogue {
   readonly names: readonly string[]
   readonly sourceNames: readonly string[]
+  readonly maxDocumentBytes: number
   private readonly snapshots = new Map<string, Snapshot>()
   private readonly replicas = new Map<string, SourceReplica>()
   private readonly stopping = new AbortController()
@@ -98,11 +100,25 @@ class MemoryCatalogue implements ServerCatalogue {
     this.names = options.registries.map(({ name }) => name)
     this.sourceNames = [...new Set(options.registries.flatMap(({ sources }) => sources))]
     this.meter = syncMeter(gateway.meter)
+    this.maxDocumentBytes = options.maxDocumentBytes
     this.ingest = new Ingest(options.maxDocumentBytes)
   }
 
   registry(name: string): Snapshot | 'loading' | undefined {
     return this.snapshots.get(name) ?? (this.names.includes(name) ? 'loading' : undefined)
+  }
+
+  sourcesOf(registry: string): readonly string[] {
+    return this.options.registries.find(({ name }) => name === registry)?.sources ?? []
+  }
+
+  async refresh(source: string): Promise<void> {
+    const replica = this.replicas.get(source)
+    if (replica === undefined) throw new TypeError(`no source that is read is called "${source}"`)
+    const result = await replica.request()
+    if (result.outcome === 'failed') throw syncFailure(result)
+    if (result.outcome === 'requested')
+      throw new TypeError(`another process reads "${source}", and this one serves it later`)
   }
 
   replicaOf(name: string): SourceReplica | undefined {
@@ -137,7 +153,7 @@ class MemoryCatalogue implements ServerCatalogue {
 
   private replicaFor(source: Source, stores: CatalogueStore | undefined): SourceReplica {
     const { name, place } = source
-    const store = stores?.open({ name, place })
+    const store = source.stored === true ? undefined : stores?.open({ name, place })
     const isShared = store?.shared !== undefined
     const { maxDocumentBytes, syncTimeout: timeout } = this.options
     const key = JSON.stringify([name, place, maxDocumentBytes, isShared])
@@ -174,7 +190,7 @@ class MemoryCatalogue implements ServerCatalogue {
     for (const { name, sources } of this.options.registries) {
       const syncs = sources.flatMap((source) => this.replicas.get(source)?.sync ?? [])
       if (syncs.length < sources.length || syncs.some(({ loaded }) => !loaded)) continue
-      const contents = syncs.map(({ contents: each }) => each)
+      const contents = syncs.map(({ contents: each, source }) => ({ ...each, source: source.name }))
       const snapshot = await Snapshot.of(name, contents, new TimeSlice(this.stopping.signal))
       this.snapshots.set(name, snapshot)
       this.meter.serving(name, snapshot.size)

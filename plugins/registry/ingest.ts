@@ -24,6 +24,8 @@ export type Given = FetchedDocuments & Pick<Partial<StoredContents>, 'removed' |
 /** What the syncs of a source before this one left. */
 export interface SyncedBefore extends Pick<SyncInput, 'refused' | 'keepsDates'> {
   readonly contents: SourceContents
+  /** It gives what it stored, with the metadata of the registry around it. */
+  readonly isStored?: boolean
 }
 
 /**
@@ -48,9 +50,10 @@ export class Ingest {
     const output = await this.taken(fetched, before, signal)
     const { accepted, refusals } = output
     const { count, first } = refusals
-    // A leader replaces what processes share, even where it can take none of it.
-    const isShared = before.keepsDates && fetched.revision !== undefined
-    if (accepted === 0 && count > 0 && fetched.kind === 'whole' && !isShared)
+    // A leader replaces what processes share, even where it can take none of it; and what is published here can only be
+    // mended by writing to it.
+    const isOwn = before.isStored === true || (before.keepsDates && fetched.revision !== undefined)
+    if (accepted === 0 && count > 0 && fetched.kind === 'whole' && !isOwn)
       throw new Error(`none of its ${count} documents can be taken; ${textOf(first)}`)
     return output
   }
@@ -67,7 +70,7 @@ export class Ingest {
 
   private async taken(
     fetched: Given,
-    { contents, refused, keepsDates }: SyncedBefore,
+    { contents, refused, keepsDates, isStored }: SyncedBefore,
     signal: AbortSignal,
   ): Promise<SyncOutput & { readonly bookmark: string | undefined }> {
     const timeSlice = new TimeSlice(signal)
@@ -79,7 +82,8 @@ export class Ingest {
     // The same bytes may get another date from their source.
     const known = fetched.asOf === undefined || keepsDates ? previous.byDigest : new Map()
     const input = { kind, labels, unread, removed, asOf, keepsDates, refused }
-    const limits = fetched.revision === undefined ? this.limits : withMetadata(this.limits)
+    const hasMetadata = isStored === true || fetched.revision !== undefined
+    const limits = hasMetadata ? withMetadata(this.limits) : this.limits
     const job = { payloads, limits }
     const inProcess = payloads.size < MIN_THREAD_BYTES && (await areLight(payloads, timeSlice))
     const output = await (inProcess

@@ -3,6 +3,7 @@ import type { RouteSchema } from './route.js'
 
 export interface DeclaredRoute {
   readonly url: string
+  readonly method: string
   readonly schema: RouteSchema
   readonly needsCaller: boolean
 }
@@ -12,10 +13,15 @@ type Json = Record<string, unknown>
 /** The OpenAPI 3.1 document of some routes. */
 export function openApiDocument(title: string, routes: readonly DeclaredRoute[]): Json {
   const schemas: Json = { Error: jsonSchema(error, {}) }
-  const paths = Object.fromEntries(routes.map((route) => [templateOf(route.url), pathItem(route, schemas)]))
+  const paths: Record<string, Json> = {}
+  for (const route of routes) {
+    const template = templateOf(route.url)
+    paths[template] = { ...paths[template], ...operations(route, schemas) }
+  }
+  const description = 'Each path below `/v0.1` answers the same below `/v0`.'
   return {
     openapi: '3.1.0',
-    info: { title, version: 'v0.1', summary: 'Servers of the Model Context Protocol' },
+    info: { title, version: 'v0.1', summary: 'Servers of the Model Context Protocol', description },
     paths,
     components: {
       schemas,
@@ -36,21 +42,28 @@ const error = z
 
 const templateOf = (url: string): string => url.replaceAll(/:(\w+)/g, '{$1}')
 
-function pathItem({ url, schema, needsCaller }: DeclaredRoute, schemas: Json): Json {
-  const { summary, tags, params, querystring, response } = schema
+function operations(route: DeclaredRoute, schemas: Json): Json {
+  const { url, method, needsCaller } = route
+  const { summary, tags, params, querystring, requestBody, response } = route.schema
   const parameters = [
     ...parametersIn('path', params, schemas),
     ...parametersIn('query', querystring, schemas),
   ]
-  const errors = errorResponses({ params, querystring, needsCaller })
+  const errors = method === 'GET' ? errorsOfReading(route) : errorsOfWriting(route)
   const shared = { tags, parameters, security: needsCaller ? [{ bearer: [] }] : [] }
   const id = idOf(url)
   const withBody = Object.fromEntries(
     Object.entries(response).map(([status, body]) => [
       status,
-      content('the response', jsonSchema(body, schemas)),
+      content('the response', jsonSchema(body, schemas), mediaTypeOf(status)),
     ]),
   )
+  const name = method.toLowerCase()
+  const body = requestBody && {
+    requestBody: { required: true, content: { [JSON_TYPE]: { schema: jsonSchema(requestBody, schemas) } } },
+  }
+  const described = { summary, ...shared, ...body, responses: { ...withBody, ...errors } }
+  if (method !== 'GET') return { [name]: { operationId: `${name}${id}`, ...described } }
   const withoutBody = Object.fromEntries(
     [...Object.keys(response), ...Object.keys(errors)].map((status) => [
       status,
@@ -58,7 +71,7 @@ function pathItem({ url, schema, needsCaller }: DeclaredRoute, schemas: Json): J
     ]),
   )
   return {
-    get: { operationId: `get${id}`, summary, ...shared, responses: { ...withBody, ...errors } },
+    get: { operationId: `get${id}`, ...described },
     head: {
       operationId: `head${id}`,
       summary: `${summary}: headers only`,
@@ -85,24 +98,36 @@ function parametersIn(place: 'path' | 'query', schema: z.ZodType | undefined, sc
   })
 }
 
-function errorResponses(route: Pick<RouteSchema, 'params' | 'querystring'> & { needsCaller: boolean }): Json {
-  const body = { $ref: '#/components/schemas/Error' }
+const errorBody = { $ref: '#/components/schemas/Error' }
+
+const NOT_ACCEPTED = { '401': content('a token is missing or was not accepted', errorBody) }
+
+function errorsOfReading({ schema: { params, querystring }, needsCaller }: DeclaredRoute): Json {
   return {
-    ...(route.params !== undefined && { '304': { description: 'not modified' } }),
-    ...(route.querystring !== undefined && { '400': content('a parameter is wrong', body) }),
-    ...(route.needsCaller && { '401': content('a token is missing or was not accepted', body) }),
-    '403': content('this caller, or this origin, may not ask', body),
-    ...(route.params !== undefined && {
-      '404': content('there is no such registry, server or version', body),
-      '503': content('the registry has not been loaded yet, or tokens cannot be checked', body),
+    ...(params !== undefined && { '304': { description: 'not modified' } }),
+    ...(querystring !== undefined && { '400': content('a parameter is wrong', errorBody) }),
+    ...(needsCaller && NOT_ACCEPTED),
+    '403': content('this caller, or this origin, may not ask', errorBody),
+    ...(params !== undefined && {
+      '404': content('there is no such registry, server or version', errorBody),
+      '503': content('the registry has not been loaded yet, or tokens cannot be checked', errorBody),
     }),
   }
 }
 
-const content = (description: string, schema: Json): Json => ({
-  description,
-  content: { 'application/json': { schema } },
-})
+function errorsOfWriting({ schema: { errors = {} }, needsCaller }: DeclaredRoute): Json {
+  const further = Object.entries(errors).map(([status, when]) => [status, content(when, errorBody)])
+  return { ...(needsCaller && NOT_ACCEPTED), ...Object.fromEntries(further) }
+}
+
+const JSON_TYPE = 'application/json'
+
+// RFC 9457.
+const mediaTypeOf = (status: string): string => (status === '200' ? JSON_TYPE : 'application/problem+json')
+
+function content(description: string, schema: Json, type = 'application/json'): Json {
+  return { description, content: { [type]: { schema } } }
+}
 
 /** A JSON Schema; what has an id in it is moved to `schemas`. */
 function jsonSchema(schema: z.ZodType, schemas: Json, io: 'input' | 'output' = 'output'): Json {

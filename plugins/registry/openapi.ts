@@ -2,7 +2,7 @@ import { Authenticator, definePlugin } from 'sallyport'
 import { openAccess } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { type DeclaredRoute, openApiDocument } from './openapi-document.js'
-import { otherMethods, type RouteSchema, routeFor } from './route.js'
+import { type RouteSchema, refuseOtherMethods, routeFor } from './route.js'
 
 export default definePlugin({
   name: 'registry/openapi',
@@ -21,14 +21,16 @@ export default definePlugin({
     const isOpen = openAccess(gateway.use(Authenticator), anonymous)
     const routes: DeclaredRoute[] = []
     gateway.http.addHook('onRoute', ({ url, method, schema, config }) => {
-      if (!isRouteSchema(schema) || String(method) === 'HEAD') return
-      routes.push({ url, schema, needsCaller: config?.public !== true })
+      if (!isRouteSchema(schema)) return
+      const needsCaller = config?.public !== true
+      for (const each of [method].flat()) {
+        if (each !== 'HEAD') routes.push({ url, method: each, schema, needsCaller })
+      }
     })
 
     // Made by the first request for it, not by every start.
     let document: Buffer | undefined
     const config = { public: true }
-    gateway.http.route(otherMethods({ url: '/openapi.json', config }))
     gateway.http.route(
       routeFor({
         url: '/openapi.json',
@@ -49,6 +51,7 @@ export default definePlugin({
         },
       }),
     )
+    refuseOtherMethods(gateway.http, { url: '/openapi.json', config })
   },
 })
 

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import type { DocumentPosition, ServerStatus } from 'sallyport'
-import { isJsonObject } from 'sallyport/toolkit'
+import { isJsonObject, OFFICIAL } from 'sallyport/toolkit'
 import type { z } from 'zod'
 import type { BodyWriter } from './body-writer.js'
 import { type Digest, digestOf } from './digest.js'
 import type { JsonScan, Span } from './json-scan.js'
-import { givenMetadata, OFFICIAL, serverDocument } from './server-document.js'
+import { givenMetadata, serverDocument } from './server-document.js'
 import { type Dates, datesText, HEAD, writeMetadata } from './version-text.js'
 
 export type ParsedDocument = ParsedVersion | KnownDocument | { readonly refused: Fault }
@@ -91,9 +91,12 @@ export interface DocumentLimits {
 
 export const limitsOf = (bytes: number): DocumentLimits => ({ bytes, depth: 100, values: 10_000 })
 
+// A message of 500 characters takes 3,000 when each is escaped; the rest is names and dates.
+const METADATA_BYTES = 4_000
+
 /** For what is stored: the same documents, and around them what the registry added. */
 export const withMetadata = ({ bytes, depth, values }: DocumentLimits): DocumentLimits => ({
-  bytes: bytes + 1_000,
+  bytes: bytes + METADATA_BYTES,
   depth: depth + 1,
   values: values + 20,
 })

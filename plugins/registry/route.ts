@@ -1,20 +1,31 @@
-import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { Refusal } from 'sallyport'
 import type { z } from 'zod'
 import { validatorFor } from './parameters.js'
 
 /** The schemas of a route: requests are validated with them, and the OpenAPI document is made from them. */
 export interface RouteSchema {
-  readonly summary: string
+  /** A route without it is another path of one that is described. */
+  readonly summary?: string
   readonly tags: readonly string[]
   readonly params?: z.ZodType
   readonly querystring?: z.ZodType
+  /** The handler itself reads the body. */
+  readonly requestBody?: z.ZodType
   readonly response: Readonly<Record<number, z.ZodType>>
+  /** Further responses that are errors, by their status: when they come. */
+  readonly errors?: Readonly<Record<number, string>>
 }
 
-/** A GET and HEAD route with Zod schemas. */
+/** The API stands below both, and clients of the official registry use the second. */
+export const API_VERSIONS = ['v0.1', 'v0'] as const
+
+export type ApiVersion = (typeof API_VERSIONS)[number]
+
+/** A route with Zod schemas, for GET and HEAD unless it has another method. */
 export function routeFor(
-  route: Pick<RouteOptions, 'url' | 'handler' | 'preValidation' | 'config'> & {
+  route: Pick<RouteOptions, 'url' | 'handler' | 'preValidation' | 'onSend' | 'config'> & {
+    readonly method?: 'POST' | 'PATCH' | 'DELETE'
     readonly schema: RouteSchema
   },
 ): RouteOptions {
@@ -29,19 +40,27 @@ export function routeFor(
 }
 
 // Not OPTIONS: a route of this path would come before the one for preflights of any path.
-const OTHER_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE']
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE']
 
-/** The response of the same path to other methods (RFC 9110, 15.5.6). */
-export const otherMethods = ({ url, config }: Pick<RouteOptions, 'url' | 'config'>): RouteOptions => ({
-  method: OTHER_METHODS,
-  url,
-  ...(config !== undefined && { config }),
-  // Before the body is read: that of another content type would be a 415.
-  onRequest: notAllowed,
-  handler: notAllowed,
-})
-
-async function notAllowed(_request: FastifyRequest, reply: FastifyReply): Promise<never> {
-  reply.header('allow', 'GET, HEAD')
-  throw new Refusal(405, 'METHOD_NOT_ALLOWED', 'this can only be read')
+/** Refuses the methods of a path that have no route yet (RFC 9110, 15.5.6): those that have one are declared before. */
+export function refuseOtherMethods(
+  http: FastifyInstance,
+  { url, config }: Pick<RouteOptions, 'url' | 'config'>,
+): void {
+  const [own, others] = [true, false].map((has) =>
+    METHODS.filter((method) => http.hasRoute({ method, url: http.prefix + url }) === has),
+  )
+  const allow = own?.join(', ')
+  const notAllowed = async (_request: FastifyRequest, reply: FastifyReply): Promise<never> => {
+    reply.header('allow', allow)
+    throw new Refusal(405, 'METHOD_NOT_ALLOWED', `this takes ${allow} alone`)
+  }
+  http.route({
+    method: others ?? [],
+    url,
+    ...(config !== undefined && { config }),
+    // Before the body is read: that of another content type would be a 415.
+    onRequest: notAllowed,
+    handler: notAllowed,
+  })
 }

@@ -1,3 +1,4 @@
+import { OFFICIAL } from 'sallyport/toolkit'
 import { z } from 'zod'
 
 // The server document of the MCP registry, schema of 2025-12-11. Objects are loose: unknown fields are not validated, and
@@ -118,8 +119,6 @@ export const serverDocument = z
     _meta: z.record(z.string(), z.unknown()).optional(),
   })
   .meta({ id: 'ServerDetail', description: 'a server as its publisher describes it' })
-
-export const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 
 const moment = z.iso.datetime({ offset: true })
 

@@ -9,6 +9,11 @@ import { byText, newestFirst, orderKey } from './version-order.js'
 // No name has it.
 const SEPARATOR = '\n'
 
+/** With the name of the source that they are of. */
+export interface NamedContents extends SourceContents {
+  readonly source: string
+}
+
 /** A registry at one moment, in memory. */
 export class Snapshot implements RegistryView {
   /** The names in lower case, in one text: it is searched much faster than very many. */
@@ -23,6 +28,7 @@ export class Snapshot implements RegistryView {
     private readonly servers: ReadonlyMap<string, Server>,
     /** The same servers in the order of names. */
     private readonly ordered: readonly Server[],
+    private readonly sources: readonly NamedContents[],
     /** How many versions there are. */
     readonly size: number,
   ) {
@@ -41,7 +47,7 @@ export class Snapshot implements RegistryView {
   }
 
   /** The first source that has a name gives all versions of it. */
-  static async of(name: string, sources: readonly SourceContents[], timeSlice: TimeSlice): Promise<Snapshot> {
+  static async of(name: string, sources: readonly NamedContents[], timeSlice: TimeSlice): Promise<Snapshot> {
     const servers = new Map<string, Server>()
     let size = 0
     for (const server of sources.flatMap((source) => [...source.servers.values()])) {
@@ -51,11 +57,17 @@ export class Snapshot implements RegistryView {
       if (timeSlice.isOver) await timeSlice.yield()
     }
     const ordered = await sorted([...servers.values()], (a, b) => byText(a.name, b.name), timeSlice)
-    return new Snapshot(name, servers, ordered, size)
+    return new Snapshot(name, servers, ordered, sources, size)
   }
 
-  versions(serverName: string): readonly StoredVersion[] {
-    return this.servers.get(serverName)?.versions ?? []
+  versions(serverName: string, source?: string): readonly StoredVersion[] {
+    const servers =
+      source === undefined ? this.servers : this.sources.find((each) => each.source === source)?.servers
+    return servers?.get(serverName)?.versions ?? []
+  }
+
+  sourceOf(serverName: string): string | undefined {
+    return this.sources.find(({ servers }) => servers.has(serverName))?.source
   }
 
   list(query: ServerQuery): ServerPage | undefined {

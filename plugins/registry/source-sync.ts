@@ -197,8 +197,8 @@ export class SourceSync {
   }
 
   private ingest(given: Given, { list: refused }: Refusals, signal: AbortSignal) {
-    const { contents, shared } = this
-    const before = { contents, refused, keepsDates: shared !== undefined }
+    const { contents, shared, source } = this
+    const before = { contents, refused, keepsDates: shared !== undefined, isStored: source.stored === true }
     return this.options.ingest.run(given, before, signal)
   }
 

@@ -19,6 +19,15 @@ export function failedResult(error: unknown, reason: string): FailedSync {
   }
 }
 
+const STATUSES = [502, 503, 504] as const
+
+/** For whoever asked for this sync. */
+export const syncFailure = ({ reason, retryAfter, statusCode }: FailedSync): UpstreamError =>
+  new UpstreamError('SYNC_FAILED', reason, {
+    statusCode: STATUSES.find((each) => each === statusCode) ?? 502,
+    ...(retryAfter !== undefined && { retryAfter }),
+  })
+
 export function isFetched(result: unknown): result is FetchResult {
   const { kind, payloads }: { kind?: unknown; payloads?: unknown } = Object(result)
   return kind === 'unchanged' || ((kind === 'whole' || kind === 'changes') && Object(payloads) === payloads)

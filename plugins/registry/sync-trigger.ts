@@ -1,9 +1,8 @@
 import type { Gateway } from 'sallyport'
-import { Refusal, UpstreamError } from 'sallyport'
+import { Refusal } from 'sallyport'
 import { z } from 'zod'
 import type { SourceReplica } from './source-replica.js'
-
-const STATUSES = [502, 503, 504] as const
+import { syncFailure } from './sync-result.js'
 
 const params = z.object({ source: z.string() })
 
@@ -23,11 +22,6 @@ export function syncTrigger(
     const result = await replica.request()
     if (result.outcome === 'requested') reply.code(202)
     if (result.outcome !== 'failed') return { source, ...result }
-    const { reason, retryAfter } = result
-    const statusCode = STATUSES.find((each) => each === result.statusCode) ?? 502
-    throw new UpstreamError('SYNC_FAILED', reason, {
-      statusCode,
-      ...(retryAfter !== undefined && { retryAfter }),
-    })
+    throw syncFailure(result)
   })
 }

@@ -1,7 +1,7 @@
 import type { ServerStatus } from 'sallyport'
+import { OFFICIAL } from 'sallyport/toolkit'
 import type { BodyWriter } from './body-writer.js'
 import type { JsonScan, Span } from './json-scan.js'
-import { OFFICIAL } from './server-document.js'
 
 /** The registry's metadata of a version before its dates, in the order in which it is served. */
 export interface Status {

@@ -1,0 +1,5 @@
+// `sallyport/server-json`: server documents judged as a registry judges them, for the command line and for programs.
+
+export type { Issue, Validation } from './issue.js'
+export { type LocatedIssue, type LocatedValidation, validateLocated } from './validate-located.js'
+export { validateServer } from './validate-server.js'

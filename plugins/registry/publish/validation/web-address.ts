@@ -1,0 +1,92 @@
+import { isInLocalNetwork, isPublicAddress } from 'sallyport/toolkit'
+import { type Finding, type Path, semantic, warning } from './issue.js'
+
+/** What is expected of a URL. `reference`: the name of the rule. */
+export interface AddressRule {
+  readonly reference: string
+  /** Whether it may have variables in braces, such as `https://{tenant}.example.com`. */
+  readonly hasVariables?: true
+  /** Whether readers should know that only some networks reach it. */
+  readonly tellsPrivate?: true
+  /** Whether plain http is good wherever it leads. */
+  readonly anyHttp?: true
+}
+
+/** A company's registry may name what is inside: plain http and private hosts are warnings there, and public plain http is refused. */
+export function addressFindings(text: string, at: Path, rule: AddressRule): readonly Finding[] {
+  const { reference, hasVariables, anyHttp, tellsPrivate } = rule
+  if (text.length > LONGEST)
+    return [semantic(at, reference, `a URL of at most ${LONGEST} characters is expected`)]
+  const url = parsed(hasVariables === true ? withoutVariables(text) : text)
+  if (url === undefined) {
+    return [semantic(at, reference, 'an absolute URL that begins with https:// is expected')]
+  }
+  if (url.username !== '' || url.password !== '') {
+    const message =
+      'a URL without user name and password is expected: every reader of the registry would have them'
+    return [semantic(at, 'url-with-credentials', message)]
+  }
+  const reach = url.hostname.includes(PLACEHOLDER) ? 'unknown' : reachOf(url)
+  if (url.protocol === 'http:' && anyHttp !== true) {
+    const message = 'https is expected: plain http can be read and changed on the way'
+    return reach === 'public'
+      ? [semantic(at, reference, `${message}, and is for private names and addresses alone`)]
+      : [warning(at, 'url-plain-http', message)]
+  }
+  if (tellsPrivate !== true || reach !== 'private') return []
+  return [warning(at, 'url-private-host', 'a private host: only callers in its network reach it')]
+}
+
+function parsed(text: string): URL | undefined {
+  if (!/^https?:\/\/[^\s/]/.test(text) || /[\s\p{Cc}]/u.test(text) || !URL.canParse(text)) return undefined
+  return new URL(text)
+}
+
+// The ends of names that no public name has: RFC 6761, RFC 6762 (appendix G), RFC 8375, and those of clusters.
+const PRIVATE_ENDS = [
+  'localhost',
+  'local',
+  'internal',
+  'intranet',
+  'private',
+  'corp',
+  'home',
+  'lan',
+  'test',
+  'svc',
+]
+const PRIVATE_END = new RegExp(`(?:^|\\.)(?:${[...PRIVATE_ENDS, 'home\\.arpa'].join('|')})\\.?$`)
+
+function reachOf(url: URL): 'public' | 'private' {
+  const host = url.hostname
+  if (isInLocalNetwork(url) === true || !host.includes('.') || PRIVATE_END.test(host)) return 'private'
+  const isAddress = host.startsWith('[') || /^[\d.]+$/.test(host)
+  return isAddress && !isPublicAddress(host.replace(/^\[|\]$/g, '')) ? 'private' : 'public'
+}
+
+const PLACEHOLDER = 'placeholder'
+// Browsers and servers take no longer ones.
+const LONGEST = 2_048
+
+/** The names in braces. Without a regular expression, which would be quadratic in a text of braces. */
+export function variablesIn(text: string): readonly string[] {
+  if (text.length > LONGEST) return []
+  const names: string[] = []
+  for (const part of text.split('{').slice(1)) {
+    const end = part.indexOf('}')
+    if (end > 0) names.push(part.slice(0, end))
+  }
+  return names
+}
+
+/** The URL with something in the place of each variable, a number where a port is. */
+function withoutVariables(text: string): string {
+  const [first = '', ...parts] = text.split('{')
+  return parts.reduce((before, part) => {
+    const end = part.indexOf('}')
+    if (end < 1) return `${before}{${part}`
+    const rest = part.slice(end + 1)
+    const isPort = before.length > 'https:'.length && before.endsWith(':') && /^(?:[/?#]|$)/.test(rest)
+    return `${before}${isPort ? '8080' : PLACEHOLDER}${rest}`
+  }, first)
+}

@@ -1,0 +1,156 @@
+import type { FastifyRequest } from 'fastify'
+import {
+  type Identity,
+  type ManagedSource,
+  type PublicationEvent,
+  type PublicationState,
+  type RegistryView,
+  type ServerCatalogue,
+  type ServerVersion,
+  UpstreamError,
+} from 'sallyport'
+import { within } from 'sallyport/toolkit'
+import { notLoaded } from '../not-loaded.js'
+import type { PublishRate } from './publish-rate.js'
+import { hiddenSource, type PublishTarget, refuseNameTaken, targetOf } from './targets.js'
+
+/** Milliseconds that the answer to a write waits until it is served. */
+const LONGEST_REFRESH = 10_000
+
+// A name may have thousands of versions: the store has the row of each.
+const MOST_AUDITED = 1_000
+// As a page of the list.
+const MOST_ANSWERED = 100
+
+interface WriterParts {
+  readonly catalogue: () => ServerCatalogue
+  readonly managed: () => readonly ManagedSource[]
+  readonly rate: PublishRate
+  readonly maxVersions: number
+  readonly warn: (fields: object, message: string) => void
+}
+
+/** One write: who asked for it, and where it goes. */
+export interface Write {
+  readonly request: FastifyRequest
+  readonly caller: Identity
+  readonly target: PublishTarget
+}
+
+/** What a change of all versions of a name did. */
+export interface ChangedVersions {
+  readonly count: number
+  /** The newest of them. */
+  readonly newest: readonly ServerVersion[]
+}
+
+/** Writes to the managed source of a registry, and returns what the registry then serves. */
+export class PublicationWriter {
+  constructor(private readonly parts: WriterParts) {}
+
+  /** Who sent a request, also below a public path, and where it writes. */
+  async begin(request: FastifyRequest): Promise<Write> {
+    const known = request.isOpen ? undefined : request.identity
+    const caller = known ?? (await request.authenticate())
+    const { registry } = request.params as { readonly registry: string }
+    const target = targetOf(this.parts.catalogue(), this.parts.managed(), registry)
+    this.parts.rate.take(JSON.stringify([caller.provider, caller.subject]))
+    return { request, caller, target }
+  }
+
+  async publish(
+    { request, caller, target }: Write,
+    version: { readonly name: string; readonly version: string; readonly server: Uint8Array },
+  ): Promise<ServerVersion> {
+    const { name } = version
+    const { registry, source } = target
+    const view = this.viewOf(target)
+    refuseNameTaken(target, view, name)
+    const hidden = hiddenSource(target, view, name)
+    const { maxVersions, warn } = this.parts
+    const event = await target.publications.publish(version, actorOf(caller), { maxVersions })
+    request.recordPublished({ registry, ...changeOf(event) })
+    if (hidden !== undefined)
+      warn({ registry, source, name, hidden }, 'a published server hides that of another source')
+    return this.versionServed(target, event, event.after)
+  }
+
+  async setStatusOfVersion(
+    { request, caller, target }: Write,
+    version: { readonly name: string; readonly version: string },
+    state: PublicationState,
+  ): Promise<ServerVersion> {
+    this.viewOf(target)
+    const [event] = await target.publications.setStatus(version, state, actorOf(caller))
+    if (event !== undefined) request.recordPublished({ registry: target.registry, ...changeOf(event) })
+    return this.versionServed(target, version, state)
+  }
+
+  /** Sets the status of all versions of a name. */
+  async setStatusOfServer(
+    { request, caller, target }: Write,
+    name: string,
+    state: PublicationState,
+  ): Promise<ChangedVersions> {
+    const { registry } = target
+    this.viewOf(target)
+    const events = await target.publications.setStatus({ name }, state, actorOf(caller))
+    const versions = events.slice(0, MOST_AUDITED).map(({ version, before }) => ({ version, before }))
+    const count = events.length
+    if (count > 0)
+      request.recordPublished({ registry, name, action: 'status', after: state, count, versions })
+    const changed = new Set(events.map(({ version }) => version))
+    const served = await (await this.viewServed(target)).versions(name, target.source)
+    const found = served.filter(({ version, status }) => changed.has(version) && status === state.status)
+    if (found.length < count) throw stored()
+    return { count, newest: found.slice(0, MOST_ANSWERED) }
+  }
+
+  private async versionServed(
+    target: PublishTarget,
+    { name, version }: { readonly name: string; readonly version: string },
+    { status }: PublicationState,
+  ): Promise<ServerVersion> {
+    const versions = await (await this.viewServed(target)).versions(name, target.source)
+    const found = versions.find((each) => each.version === version)
+    if (found?.status !== status) throw stored()
+    return found
+  }
+
+  /** The registry with what was written. */
+  private async viewServed({ registry, source }: PublishTarget): Promise<RegistryView> {
+    const catalogue = this.parts.catalogue()
+    const late = (): Error => new Error(`"${source}" was not read within ${LONGEST_REFRESH / 1000} s`)
+    try {
+      await within(LONGEST_REFRESH, Promise.resolve(catalogue.refresh?.(source)), late)
+    } catch (cause) {
+      throw stored(cause)
+    }
+    const view = catalogue.registry(registry)
+    if (view === undefined || view === 'loading') throw stored()
+    return view
+  }
+
+  private viewOf({ registry }: PublishTarget): RegistryView {
+    const view = this.parts.catalogue().registry(registry)
+    if (view === undefined || view === 'loading') throw notLoaded()
+    return view
+  }
+}
+
+const actorOf = ({ provider, subject }: Identity) => ({ provider, subject })
+
+const changeOf = ({ name, version, action, before, after }: PublicationEvent) => ({
+  name,
+  version,
+  action,
+  ...(before !== undefined && { before }),
+  after,
+})
+
+const stored = (cause?: unknown): UpstreamError =>
+  new UpstreamError(
+    'STORED_NOT_SERVED',
+    'this is stored, and not served here yet: do not send it again, ask for it in some seconds',
+    { statusCode: 503, retryAfter: 5, cause },
+  )
