@@ -1,15 +1,11 @@
 import { Challenge, ConfigError, definePlugin, PublicAddress, ResourceMetadata } from 'sallyport'
-import { webUrl } from 'sallyport/toolkit'
+import { scopeToken, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { bearerChallenge } from './resource/challenge.js'
 import { mergedDocument } from './resource/document.js'
 import { MetadataRoutes } from './resource/metadata-routes.js'
 import { requireScopes } from './resource/scopes.js'
 import { metadataUrl, pathOf } from './resource/well-known.js'
-
-const scope = z
-  .string()
-  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'expected a scope: printable, without spaces, quotes and backslashes')
 
 const resourceUrl = webUrl()
   // The document is public.
@@ -35,9 +31,14 @@ const options = z.strictObject({
     .url({ protocol: /^https?$/, error: 'expected an http or https URL' })
     .optional()
     .describe('documentation for people, named in the document'),
-  scopes: z.array(scope).default([]).describe('scopes that clients should ask for'),
+  scopes: z.array(scopeToken()).default([]).describe('scopes that clients should ask for'),
   requiredScopes: z
-    .array(scope.refine((name) => name !== OFFLINE, `${OFFLINE} is no scope of a resource: no token has it`))
+    .array(
+      scopeToken().refine(
+        (name) => name !== OFFLINE,
+        `${OFFLINE} is no scope of a resource: no token has it`,
+      ),
+    )
     .default([])
     .describe('scopes that every token needs; one without them gets a 403'),
   unavailableStatus: z

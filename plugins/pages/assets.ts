@@ -22,6 +22,7 @@ p { margin: .35rem 0; overflow-wrap: anywhere }
 .cards { list-style: none; margin: 1rem 0; padding: 0; display: grid; gap: .75rem }
 .cards li { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem 1rem }
 .links, .versions { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem }
+.history { padding-left: 1.25rem; overflow-wrap: anywhere }
 .badge { border: 1px solid var(--line); border-radius: 1rem; padding: 0 .6rem; font-size: .8rem }
 .search { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: 1rem 0 }
 input, button, .button { font: inherit; padding: .4rem .7rem; border: 1px solid var(--line); border-radius: .4rem;

@@ -4,6 +4,7 @@ import {
   BrowserSession,
   definePlugin,
   type Gateway,
+  ManagedSource,
   PublicPath,
   type RegistryView,
   ServerCatalogue,
@@ -13,11 +14,12 @@ import { z } from 'zod'
 import { accessOf, type ErrorBody, errorIn, errorView, titleOf, wantsHtml } from './access.js'
 import { accountView, signInLink } from './account.js'
 import { ICON, SCRIPT, STYLE } from './assets.js'
+import { HistoryReader } from './history.js'
 import { page } from './layout.js'
 import { withPageHeaders } from './page-headers.js'
 import { ServerSearch } from './search.js'
 import { detailsOf } from './server-details.js'
-import { homeView, listView, loadingView, missingView, serverView } from './views.js'
+import { deletedView, homeView, listView, loadingView, missingView, serverView } from './views.js'
 
 export default definePlugin({
   name: 'pages/browse',
@@ -81,6 +83,7 @@ const PAGE_SIZE = 30
 class Pages {
   private readonly catalogue: () => ServerCatalogue
   private readonly search = new ServerSearch()
+  private readonly history: HistoryReader
   private readonly publicPaths: () => readonly PublicPath[]
   private readonly sessions: () => readonly BrowserSession[]
 
@@ -89,6 +92,7 @@ class Pages {
     private readonly isOpen: () => boolean,
   ) {
     this.catalogue = gateway.use(ServerCatalogue)
+    this.history = new HistoryReader(gateway.use(ManagedSource), gateway.log)
     this.publicPaths = gateway.use(PublicPath)
     this.sessions = gateway.use(BrowserSession)
   }
@@ -156,12 +160,16 @@ class Pages {
     const found = await this.find(request, reply)
     if (found === undefined) return reply
     const { view, serverName = '', version } = found
-    const all = await view.versions(serverName)
-    const versions = all.filter(({ status }) => status !== 'deleted')
+    const versions = await view.versions(serverName)
+    const [newest] = versions
     const wanted = versions.find((each) => (version === undefined ? each.isLatest : each.version === version))
-    if (wanted === undefined) return this.send(request, reply, 404, 'Not found', missingView())
-    const props = { registry: view.name, url: this.urlOf(view.name), server: detailsOf(wanted), versions }
-    return this.send(request, reply, 200, serverName, serverView(props))
+    const shown = wanted ?? (version === undefined ? newest : undefined)
+    if (shown === undefined) return this.send(request, reply, 404, 'Not found', missingView())
+    const history = await this.history.of(view, { name: serverName, version: shown.version })
+    const props = { registry: view.name, url: this.urlOf(view.name), server: detailsOf(shown), history }
+    // As the API has it.
+    if (shown.status === 'deleted') return this.send(request, reply, 404, serverName, deletedView(props))
+    return this.send(request, reply, 200, serverName, serverView({ ...props, versions }))
   }
 
   /** The requested registry; undefined when an error page was sent instead. */

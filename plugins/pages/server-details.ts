@@ -1,4 +1,5 @@
 import type { ServerVersion } from 'sallyport'
+import { OFFICIAL } from 'sallyport/toolkit'
 import { z } from 'zod'
 
 // What a page shows of a document. A field of another type is left out: the catalogue validates fields of the schema
@@ -49,7 +50,11 @@ const response = z.object({
     remotes: listOf(transport),
   }),
   _meta: z.object({
-    'io.modelcontextprotocol.registry/official': z.object({ statusMessage: text }),
+    [OFFICIAL]: z.object({
+      statusMessage: text,
+      publishedAt: text,
+      updatedAt: text,
+    }),
   }),
 })
 
@@ -60,6 +65,8 @@ export type ServerPackage = z.output<typeof serverPackage>
 export type ServerDetails = Partial<Response['server']> &
   Pick<ServerVersion, 'name' | 'version' | 'status' | 'isLatest'> & {
     readonly statusMessage?: string | undefined
+    readonly publishedAt?: string | undefined
+    readonly updatedAt?: string | undefined
   }
 
 /** What a page shows of a version; of an invalid document, only what the catalogue knows. */
@@ -67,7 +74,7 @@ export function detailsOf({ name, version, status, isLatest, json }: ServerVersi
   const known = { name, version, status, isLatest }
   try {
     const { server, _meta } = response.parse(JSON.parse(Buffer.from(json).toString('utf8')))
-    return { ...server, ..._meta['io.modelcontextprotocol.registry/official'], ...known }
+    return { ...server, ..._meta[OFFICIAL], ...known }
   } catch {
     return known
   }

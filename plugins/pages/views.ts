@@ -1,5 +1,7 @@
+import type { ServerVersion } from 'sallyport'
 import { type Html, html } from 'sallyport/toolkit'
 import { type Access, accessView } from './access.js'
+import { actorView, dateView, type History, historyView } from './history.js'
 import { type InstallMethod, installMethodsOf, type Snippet } from './install.js'
 import { type ServerDetails, webLink } from './server-details.js'
 
@@ -58,17 +60,19 @@ export interface ServerProps {
   /** The path of the registry's page. */
   readonly url: string
   readonly server: ServerDetails
-  readonly versions: readonly { readonly version: string; readonly isLatest: boolean }[]
+  readonly versions: readonly Pick<ServerVersion, 'version' | 'isLatest' | 'status'>[]
+  readonly history: History
 }
 
-export function serverView({ registry, url, server, versions }: ServerProps): Html {
+export function serverView({ registry, url, server, versions, history }: ServerProps): Html {
   const own = `${url}/servers/${encodeURIComponent(server.name)}`
   const methods = installMethodsOf(server)
   return html`
 <nav aria-label="Path"><a href="${url}">${registry}</a></nav>
 <h1>${server.title ?? server.name}</h1>
 <p class="quiet">${server.name} · ${server.version}${server.isLatest ? ' · latest' : ''} ${badge(server.status)}</p>
-${server.statusMessage !== undefined && html`<p>${server.statusMessage}</p>`}
+${server.statusMessage !== undefined && html`<p class="hint"><bdi>${server.statusMessage}</bdi></p>`}
+${published(server, history)}
 <p>${server.description}</p>
 <ul class="links">${[
     link('Website', server.websiteUrl),
@@ -79,12 +83,33 @@ ${methods.length === 0 ? html`<p>These clients support no way to install it that
 ${methods.map((method, index) => methodView(method, index))}
 <h2>Versions</h2>
 <ul class="versions">${versions.map(
-    ({ version, isLatest }) =>
+    ({ version, isLatest, status }) =>
       html`<li><a href="${own}/${encodeURIComponent(version)}"${
         version === server.version ? html` aria-current="page"` : ''
-      }>${version}</a>${isLatest ? ' latest' : ''}</li>`,
-  )}</ul>`
+      }>${version}</a>${isLatest ? ' latest' : ''} ${badge(status)}</li>`,
+  )}</ul>
+${historyView(history)}`
 }
+
+function published({ publishedAt, updatedAt }: ServerDetails, history: History): Html | '' {
+  const by = typeof history === 'string' ? undefined : history.publisher
+  const at = dateView(publishedAt)
+  if (at === '' && by === undefined) return ''
+  const changed = updatedAt === publishedAt ? '' : dateView(updatedAt)
+  return html`<p class="quiet">Published ${at}${by !== undefined && html` by ${actorView(by)}`}${
+    changed !== '' && html` · changed ${changed}`
+  }</p>`
+}
+
+/** A server, or one version of it, that was withdrawn: nobody is to install it. */
+export const deletedView = ({ registry, url, server, history }: Omit<ServerProps, 'versions'>): Html => html`
+<nav aria-label="Path"><a href="${url}">${registry}</a></nav>
+<h1>${server.name}</h1>
+<p class="quiet">${server.version} ${badge(server.status)}</p>
+${server.statusMessage !== undefined && html`<p class="hint"><bdi>${server.statusMessage}</bdi></p>`}
+${published(server, history)}
+<p>This version was withdrawn and is not to be used.</p>
+${historyView(history)}`
 
 function link(title: string, url: string | undefined): Html | '' {
   const safe = webLink(url)

@@ -106,8 +106,18 @@ function incoming(settings: ProxySettings, isPublic: boolean): Entry[] {
   )
 }
 
+/**
+ * The outer half alone, for a program that asks a server itself, by the server's own paths: it signs in when the server
+ * asks for it, and opens no port.
+ */
+export const client = (settings: ProxySettings): List => [
+  { use: 'auth/anonymous' },
+  ...outgoing(settings, 'demand'),
+  forwarder({ ...settings, targetUri: new URL(settings.targetUri).origin }),
+]
+
 /** What the target receives in place of the caller's own credentials, and beside them. */
-export function outgoing(settings: ProxySettings): Entry[] {
+export function outgoing(settings: ProxySettings, login?: 'demand'): Entry[] {
   const { remoteAuthBearerToken: token, remoteAuthBearerTokenFile: file } = settings
   const bearer = make.entry('credential/static-bearer', settings)
   const exchange = make.entry('credential/token-exchange', settings, {
@@ -115,7 +125,7 @@ export function outgoing(settings: ProxySettings): Entry[] {
   })
   return [
     ...(token === undefined && file === undefined ? [] : [bearer]),
-    ...oauthEntries(settings, make),
+    ...oauthEntries(settings, make, login),
     // Behind every credential whose token it could take.
     ...(settings.tokenExchangeUrl === undefined ? [] : [exchange]),
     ...addedHeaders(settings, make),

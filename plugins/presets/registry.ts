@@ -3,6 +3,7 @@ import { isLoopbackHost, parseHostPort } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { accessLog } from './access-log.js'
 import { authSection, incomingEntries, signInEntries } from './incoming.js'
+import { publishEntries, publisherRules, publishersSection } from './registry/publishers.js'
 import { stateDirectory, storeEntries, storeRules, storeSection } from './registry/store.js'
 import { registryTable } from './registry/table.js'
 import { EntryMaker, spanOf } from './settings/entry.js'
@@ -18,7 +19,7 @@ const name = z
 // What stands below is the business of the plugin, which has a schema of its own.
 const options = z.record(z.string(), z.unknown())
 
-const KINDS = ['file', 'http', 'git', 'use'] as const
+const KINDS = ['file', 'http', 'git', 'managed', 'use'] as const
 
 const source = z
   .strictObject({
@@ -26,6 +27,9 @@ const source = z
     file: options.optional().describe('a file of server documents: the options of `source/file`'),
     http: options.optional().describe('another registry: the options of `source/http`'),
     git: options.optional().describe('a file or folder in a git repository: the options of `source/git`'),
+    managed: options
+      .optional()
+      .describe('what people publish in this registry: the options of `source/managed`, which has none'),
     use: z.string().min(1).optional().describe('another kind of source: a package, or a path'),
     with: options.optional().describe('the options of the plugin in `use`; it gets `name` among them'),
   })
@@ -53,6 +57,7 @@ export const RegistrySettings = settingsSchema(registryTable, {
     .optional()
     .describe('what is served; one called `default` with every source when unset'),
   sources: z.array(source).default([]).describe('where server documents come from'),
+  publishers: publishersSection,
   store: storeSection,
   stateDirectory,
   allowedOrigins: z
@@ -70,6 +75,7 @@ export const RegistrySettings = settingsSchema(registryTable, {
   refuseRepeats(namesOf(settings.registries ?? []), ['registries'], context)
   refuseUnknownSources(settings, context)
   storeRules(settings, context)
+  publisherRules(settings, context)
   furtherRules(ownEntries(settings), settings.plugins, context)
 })
 
@@ -108,6 +114,7 @@ function ownEntries(settings: RegistrySettings): Entry[] {
       with: { registries, ...(settings.stateDirectory === null && { stateDirectory: null }) },
       origin: { registries: ['registries'], stateDirectory: ['stateDirectory'] },
     },
+    ...publishEntries(settings),
     { use: 'registry/api' },
     ...signInEntries(auth),
     { use: 'pages/browse' },
@@ -146,7 +153,7 @@ function sourceEntry(written: RegistrySettings['sources'][number], index: number
   return {
     use: use ?? `source/${kind}`,
     id: `source:${own}`,
-    with: { ...(use === undefined ? written[kind as 'file' | 'http' | 'git'] : given), name: own },
+    with: { ...(use === undefined ? written[kind as Exclude<typeof kind, 'use'>] : given), name: own },
     origin: { '': [...at, below], name: [...at, 'name'] },
     named: [...at, use === undefined ? kind : 'use'],
   }

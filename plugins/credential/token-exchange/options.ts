@@ -1,4 +1,4 @@
-import { headerName, isPrivateUrl, secretText, webUrl } from 'sallyport/toolkit'
+import { headerName, isPrivateUrl, scopeToken, secretText, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { tokenType } from './token-type.js'
 
@@ -54,10 +54,7 @@ const fields = {
     .refine((uri) => !uri.includes('#'), 'expected a URI without fragment')
     .optional()
     .describe('what the new token is for, by URI (RFC 8707)'),
-  scopes: z
-    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'expected a scope without white space'))
-    .default([])
-    .describe('scopes of the new token'),
+  scopes: z.array(scopeToken()).default([]).describe('scopes of the new token'),
   requestedTokenType: tokenType().optional().describe('the type of the new token'),
   actorTokenFile: text()
     .optional()

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
+import { LineSplitter, TOO_LONG } from 'sallyport/toolkit'
 import type { Conversation } from './conversation.js'
-import { LineSplitter, TOO_LONG } from './lines.js'
 import { readMessage } from './messages.js'
 import type { Stdout } from './stdout.js'
 

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Log } from 'sallyport'
-import type { EventStreamParser } from './events.js'
-import { TOO_LONG } from './lines.js'
+import { type EventStreamParser, TOO_LONG } from 'sallyport/toolkit'
 import { type Message, readMessage } from './messages.js'
 
 /** Reads an event stream to its end and passes its messages on, one by one. A stream that breaks off counts as ended. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import { EventStreamParser } from 'sallyport/toolkit'
 import type { Call } from './call.js'
-import { EventStreamParser } from './events.js'
 import { bodyOf, type HttpLink, isEvents, isJson } from './http-link.js'
 import { fieldsOf, isHeaderSafe, type Message, routingHeaders, versionOf } from './messages.js'
 import { ParameterHeaders } from './parameters.js'

@@ -1,4 +1,11 @@
-import { insecureHttpAllowed, isInsecure, isPrivateUrl, secretText, webUrl } from 'sallyport/toolkit'
+import {
+  insecureHttpAllowed,
+  isInsecure,
+  isPrivateUrl,
+  scopeToken,
+  secretText,
+  webUrl,
+} from 'sallyport/toolkit'
 import { z } from 'zod'
 
 const filePath = () => z.string().min(1)
@@ -13,14 +20,7 @@ export const SignInOptions = z
       .describe('its secret; a file is safer, and a public client has none'),
     clientSecretFile: filePath().optional().describe('the file that holds its secret'),
     scopes: z
-      .array(
-        z
-          .string()
-          .regex(
-            /^[\x21\x23-\x5b\x5d-\x7e]+$/,
-            'expected a scope: printable, without spaces, quotes and backslashes',
-          ),
-      )
+      .array(scopeToken())
       .default(['openid'])
       .describe('what is asked for; with `offline_access` many issuers give a refresh token'),
     resource: z

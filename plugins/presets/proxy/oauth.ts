@@ -20,11 +20,17 @@ export const loginStarter = (settings: Settings) =>
 export const isMetadataDocument = ({ remoteAuthClientId: id, remoteAuthTokenUrl }: Settings): boolean =>
   id !== undefined && /^https:\/\//i.test(id) && remoteAuthTokenUrl === undefined
 
+type When = 'start' | 'demand'
+
 /** Where logins are kept, who brings a client, and the login itself; nothing when nobody is to sign in. */
-export const oauthEntries = (settings: Settings, make: EntryMaker): Entry[] =>
+export const oauthEntries = (
+  settings: Settings,
+  make: EntryMaker,
+  when: When = settings.remoteAuth ? 'start' : 'demand',
+): Entry[] =>
   loginStarter(settings) === undefined
     ? []
-    : [...stores(settings), ...registrars(settings, make), login(settings, make)]
+    : [...stores(settings), ...registrars(settings, make), login(settings, make, when)]
 
 function stores({ remoteAuthNoStore, remoteAuthNoKeyring, remoteForwardHeadersSecret }: Settings): Entry[] {
   if (remoteAuthNoStore) return [{ use: 'state/memory' }]
@@ -49,12 +55,12 @@ function registrars(settings: Settings, make: EntryMaker): Entry[] {
   return [make.entry('registrar/given', settings, { with: { issuer, place } })]
 }
 
-function login(settings: Settings, make: EntryMaker): Entry {
+function login(settings: Settings, make: EntryMaker, when: When): Entry {
   const { remoteAuthClientId, remoteAuthTimeout } = settings
   return make.entry('credential/oauth', settings, {
     with: {
       target: settings.targetUri,
-      login: settings.remoteAuth ? 'start' : 'demand',
+      login: when,
       grant: settings.remoteAuthDevice ? 'device_code' : settings.remoteAuthGrant,
       // A client that was registered elsewhere knows one way back only.
       callbackPortFixed: remoteAuthClientId !== undefined,

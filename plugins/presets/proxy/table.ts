@@ -53,6 +53,11 @@ export const targetTls = [
   { name: 'target-client-key', type: 'string', placeholder: 'FILE', to: 'forward/http.targetClientKey', help: 'Private key of --target-client-cert' },
 ] as const satisfies SettingGroup['options']
 
+// biome-ignore format: a setting is a line
+export const plainHttp = [
+  { name: 'allow-plain-http', type: 'boolean', to: 'forward/http.allowPlainHttp', help: 'Send credentials over plain http to a target that is neither on this machine nor in a private network' },
+] as const satisfies SettingGroup['options']
+
 /** The credentials and headers that the operator gives. */
 // biome-ignore format: a setting is a line
 export const targetCredentials = [
@@ -70,7 +75,7 @@ const outgoing = {
     ...targetTls,
     ...targetCredentials,
     { name: 'remote-forward-claims', type: 'pair', placeholder: 'NAME=CLAIM', needs: 'authentication', help: "Header to add whose value is a claim of the caller's checked token, such as X-User=sub" },
-    { name: 'allow-plain-http', type: 'boolean', to: 'forward/http.allowPlainHttp', help: 'Send credentials over plain http to a target that is neither on this machine nor in a private network' },
+    ...plainHttp,
     { name: 'forward-authorization', type: 'boolean', help: "Forward the caller's Authorization after it was checked here" },
     { name: 'forward-cookies', type: 'boolean', help: "Forward the caller's cookies after its token was checked here" },
     { name: 'forwarded-headers', type: 'boolean', to: 'forward/http.forwardedHeaders', help: 'Send the address of the caller to the target, in Forwarded and X-Forwarded-*' },

@@ -33,12 +33,22 @@ export const stateDirectory = z
   .describe('the directory of the files, also of the copies that a database has here; null keeps none')
 
 interface Settings {
+  readonly sources?: readonly { readonly managed?: unknown }[]
   readonly store?: z.output<typeof storeSection>
   readonly stateDirectory?: z.output<typeof stateDirectory>
 }
 
-/** Refuses a directory that the store would not use. */
-export function storeRules({ store, stateDirectory }: Settings, context: z.core.$RefinementCtx): void {
+const NOT_STORED =
+  'null keeps no files, and there is no `store`: what is published in a `managed` source would be stored nowhere; leave `stateDirectory` out, or give a store'
+
+/** Refuses a directory that the store would not use, and sources of which nothing would be stored. */
+export function storeRules(
+  { store, stateDirectory, sources = [] }: Settings,
+  context: z.core.$RefinementCtx,
+): void {
+  const isPublished = sources.some(({ managed }) => managed !== undefined)
+  if (isPublished && store === undefined && stateDirectory === null)
+    refuse(context, ['stateDirectory'], NOT_STORED)
   if (store === undefined || stateDirectory === undefined) return
   const at = ['stateDirectory']
   if (store.use !== undefined) refuse(context, at, 'has no effect on the plugin in `store.use`: leave it out')

@@ -1,0 +1,77 @@
+import type {
+  Log,
+  ManagedSource,
+  PublicationActor,
+  PublicationEvent,
+  RegistryView,
+  VersionKey,
+} from 'sallyport'
+import { type Html, html, within } from 'sallyport/toolkit'
+
+/** Milliseconds that a page waits for it: without it the page is whole otherwise. */
+const LIMIT = 1_000
+const MOST = 50
+
+/** What happened to a server, newest first; `none` where people do not publish it here. */
+export type History = PublishedHere | 'none' | 'unavailable'
+
+interface PublishedHere {
+  readonly events: readonly PublicationEvent[]
+  /** Who published the version that is shown. */
+  readonly publisher: PublicationActor | undefined
+}
+
+/** Reads the history of servers that come from a managed source, and nothing for any other. */
+export class HistoryReader {
+  constructor(
+    private readonly sources: () => readonly ManagedSource[],
+    private readonly log: Log,
+  ) {}
+
+  async of(view: RegistryView, key: VersionKey): Promise<History> {
+    const sources = this.sources()
+    if (sources.length === 0) return 'none'
+    const name = view.sourceOf?.(key.name)
+    const source = sources.find((each) => each.name === name)
+    if (source === undefined) return 'none'
+    try {
+      const late = (): Error => new Error(`no answer within ${LIMIT / 1000} s`)
+      const publications = source.publications()
+      const both = Promise.all([publications.history(key.name, MOST), publications.publisher(key)])
+      const [events, publisher] = await within(LIMIT, both, late)
+      return { events, publisher }
+    } catch (err) {
+      this.log.warn({ err, source: source.name }, 'the history of a server could not be read')
+      return 'unavailable'
+    }
+  }
+}
+
+/** A moment as people read it; nothing for what is none. */
+export function dateView(text: string | undefined): Html | '' {
+  const date = new Date(text ?? Number.NaN)
+  if (Number.isNaN(date.getTime())) return ''
+  const iso = date.toISOString()
+  return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC</time>`
+}
+
+// Isolated: the direction of a name must not turn the words around it.
+export const actorView = ({ subject, provider }: PublicationActor): Html =>
+  html`<bdi>${subject}</bdi> (<bdi>${provider}</bdi>)`
+
+export function historyView(history: History): Html | '' {
+  if (history === 'none') return ''
+  if (history === 'unavailable')
+    return html`<h2>History</h2>
+<p class="quiet">It cannot be read at the moment. Everything else on this page is as it was published.</p>`
+  const { events } = history
+  if (events.length === 0) return ''
+  return html`<h2>History</h2>
+<ul class="history">${events.map(eventView)}</ul>
+${events.length >= MOST && html`<p class="quiet">These are the last ${MOST} changes.</p>`}`
+}
+
+const eventView = ({ at, version, action, actor, after }: PublicationEvent): Html => html`<li>
+${dateView(at)} <bdi>${version}</bdi> ${action === 'publish' ? 'published' : `set to ${after.status}`} by ${actorView(actor)}${
+  after.statusMessage !== undefined && html`: <bdi>${after.statusMessage}</bdi>`
+}</li>`
