@@ -9,18 +9,26 @@ export const exitCode = { ok: 0, failed: 1, misconfigured: 2 } as const
 
 /** Prints problems to stderr, one line each, and returns their exit code. */
 export function printProblems(problems: readonly Problem[]): number {
-  const paint = painter(process.stderr, process.env)
-  const lines = problems.map((problem) => {
-    const place = oneLine(problem.place)
-    const line = problemText(problem)
-    return `${line.startsWith(place) ? paint('red', place) + line.slice(place.length) : line}\n`
-  })
-  process.stderr.write(lines.join(''))
+  printLines(problems, 'red')
   return exitCode.misconfigured
 }
 
+/** Prints what is probably a mistake to stderr, one line each. */
+export const printWarnings = (warnings: readonly Problem[]): void =>
+  printLines(warnings, 'yellow', 'warning: ')
+
+function printLines(problems: readonly Problem[], colour: 'red' | 'yellow', before = ''): void {
+  const paint = painter(process.stderr, process.env)
+  const lines = problems.map((problem) => {
+    const place = printable(problem.place)
+    const line = problemText(problem)
+    return `${before}${line.startsWith(place) ? paint(colour, place) + line.slice(place.length) : line}\n`
+  })
+  process.stderr.write(lines.join(''))
+}
+
 /** A problem in one line that shows nothing that came from outside of the configuration. */
-export const problemText = (problem: Problem): string => oneLine(hidden.text(problemLine(problem)))
+export const problemText = (problem: Problem): string => printable(hidden.text(problemLine(problem)))
 
 /**
  * Prints the error that ended a command. A problem of the configuration has no stack; that of any other error is
@@ -32,7 +40,7 @@ export async function printError(error: unknown, debug: boolean): Promise<number
   if (sentence === undefined && error instanceof ConfigError) return printProblems(error.problems)
   const paint = painter(process.stderr, process.env)
   const message = sentence ?? (error instanceof Error ? error.message : String(error))
-  process.stderr.write(`${paint('red', 'sallyport')}: ${oneLine(hidden.text(message))}\n`)
+  process.stderr.write(`${paint('red', 'sallyport')}: ${printable(hidden.text(message))}\n`)
   if (debug && error instanceof Error) process.stderr.write(`${hidden.text(stackOf(error))}\n`)
   return exitCode.failed
 }
@@ -53,10 +61,12 @@ function stackOf(error: Error): string {
   return error.cause instanceof Error ? `${stack}\ncaused by: ${stackOf(error.cause)}` : stack
 }
 
-// With control characters a file name or a flag could break the line, or send commands to the terminal.
-function oneLine(text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, (character) => {
-    const code = character.codePointAt(0) ?? 0
-    return `\\x${code.toString(16).padStart(2, '0')}`
+/**
+ * Text from outside in one line. Control characters could break it or send commands to the terminal, and those for the
+ * direction of text could show another one than there is: they are shown by their codes.
+ */
+export const printable = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, (character) => {
+    const code = character.charCodeAt(0).toString(16)
+    return code.length > 2 ? `\\u${code.padStart(4, '0')}` : `\\x${code.padStart(2, '0')}`
   })
-}

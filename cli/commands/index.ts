@@ -12,11 +12,13 @@ import { pluginsCommand } from './plugins/flags.js'
 import { proxyCommand } from './proxy/flags.js'
 import { proxyStdioCommand } from './proxy-stdio/flags.js'
 import { proxyTunnelCommand } from './proxy-tunnel/flags.js'
+import { publishCommand } from './publish/flags.js'
 import { quickstartCommand } from './quickstart/flags.js'
 import { registryCommand } from './registry/flags.js'
 import { runCommand } from './run/flags.js'
 import { schemaCommand } from './schema/flags.js'
 import { secretCommand } from './secret/flags.js'
+import { validateCommand } from './validate/flags.js'
 
 /** The commands of `sallyport`, in the order of its help. A command's own code is imported when it is called. */
 export const commands: readonly Command[] = [
@@ -33,8 +35,10 @@ export const commands: readonly Command[] = [
   { ...proxyTunnelCommand, run: async () => (await import('./proxy-tunnel/run.js')).tunnel },
   { ...runCommand, run: async () => (await import('./run/run.js')).run },
   { ...quickstartCommand, run: async () => (await import('./quickstart/run.js')).quickstart },
+  { ...publishCommand, run: async () => (await import('./publish/run.js')).publish },
   { ...explainCommand, run: async () => (await import('./explain/run.js')).explain },
   { ...checkCommand, run: async () => (await import('./check/run.js')).check },
+  { ...validateCommand, run: async () => (await import('./validate/run.js')).validate },
   { ...doctorCommand, run: async () => (await import('./doctor/run.js')).doctor },
   { ...migrateCommand, run: async () => (await import('./migrate/run.js')).migrate },
   { ...pluginsCommand, run: async () => (await import('./plugins/run.js')).plugins },

@@ -81,8 +81,9 @@ function choicesText(choices: readonly string[] | undefined): string {
   return choices === undefined ? '' : ` (one of ${choices.join(', ')})`
 }
 
-function positionalText({ name, required }: Positional): string {
-  return required === true ? name : `[${name}]`
+function positionalText({ name, required, repeats }: Positional): string {
+  const text = `${name}${repeats === true ? '...' : ''}`
+  return required === true ? text : `[${text}]`
 }
 
 function environmentNote(groups: readonly OptionGroup[]): string | undefined {

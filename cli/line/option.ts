@@ -20,6 +20,8 @@ export interface Positional {
   readonly name: string
   readonly help: string
   readonly required?: true
+  /** Several may be given; only the last positional of a command. */
+  readonly repeats?: true
   readonly choices?: readonly string[]
   /** Words that are commands and so cannot be a value. */
   readonly reserved?: readonly string[]

@@ -133,8 +133,14 @@ function positionalProblems(
   countable: boolean,
 ): readonly Problem[] {
   const { positionals: expected, name } = command
-  const wrong = expected.flatMap((each, index) => positionalProblem(each, positionals[index]))
-  if (wrong.length > 0 || positionals.length <= expected.length || !countable) return wrong
+  const last = expected.at(-1)
+  const further = last?.repeats === true ? positionals.slice(expected.length) : []
+  const wrong = [
+    ...expected.flatMap((each, index) => positionalProblem(each, positionals[index])),
+    ...(last === undefined ? [] : further.flatMap((text) => positionalProblem(last, text))),
+  ]
+  const taken = expected.length + further.length
+  if (wrong.length > 0 || positionals.length <= taken || !countable) return wrong
   const place = expected.length === 0 ? `sallyport ${name}` : expected.map((each) => each.name).join(' ')
   const wanted = expected.length === 0 ? 'no argument is' : `${expected.length} is`
   const are = positionals.length === 1 ? 'is' : 'are'

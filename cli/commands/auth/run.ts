@@ -14,7 +14,7 @@ import { readList } from '../../config/read-list.js'
 import { type Located, locatedHere } from '../../config/result.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
-import { exitCode, printProblems } from '../../terminal.js'
+import { exitCode, printable, printProblems } from '../../terminal.js'
 import { authCommand } from './flags.js'
 
 /** What of a kept login a person wants to know; its tokens stay where they are. */
@@ -120,4 +120,4 @@ async function inStore(
 }
 
 // What a target named may hold anything.
-const print = (line: string): void => void process.stdout.write(`${line.replaceAll(/\p{Cc}/gu, '?')}\n`)
+const print = (line: string): void => void process.stdout.write(`${printable(line)}\n`)

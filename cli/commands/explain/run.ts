@@ -1,39 +1,75 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import type { Authenticator, Explanation } from 'sallyport'
-import { credentialsOf, fileFailure } from 'sallyport/toolkit'
-import type { Problem } from '#core/contract/problem.js'
-import { painter } from '../../colour.js'
-import { hidden } from '../../config/hidden.js'
+import type { Problem } from 'sallyport'
+import { fileFailure } from 'sallyport/toolkit'
 import { readList } from '../../config/read-list.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { exitCode, printProblems } from '../../terminal.js'
-import { type ScopeAuthenticators, withAuthenticators } from './authenticators.js'
+import { type AskedCall, askedCall } from './asked-call.js'
+import { authenticated } from './authentication.js'
+import { type ScopeChecks, withChecks } from './checks.js'
+import { print } from './findings.js'
 import { explainCommand } from './flags.js'
+import { judged } from './judgement.js'
 
-/** Checks a token against every provider of a file, in order, and prints what each of them checked. */
+/** Checks a token against every provider of a file, and a call against every policy, and prints what each of them checked. */
 export async function explain({ options }: Invocation): Promise<number> {
-  const { config, tokenFile } = valuesOf(explainCommand.groups, options)
+  const { config, tokenFile, ...flags } = valuesOf(explainCommand.groups, options)
   const result = await readList(config)
   if ('problems' in result) return printProblems(result.problems)
+  const asked = askedCall(flags)
+  if ('problem' in asked) return printProblems([asked.problem])
 
-  const read = await readToken(tokenFile)
-  if ('problem' in read) return printProblems([read.problem])
-  const { token } = read
-  return withAuthenticators(result, async (scopes) => {
-    let accepted = false
-    // A list can have all its authenticators in its scopes.
-    const asked = scopes.filter(({ authenticators }) => authenticators.length > 0)
-    for (const scope of asked) accepted = (await explainScope(scope, token, asked.length > 1)) || accepted
-    if (asked.length === 0) print('the list has no provider that could accept a token')
-    return accepted ? exitCode.ok : exitCode.failed
+  return withChecks(result, async (scopes) => {
+    const checked = concerned(scopes, asked.call)
+    const read: ReadToken = needsToken(checked, asked.call, tokenFile)
+      ? await readToken(tokenFile)
+      : { token: undefined }
+    if ('problem' in read) return printProblems([read.problem])
+    let passed = false
+    for (const scope of checked) {
+      if (checked.length > 1 || scope.scope !== '') print(`${scope.scope === '' ? '/' : scope.scope}:`)
+      passed = (await explainScope(scope, read.token, asked.call)) || passed
+    }
+    if (checked.length === 0) {
+      print(
+        `the list has no provider that could accept a token${asked.call === undefined ? '' : ', and no policy'}`,
+      )
+    }
+    return passed ? exitCode.ok : exitCode.failed
   })
 }
 
-async function readToken(
-  file: string | undefined,
-): Promise<{ readonly token: string } | { readonly problem: Problem }> {
+/** A list can have all its authenticators, and all its policies, in its scopes. */
+function concerned(scopes: readonly ScopeChecks[], call: AskedCall | undefined): readonly ScopeChecks[] {
+  const judging = call === undefined ? [] : scopes.filter(({ policies }) => policies.length > 0)
+  return judging.length > 0 ? judging : scopes.filter(({ authenticators }) => authenticators.length > 0)
+}
+
+/** Where nobody is asked for credentials, the anonymous caller is judged. */
+function needsToken(
+  scopes: readonly ScopeChecks[],
+  call: AskedCall | undefined,
+  tokenFile: string | undefined,
+): boolean {
+  if (call === undefined || tokenFile !== undefined) return true
+  return scopes.some(({ authenticators }) => authenticators.some(({ open }) => open !== true))
+}
+
+async function explainScope(
+  scope: ScopeChecks,
+  token: string | undefined,
+  call: AskedCall | undefined,
+): Promise<boolean> {
+  const caller = await authenticated(scope, token)
+  if (caller === 'refused') return false
+  return call === undefined || judged(scope, caller.identity, call)
+}
+
+type ReadToken = { readonly token: string | undefined } | { readonly problem: Problem }
+
+async function readToken(file: string | undefined): Promise<ReadToken> {
   const place = file ?? 'standard input'
   try {
     const written = (file === undefined ? await text(process.stdin) : await readFile(file, 'utf8')).trim()
@@ -43,53 +79,4 @@ async function readToken(
   } catch (error) {
     return { problem: { place, message: fileFailure(error) } }
   }
-}
-
-async function explainScope(
-  { scope, authenticators }: ScopeAuthenticators,
-  token: string,
-  isOneOfMany: boolean,
-): Promise<boolean> {
-  if (isOneOfMany || scope !== '') print(`${scope === '' ? '/' : scope}:`)
-  const { kind } = credentialsOf({ headers: { authorization: `Bearer ${token}` }, rawHeaders: [] })
-  if (kind !== 'bearer') {
-    print(
-      'refused before any provider is asked (format): a token has letters, digits, - . _ ~ + / and = only, 16 KiB at most',
-    )
-    return false
-  }
-  let acceptedBy: string | undefined
-  for (const [index, authenticator] of authenticators.entries()) {
-    const heading = `${index + 1}. ${authenticator.provider}`
-    if (acceptedBy !== undefined) print(`${heading}: not asked`)
-    else if (await explainOne(heading, authenticator, token)) acceptedBy = authenticator.provider
-  }
-  print(acceptedBy === undefined ? 'the token is refused' : `the token is accepted by ${acceptedBy}`)
-  return acceptedBy !== undefined
-}
-
-async function explainOne(heading: string, authenticator: Authenticator, token: string): Promise<boolean> {
-  if (authenticator.explain === undefined && authenticator.open === true) {
-    print(`${heading}: accepts it`)
-    print('   ok    mode  nobody is asked for credentials')
-    return true
-  }
-  if (authenticator.explain === undefined) {
-    print(`${heading}: this plugin does not explain its verdict`)
-    return false
-  }
-  const { verdict, findings }: Explanation = await authenticator.explain(token)
-  const accepted = 'identity' in verdict
-  print(`${heading}: ${accepted ? 'accepts it' : `refuses it (${verdict.rejection.cause})`}`)
-  const paint = painter(process.stdout, process.env)
-  const width = Math.max(...findings.map(({ about }) => about.length), 0)
-  for (const { about, holds, detail } of findings) {
-    const line = `   ${holds ? 'ok   ' : 'wrong'} ${about.padEnd(width)}  ${detail}`
-    print(holds ? line : paint('red', line))
-  }
-  return accepted
-}
-
-function print(line: string): void {
-  process.stdout.write(`${hidden.text(line)}\n`)
 }

@@ -7,7 +7,7 @@ import { hidden } from '../../config/hidden.js'
 import { readList } from '../../config/read-list.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
-import { exitCode, printError, printProblems, said } from '../../terminal.js'
+import { exitCode, printable, printError, printProblems, said } from '../../terminal.js'
 import { migrateCommand } from './flags.js'
 
 /** Milliseconds that one plugin may take: a database that is silent must not hold up a rollout for ever. */
@@ -76,5 +76,4 @@ async function migrateEntry(
   return within(patience, work(), late, stopped)
 }
 
-const print = (line: string): void =>
-  void process.stdout.write(`${hidden.text(line).replaceAll(/\p{Cc}/gu, '?')}\n`)
+const print = (line: string): void => void process.stdout.write(`${printable(hidden.text(line))}\n`)

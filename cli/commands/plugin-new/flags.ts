@@ -5,6 +5,7 @@ import { general } from '../../line/shared-flags.js'
 export const pluginKinds = [
   'guard',
   'authenticator',
+  'policy',
   'credential',
   'headers',
   'secrets',

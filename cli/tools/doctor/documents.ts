@@ -1,8 +1,6 @@
 import type { DocumentResponse, Fetch } from 'sallyport'
-import { isJsonObject } from 'sallyport/toolkit'
+import { isJsonObject, type JsonObject } from 'sallyport/toolkit'
 import { messageOf } from '../findings/finding-list.js'
-
-export type JsonObject = Readonly<Record<string, unknown>>
 
 export async function askFor(fetch: Fetch, url: string, init: RequestInit = {}): Promise<DocumentResponse> {
   try {
@@ -12,7 +10,7 @@ export async function askFor(fetch: Fetch, url: string, init: RequestInit = {}):
     const { status, headers } = response
     const said = Date.parse(headers.get('date') ?? '')
     const date = Number.isNaN(said) ? undefined : said
-    const document = parsed(await response.text())
+    const document = objectIn(await response.text())
     const failure = status === 200 ? 'it is no JSON object' : `status ${status}`
     return { status, document, failure, date }
   } catch (error) {
@@ -20,7 +18,8 @@ export async function askFor(fetch: Fetch, url: string, init: RequestInit = {}):
   }
 }
 
-function parsed(text: string): JsonObject | undefined {
+/** The object that a text holds as JSON. */
+export function objectIn(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return isJsonObject(value) ? value : undefined

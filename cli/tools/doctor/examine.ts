@@ -6,6 +6,7 @@ import { type Finding, FindingList, messageOf } from '../findings/finding-list.j
 import { reach } from './connection.js'
 import { askFor, askIssuer } from './documents.js'
 import { greet } from './greeting.js'
+import { lists } from './lists.js'
 import { examineNamedServer, examineResource } from './walk.js'
 
 /** Milliseconds that one entry may take; each probe has a limit of its own. */
@@ -76,6 +77,7 @@ const examinationOf = (chart: FindingList, id: string, surroundings: Surrounding
   probes: {
     reach: (url, options = {}) => reach(chart, url, options),
     greet,
+    lists,
     ask: askFor,
     askIssuer,
     resource: (...asked) => examineResource(chart, ...asked),

@@ -1,8 +1,8 @@
 import type { ExaminedClient, Fetch } from 'sallyport'
-import { createFetcher, insecureHttpAllowed } from 'sallyport/toolkit'
+import { createFetcher, insecureHttpAllowed, type JsonObject } from 'sallyport/toolkit'
 import type { FindingList } from '../findings/finding-list.js'
 import { reach } from './connection.js'
-import { askFor, type JsonObject, mcpOrder, openIdFirst, textIn } from './documents.js'
+import { askFor, mcpOrder, openIdFirst, textIn } from './documents.js'
 
 /** From a 401 to the metadata of the resource and on to its authorization server, as an MCP client goes. */
 export function examineResource(

@@ -1,5 +1,6 @@
 import type { Paint } from '../../colour.js'
 import { hidden } from '../../config/hidden.js'
+import { printable } from '../../terminal.js'
 import type { Finding } from './finding-list.js'
 
 /** Findings as lines for a person, or as JSON for a program. */
@@ -19,6 +20,6 @@ const withoutHidden = (finding: Finding): Finding => {
 
 function lineOf({ about, check, state, detail, advice }: Finding, width: number, paint: Paint): string {
   const what = `${state.padEnd(7)} ${about.padEnd(width)}  ${check}: ${detail}`
-  const line = `${what}${advice === undefined ? '' : `; ${advice}`}`.replaceAll(/\p{Cc}/gu, ' ')
+  const line = printable(`${what}${advice === undefined ? '' : `; ${advice}`}`)
   return state === 'wrong' ? paint('red', line) : line
 }

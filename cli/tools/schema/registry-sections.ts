@@ -1,4 +1,4 @@
-import { Authenticator, Source } from 'sallyport'
+import { Authenticator, ManagedSource, Source } from 'sallyport'
 import type { JsonSchema } from 'sallyport/embed'
 import { providerTypes } from 'sallyport/presets/incoming'
 import type { KnownPlugin } from '../../config/known-plugins.js'
@@ -14,7 +14,13 @@ export function registrySections(
     sourceSchema(source, plugins, definition),
   )
   const providers = ['properties', 'auth', 'properties', 'oauth', 'properties', 'providers', 'items']
-  return changed(withSources, providers, (provider) => providerSchema(provider, plugins, definition))
+  const withProviders = changed(withSources, providers, (provider) =>
+    providerSchema(provider, plugins, definition),
+  )
+  return changed(withProviders, ['properties', 'publishers'], (publishers) => ({
+    ...publishers,
+    ...publisherSchema(plugins, definition),
+  }))
 }
 
 /** A source has the options of its plugin without `name`, which is its own. */
@@ -61,6 +67,15 @@ function providerSchema(
       ...types.map(([word, use]) => when('type', word, optionsOf(use))),
     ],
   }
+}
+
+/** The rules are those of the plugin that publishes to managed sources. */
+function publisherSchema(plugins: readonly KnownPlugin[], definition: JsonSchema): JsonSchema {
+  const rules = plugins
+    .filter(({ plugin }) => plugin.requires?.some(({ token }) => token === ManagedSource.token))
+    .map(({ use }) => asSchema(asSchema(definition[use])['properties'])['publishers'])
+  const { items } = asSchema(rules.find((each) => each !== undefined))
+  return items === undefined ? {} : { items }
 }
 
 const providing = (plugins: readonly KnownPlugin[], { token }: { readonly token: symbol }): string[] =>

@@ -9,6 +9,7 @@ import { type FindingList, messageOf } from '../findings/finding-list.js'
 import type { Job } from './messages.js'
 import { examineOptions, requiredPaths, sampleOptions, withCanaries } from './options.js'
 import { Resources } from './resources.js'
+import { examineWarnings } from './warnings.js'
 
 /** Milliseconds that each step of a plugin may take here: it waits for no network. */
 const LIMITS = { setup: 3_000, start: 5_000, ready: 5_000, stop: 3_000 }
@@ -39,6 +40,7 @@ export async function examine(
     chart.wrong('options', 'OPTIONS_NEEDED', `${which} are refused: ${first}`, GIVE_OPTIONS)
     return undefined
   }
+  examineWarnings(chart, plugin, valid === undefined ? {} : valid.value)
   if (paths.length > 0) return undefined
   const missing = needsOf(plugin).filter(({ token }) => !helpers.some(([helped]) => helped.token === token))
   if (missing.length > 0) {

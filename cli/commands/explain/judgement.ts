@@ -1,0 +1,69 @@
+import type { Denial, Identity, Judgement, Policy, PolicyQuestion } from 'sallyport'
+import { within } from 'sallyport/toolkit'
+import { type AskedCall, textOf } from './asked-call.js'
+import type { ScopeChecks } from './checks.js'
+import { print, printFindings } from './findings.js'
+
+/** Milliseconds that one policy may take. */
+const PATIENCE = 15_000
+
+/** Prints what each policy of a scope says of a call, and returns whether all of them allow it. */
+export async function judged(
+  { policies, request }: ScopeChecks,
+  identity: Identity | undefined,
+  { method, subject }: AskedCall,
+): Promise<boolean> {
+  const caller = Object.assign(await request(), { identity })
+  const call = { kind: 'request' as const, method, id: 1, subjects: subject === undefined ? [] : [subject] }
+  const question: PolicyQuestion = { identity, request: caller, call, subject }
+  print(`${textOf({ method, subject })}:`)
+  const denials: Denial[] = []
+  for (const [index, policy] of policies.entries()) {
+    const denial = await denialBy(`${index + 1}. policy`, policy, question)
+    if (denial !== undefined) denials.push(denial)
+  }
+  for (const { reason } of denials) print(`denied: ${reason}`)
+  const scopes = [...new Set(denials.flatMap(({ scopes: needed = [] }) => needed))]
+  const isScopeEnough = denials.every((denial) => (denial.scopes ?? []).length > 0)
+  if (denials.length > 0 && isScopeEnough)
+    print(`with a token that has these scopes it is allowed: ${scopes.join(' ')}`)
+  if (denials.length === 0) print(policies.length === 0 ? 'allowed: there is no policy' : 'allowed')
+  if (subject !== undefined && policies.length > 0) await printListed(policies, question, subject.kind)
+  return denials.length === 0
+}
+
+/** How one policy judges; one that fails denies, as at the gate. */
+async function denialBy(
+  heading: string,
+  policy: Policy,
+  question: PolicyQuestion,
+): Promise<Denial | undefined> {
+  let judgement: Judgement
+  try {
+    judgement = await inTime(policy.judge(question))
+    const rule = judgement.allowed ? undefined : judgement.rule
+    print(
+      `${heading}: ${judgement.allowed ? 'allows it' : 'denies it'}${rule === undefined ? '' : ` (${rule})`}`,
+    )
+    printFindings((await inTime(policy.explain?.(question))) ?? [])
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    print(`${heading}: fails, and what it cannot judge is denied: ${message}`)
+    return { allowed: false, reason: 'a policy failed' }
+  }
+  return judgement.allowed ? undefined : judgement
+}
+
+async function printListed(
+  policies: readonly Policy[],
+  question: PolicyQuestion,
+  kind: 'tool' | 'prompt' | 'resource',
+): Promise<void> {
+  const { subject } = question
+  if (subject === undefined) return
+  const shown = await Promise.all(policies.map((policy) => inTime(policy.shows(question, [subject]))))
+  print(`in lists of ${kind}s it is ${shown.every(([isShown]) => isShown === true) ? 'shown' : 'left out'}`)
+}
+
+const inTime = <T>(answer: T | Promise<T>): Promise<T> =>
+  within(PATIENCE, Promise.resolve(answer), () => new Error(`no answer within ${PATIENCE / 1000} s`))

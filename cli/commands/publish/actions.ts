@@ -1,0 +1,130 @@
+import { z } from 'zod'
+import type { Outcome } from './outcome.js'
+import { refusalOf } from './refusal.js'
+import {
+  type Answer,
+  type RegistryClient,
+  type ServedVersion,
+  versionIn,
+  versionsIn,
+} from './registry-client.js'
+
+/** A document that was checked here. */
+export interface CheckedDocument {
+  readonly name: string
+  readonly version: string
+  readonly bytes: Buffer
+}
+
+const isDone = ({ status }: Answer): boolean => status >= 200 && status < 300
+// Asking on would say the same again.
+const isFinal = ({ status }: Answer): boolean => status === 401 || status === 429 || status >= 500
+const refused = (answer: Answer): Outcome => ({ result: 'refused', ...refusalOf(answer) })
+
+/** Something else is there: whatever it answers, nothing was published. */
+const noRegistry = (answer: Answer): Answer => ({
+  ...answer,
+  status: 404,
+  body: { error_description: 'what is there answers as no registry does' },
+})
+
+/** Publishes a document, and says what that changed. */
+export async function publishDocument(
+  registry: RegistryClient,
+  { name, version, bytes }: CheckedDocument,
+): Promise<Outcome> {
+  const earlier = await registry.version(name, 'latest')
+  if (isFinal(earlier)) return refused(earlier)
+  const answer = await registry.publish(bytes)
+  const published = isDone(answer) ? versionIn(answer.body) : undefined
+  if (published?.name !== name || published.version !== version)
+    return refused(isDone(answer) ? noRegistry(answer) : answer)
+  const before = latestIn(earlier)
+  const now = published.isLatest ? version : before.before
+  return {
+    result: 'published',
+    ...{ name, version },
+    status: published.status,
+    latest: { ...before, ...(now !== undefined && { now }) },
+    url: registry.urlOf(name, version),
+  }
+}
+
+/** Says what publishing would do, and changes nothing. */
+export async function planDocument(
+  registry: RegistryClient,
+  { name, version, bytes }: CheckedDocument,
+): Promise<Outcome> {
+  const judged = await registry.validate(bytes)
+  if (!isDone(judged)) return refused(judged)
+  const { data } = validation.safeParse(judged.body)
+  if (data === undefined) return refused(noRegistry(judged))
+  if (!data.valid) return refused({ ...judged, status: 422, body: { detail: ISSUES, ...data } })
+  const same = await registry.version(name, version)
+  if (isFinal(same)) return refused(same)
+  if (isDone(same)) {
+    const error_description = `version ${version} of ${name} is there already`
+    return refused({ ...same, status: 409, body: { error: 'version_exists', error_description } })
+  }
+  return {
+    result: 'would publish',
+    ...{ name, version },
+    status: 'active',
+    latest: latestIn(await registry.version(name, 'latest')),
+    url: registry.urlOf(name, version),
+  }
+}
+
+function latestIn(answer: Answer): { before?: string | null } {
+  if (answer.status === 404) return { before: null }
+  const before = isDone(answer) ? versionIn(answer.body)?.version : undefined
+  return before === undefined ? {} : { before }
+}
+
+const ISSUES = 'the registry finds issues in the document'
+const validation = z.looseObject({ valid: z.boolean() })
+
+/** The status that somebody asks for. */
+export interface StatusRequest {
+  readonly name: string
+  /** Of all versions without it. */
+  readonly version: string | undefined
+  readonly status: string
+  readonly message: string | undefined
+}
+
+/** Sets the status of what was published, and says of which versions it changed. */
+export async function changeStatus(
+  registry: RegistryClient,
+  { name, version, status, message }: StatusRequest,
+): Promise<Outcome> {
+  const earlier = await (version === undefined ? registry.versions(name) : registry.version(name, version))
+  if (!isDone(earlier)) return refused(earlier)
+  const found = versionsOf(earlier, name, version)
+  if (found === undefined || found.length === 0) return refused(noRegistry(earlier))
+  const change = { status, ...(message !== undefined && { statusMessage: message }) }
+  const answer = await registry.setStatus(name, version, change)
+  if (!isDone(answer)) return refused(answer)
+  const changed = versionsOf(answer, name, version)
+  if (changed === undefined) return refused(noRegistry(answer))
+  const after = new Map(changed.map((each) => [each.version, each.status]))
+  const versions = found.map((each) => ({
+    ...{ version: each.version, before: each.status },
+    after: after.get(each.version) ?? each.status,
+  }))
+  return { result: 'changed', name, versions }
+}
+
+/** What an answer has of a name, or its one version; undefined when it is about anything else. */
+function versionsOf(
+  { body }: Answer,
+  name: string,
+  version: string | undefined,
+): readonly ServedVersion[] | undefined {
+  if (version === undefined) {
+    const found = versionsIn(body)
+    return found.every((each) => each.name === name) ? found : undefined
+  }
+  const found = versionIn(body)
+  return found?.name === name && found.version === version ? [found] : undefined
+}

@@ -1,0 +1,80 @@
+import { type Dispatch, definePlugin, type List } from 'sallyport'
+import { catalogue } from 'sallyport/builtin'
+import { boot, createLog, LogScrubber } from 'sallyport/embed'
+import { client, ProxySettings } from 'sallyport/presets/proxy'
+import type { Problem } from '#core/contract/problem.js'
+import { flagOf, keyOf } from '#plugins/presets/settings/setting.js'
+import { resolveSettings } from '../../config/resolve-settings.js'
+import { type Located, mapped, type Result } from '../../config/result.js'
+import type { ResolvedOptions } from '../../line/option.js'
+import { connectionFlags, PATIENCE, signInFlags } from './flags.js'
+
+/** What asks the registry: the outer half of a proxy, with a login or with the token of a file. */
+export function connectionTo(
+  registry: URL,
+  tokenFile: string | undefined,
+  options: ResolvedOptions,
+): Result<List> {
+  const signsIn = tokenFile === undefined
+  const flags = [...(signsIn ? signInFlags : []), ...connectionFlags]
+  const given = flags.flatMap(({ name, secret }) => {
+    const resolved = options.get(name)
+    return resolved === undefined || resolved.source === 'default'
+      ? []
+      : [{ ...resolved, secret, key: keyOf(name) }]
+  })
+  const places = new Map([
+    ['targetUri', '--registry'],
+    ['remoteAuthBearerTokenFile', '--token-file'],
+    ...given.map(({ key, place }) => [key, place] as const),
+  ])
+  const written = {
+    value: {
+      targetUri: registry.href,
+      ...(signsIn
+        ? { remoteAuth: true, remoteAuthTimeout: PATIENCE }
+        : { remoteAuthBearerTokenFile: tokenFile }),
+      ...Object.fromEntries(given.map(({ key, value }) => [key, value])),
+    },
+    folder: process.cwd(),
+    secrets: new Set(
+      given.flatMap(({ secret, value }) => (secret === true && typeof value === 'string' ? [value] : [])),
+    ),
+    locate: ([key = '']: readonly (string | number)[]) => places.get(String(key)) ?? flagOf(String(key)),
+  }
+  return mapped(resolveSettings(ProxySettings, written, signsIn ? [] : flagsInVain(options)), client)
+}
+
+// A variable may be there for another program.
+const flagsInVain = (options: ResolvedOptions): Problem[] =>
+  signInFlags.flatMap(({ name }) => {
+    const message = 'cannot be combined with --token-file: expected a login or a token'
+    return options.get(name)?.source === 'flag' ? [{ place: `--${name}`, message }] : []
+  })
+
+/** Boots a list without ports, and stops it when `work` is done with it. The scrubber knows the tokens until then. */
+export async function connected<T>(
+  { settings, folder, locate, secrets }: Located<List>,
+  debug: boolean,
+  work: (dispatch: Dispatch, scrubber: LogScrubber) => Promise<T>,
+): Promise<T> {
+  let dispatch: Dispatch | undefined
+  const user = definePlugin({
+    name: 'publish',
+    api: 1,
+    setup(gateway) {
+      dispatch = gateway.dispatch
+    },
+  })
+  const scrubber = new LogScrubber()
+  for (const secret of secrets) scrubber.add(secret)
+  // What fails is in the answers, which are printed.
+  const log = createLog({ level: debug ? 'debug' : 'silent', scrubber })
+  const instance = await boot([{ use: user }, ...settings], { catalogue, folder, locate, log, scrubber })
+  try {
+    if (dispatch === undefined) throw new TypeError('the list was booted without its user')
+    return await work(dispatch, scrubber)
+  } finally {
+    await instance.stop()
+  }
+}

@@ -1,0 +1,95 @@
+import { LogScrubber } from 'sallyport/embed'
+import type { LocatedIssue } from 'sallyport/server-json'
+import { hidden } from '../../config/hidden.js'
+import { exitCode, printable } from '../../terminal.js'
+import { issueLine } from '../validate/issue-line.js'
+import { type RegistryRefusal, refusalLines } from './refusal.js'
+
+/** What became of a command, as `--json` prints it. */
+export type Outcome = Published | StatusChanged | Refused | Invalid
+
+/** The document was refused here, and nobody was asked. */
+interface Invalid {
+  readonly result: 'invalid'
+}
+
+interface Published {
+  readonly result: 'published' | 'would publish'
+  readonly name: string
+  readonly version: string
+  readonly status: string
+  /** What `latest` names: null where nothing, missing where it is not known. */
+  readonly latest: { readonly before?: string | null; readonly now?: string | null }
+  readonly url: string
+}
+
+interface StatusChanged {
+  readonly result: 'changed'
+  readonly name: string
+  readonly versions: readonly StatusChange[]
+}
+
+interface StatusChange {
+  readonly version: string
+  readonly before: string
+  readonly after: string
+}
+
+interface Refused extends RegistryRefusal {
+  readonly result: 'refused'
+}
+
+interface Found {
+  readonly file: string
+  readonly issues: readonly LocatedIssue[]
+}
+
+/** Prints what changed to stdout, and why nothing did to stderr; issues as `validate` does. A registry may tell a token. */
+export function printOutcome(
+  outcome: Outcome,
+  { file, issues }: Found,
+  asJson: boolean,
+  scrubber = new LogScrubber(),
+): number {
+  const { result } = outcome
+  const print = (stream: NodeJS.WriteStream, lines: readonly string[]): void => {
+    // What a registry says may hold anything.
+    const shown = lines.map((line) => printable(scrubber.text(hidden.text(line))))
+    stream.write(shown.map((line) => `${line}\n`).join(''))
+  }
+  if (asJson) {
+    const scrubbed = JSON.parse(scrubber.line(JSON.stringify(outcome)))
+    process.stdout.write(`${hidden.text(JSON.stringify({ ...scrubbed, issues }))}\n`)
+  } else {
+    process.stdout.write(issues.map((issue) => `${issueLine(file, issue)}\n`).join(''))
+    if (result === 'refused') print(process.stderr, refusalLines(outcome))
+    else if (result !== 'invalid') print(process.stdout, linesOf(outcome))
+  }
+  return result === 'refused' || result === 'invalid' ? exitCode.failed : exitCode.ok
+}
+
+function linesOf(outcome: Published | StatusChanged): readonly string[] {
+  const { result, name } = outcome
+  if (result === 'changed') {
+    const { versions } = outcome
+    return versions.map(({ version, before, after }) =>
+      before === after
+        ? `${name} ${version}  ${after}, as before`
+        : `${name} ${version}  ${before} -> ${after}`,
+    )
+  }
+  const { version, status, latest, url } = outcome
+  return [
+    `${result} ${name} ${version}`,
+    `  status  ${status}`,
+    ...latestLine(outcome.result, latest).map((text) => `  latest  ${text}`),
+    `  url     ${url}`,
+  ]
+}
+
+function latestLine(result: Published['result'], { before, now }: Published['latest']): readonly string[] {
+  if (before === undefined) return []
+  const old = before ?? 'none'
+  if (result === 'would publish') return [`${old}, before it is published`]
+  return now === undefined || now === before ? [`${old}, as before`] : [`${old} -> ${now ?? 'none'}`]
+}

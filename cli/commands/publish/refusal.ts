@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import type { Answer } from './registry-client.js'
+
+/** Why nothing was changed, and what the user can do. */
+export interface RegistryRefusal {
+  readonly status: number
+  readonly code: string | undefined
+  readonly message: string
+  readonly advice: string
+}
+
+const text = z.string().min(1).optional().catch(undefined)
+// Ours, and the problem details of other registries (RFC 9457).
+const errorBody = z
+  .object({
+    error: text,
+    error_description: text,
+    detail: text,
+    title: text,
+    issues: z.array(z.object({ path: z.string(), message: z.string() })).catch([]),
+  })
+  .catch({ issues: [] })
+
+const ADVICE: Readonly<Record<number, string>> = {
+  401: 'sign in again after `sallyport auth logout TARGET`, with the target as `sallyport auth list` shows it, or take another --token-file',
+  403: 'ask whoever runs the registry for a rule in its `publishers`, or take one of the names that you may use',
+  404: 'check --registry: it names one registry, such as https://registry.example.com/registry/default, and not its host alone',
+  409: 'a published version never changes: raise `version` in the file',
+  413: 'make the document smaller',
+  422: 'mend the issues: `sallyport validate` shows them too',
+}
+
+const CODES: Readonly<Record<string, string>> = {
+  name_taken: 'take another name: another source of this registry has this one',
+  stored_not_served: 'look for the version in some seconds: it is stored, and is not to be published again',
+}
+
+/** What a proxy tells of its target, in the words of this command. */
+const TOLD: Readonly<Record<string, string>> = {
+  credential_refused: 'the token is not accepted',
+  target_refused: 'nothing listens there',
+}
+
+export function refusalOf(answer: Answer): RegistryRefusal {
+  const { body, retryAfter } = answer
+  const { error, error_description: described, detail, title, issues } = errorBody.parse(body)
+  // A token that is not accepted is the fault of a gateway for its callers, and here that of the caller.
+  const status = error === 'credential_refused' ? 401 : answer.status
+  const sentence = TOLD[error ?? ''] ?? described ?? detail ?? title ?? 'it gives no reason'
+  const later = retryAfter === undefined ? 'later' : `in ${retryAfter} s`
+  return {
+    status,
+    code: error,
+    message: [sentence, ...issues.map(({ path, message }) => `${path}: ${message}`)].join('; '),
+    advice: CODES[error ?? ''] ?? ADVICE[status] ?? `try again ${later}; --debug shows more`,
+  }
+}
+
+/** A refusal as sentences for a person. */
+export function refusalLines({ status, code, message, advice }: RegistryRefusal): readonly string[] {
+  const who = status >= 500 ? 'the registry is not reached, or fails' : 'the registry refuses'
+  const what = [status, code].filter((part) => part !== undefined).join(' ')
+  return [`sallyport: ${who} (${what}): ${message}`, `sallyport: ${advice}`]
+}

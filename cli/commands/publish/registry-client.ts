@@ -1,0 +1,119 @@
+import type { Dispatch } from 'sallyport'
+import { OFFICIAL } from 'sallyport/toolkit'
+import { z } from 'zod'
+import { readBody } from './answer-body.js'
+
+/** What a registry, or the connection to it, answered. */
+export interface Answer {
+  readonly status: number
+  readonly body: unknown
+  /** Seconds, where it says when to try again. */
+  readonly retryAfter: number | undefined
+}
+
+const official = z.object({ status: z.string(), isLatest: z.boolean().optional() })
+
+const serverAnswer = z.object({
+  server: z.object({ name: z.string(), version: z.string() }),
+  _meta: z.object({ [OFFICIAL]: official }),
+})
+
+/** A version as a registry answers it. */
+export interface ServedVersion {
+  readonly name: string
+  readonly version: string
+  readonly status: string
+  readonly isLatest: boolean
+}
+
+export function versionIn(body: unknown): ServedVersion | undefined {
+  const { data } = serverAnswer.safeParse(body)
+  if (data === undefined) return undefined
+  const { status, isLatest = false } = data._meta[OFFICIAL]
+  return { ...data.server, status, isLatest }
+}
+
+/** The versions in the answer of a list. */
+export const versionsIn = (body: unknown): readonly ServedVersion[] =>
+  (z.object({ servers: z.array(z.unknown()) }).safeParse(body).data?.servers ?? []).flatMap(
+    (each) => versionIn(each) ?? [],
+  )
+
+const encoded = encodeURIComponent
+
+/** Bytes of an answer: many times a version with its document, and all versions of a server with theirs. */
+const MOST = { version: 4 * 1024 * 1024, list: 64 * 1024 * 1024 }
+
+/** Asks the API of a registry, through a list that signs in to it. */
+export class RegistryClient {
+  constructor(
+    private readonly dispatch: Dispatch,
+    private readonly api: URL,
+  ) {}
+
+  /** Where a version is served. */
+  urlOf(name: string, version: string): string {
+    return `${this.api.href}${pathOf(name, version)}`
+  }
+
+  publish(document: Buffer): Promise<Answer> {
+    return this.ask('POST', '/publish', { payload: document })
+  }
+
+  validate(document: Buffer): Promise<Answer> {
+    return this.ask('POST', '/validate', { payload: document })
+  }
+
+  /** A version, also a deleted one; `latest` is one that is not. */
+  version(name: string, version: string): Promise<Answer> {
+    const deleted = version === 'latest' ? '' : '?include_deleted=true'
+    return this.ask('GET', pathOf(name, version) + deleted)
+  }
+
+  versions(name: string): Promise<Answer> {
+    return this.ask('GET', `/servers/${encoded(name)}/versions?include_deleted=true`, { most: MOST.list })
+  }
+
+  setStatus(name: string, version: string | undefined, change: object): Promise<Answer> {
+    const place = version === undefined ? `/servers/${encoded(name)}` : pathOf(name, version)
+    return this.ask('PATCH', `${place}/status`, {
+      payload: Buffer.from(JSON.stringify(change)),
+      most: version === undefined ? MOST.list : MOST.version,
+    })
+  }
+
+  private async ask(
+    method: 'GET' | 'POST' | 'PATCH',
+    path: string,
+    { payload, most = MOST.version }: { readonly payload?: Buffer; readonly most?: number } = {},
+  ): Promise<Answer> {
+    const response = await this.dispatch({
+      method,
+      payloadAsStream: true,
+      url: this.api.pathname + path,
+      headers: {
+        accept: 'application/json',
+        ...(payload !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(payload !== undefined && { payload }),
+    })
+    const retryAfter = Number(response.headers['retry-after'] ?? Number.NaN)
+    const read = await readBody(response, most)
+    return {
+      status: 'fault' in read ? 502 : response.statusCode,
+      body: 'fault' in read ? { error_description: read.fault } : parsed(read.text),
+      retryAfter: Number.isFinite(retryAfter) ? retryAfter : undefined,
+    }
+  }
+}
+
+const pathOf = (name: string, version: string): string =>
+  `/servers/${encoded(name)}/versions/${encoded(version)}`
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,81 @@
+import { type LocatedIssue, validateLocated } from 'sallyport/server-json'
+import { fileFailure } from 'sallyport/toolkit'
+import type { Problem } from '#core/contract/problem.js'
+import { hidden } from '../../config/hidden.js'
+import type { Invocation } from '../../line/option.js'
+import { valuesOf } from '../../line/values.js'
+import { printProblems, said } from '../../terminal.js'
+import { readServerFile } from '../validate/documents.js'
+import { changeStatus, planDocument, publishDocument } from './actions.js'
+import { connected, connectionTo } from './connection.js'
+import { ownGroups } from './flags.js'
+import { type Outcome, printOutcome } from './outcome.js'
+import { RegistryClient } from './registry-client.js'
+import { apiUrlOf } from './registry-url.js'
+
+type Values = ReturnType<typeof valuesOf<typeof ownGroups>>
+
+/** What is to be done, with what was found in the file before. */
+interface Task {
+  readonly file: string
+  readonly issues: readonly LocatedIssue[]
+  readonly isRefusedHere: boolean
+  readonly run: (registry: RegistryClient) => Promise<Outcome>
+}
+
+/** Publishes a document, or sets the status of what was published. */
+export async function publish({ positionals: [named = ''], options }: Invocation): Promise<number> {
+  const values = valuesOf(ownGroups, options)
+  const { registry, tokenFile, json, debug } = values
+  const api = apiUrlOf(registry)
+  if ('message' in api) return printProblems([{ place: '--registry', message: api.message }])
+  const connection = connectionTo(api.url, tokenFile, options)
+  const task = await taskOf(named, values)
+  if ('problems' in connection) return printProblems([...connection.problems, ...problemsOf(task)])
+  if ('problems' in task) return printProblems(task.problems)
+
+  for (const secret of connection.secrets) hidden.add(secret)
+  const code = task.isRefusedHere
+    ? printOutcome({ result: 'invalid' }, task, json)
+    : await connected(connection, debug, async (dispatch, scrubber) =>
+        printOutcome(await task.run(new RegistryClient(dispatch, api.url)), task, json, scrubber),
+      )
+  await said()
+  // A browser that was opened, or a terminal that was read, must not keep the process here.
+  process.exit(code)
+}
+
+interface Misuse {
+  readonly problems: readonly Problem[]
+}
+
+const problemsOf = (task: Task | Misuse): readonly Problem[] => ('problems' in task ? task.problems : [])
+const misuse = (place: string, message: string): Misuse => ({ problems: [{ place, message }] })
+
+async function taskOf(named: string, { status, message, dryRun }: Values): Promise<Task | Misuse> {
+  if (status === undefined) {
+    if (message !== undefined) return misuse('--message', 'is for --status: a document has no message')
+    return documentTask(named, dryRun ? planDocument : publishDocument)
+  }
+  if (dryRun) return misuse('--dry-run', 'cannot be combined with --status: it is for a document')
+  const [, name, version] = /^([\w.-]+\/[\w.-]+)(?:@(\S+))?$/.exec(named) ?? []
+  if (name === undefined) {
+    const example = 'such as com.example/weather@1.0.0, or com.example/weather for all versions'
+    return misuse('FILE', `with --status, a name is expected, ${example}`)
+  }
+  const request = { name, version, status, message }
+  return {
+    file: named,
+    issues: [],
+    isRefusedHere: false,
+    run: (registry) => changeStatus(registry, request),
+  }
+}
+
+async function documentTask(file: string, action: typeof publishDocument): Promise<Task | Misuse> {
+  const bytes = await readServerFile(file).catch((error: unknown) => fileFailure(error))
+  if (typeof bytes === 'string') return misuse(file, bytes)
+  const { valid, issues, name = '', version = '' } = validateLocated(bytes)
+  const run: Task['run'] = (registry) => action(registry, { name, version, bytes })
+  return { file, issues, isRefusedHere: !valid, run }
+}

@@ -1,0 +1,82 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { fileFailure } from 'sallyport/toolkit'
+import type { Problem } from '#core/contract/problem.js'
+
+/** A document as it was named or found. */
+export interface ServerFile {
+  readonly file: string
+  readonly bytes: Uint8Array
+}
+
+/** As registries take them by default. */
+const MOST_BYTES = 256 * 1024
+// What is installed or generated is not what a repository publishes.
+const PASSED_OVER = new Set(['node_modules', '.git'])
+
+/** Reads the named files, and the server documents in the named folders. */
+export async function readServerFiles(
+  names: readonly string[],
+): Promise<{ readonly files: readonly ServerFile[]; readonly problems: readonly Problem[] }> {
+  const files: ServerFile[] = []
+  const problems: Problem[] = []
+  const add = async (file: string): Promise<void> => {
+    try {
+      const bytes = file === '-' ? bounded(await buffer(process.stdin)) : await readServerFile(file)
+      files.push({ file, bytes })
+    } catch (error) {
+      problems.push({ place: file === '-' ? 'standard input' : file, message: fileFailure(error) })
+    }
+  }
+  for (const name of new Set(names)) {
+    const found = await filesIn(name)
+    if ('problem' in found) problems.push(found.problem)
+    else for (const file of found.files) await add(file)
+  }
+  return { files, problems }
+}
+
+/** A document that is no larger than registries take it by default. */
+export const readServerFile = async (file: string): Promise<Buffer> => bounded(await readFile(file))
+
+function bounded(bytes: Buffer): Buffer {
+  if (bytes.byteLength <= MOST_BYTES) return bytes
+  throw new Error(`at most ${MOST_BYTES} bytes are expected, it has ${bytes.byteLength}`)
+}
+
+async function filesIn(
+  name: string,
+): Promise<{ readonly files: readonly string[] } | { readonly problem: Problem }> {
+  if (name === '-') return { files: [name] }
+  if (/\.ya?ml$/i.test(name)) {
+    const message = 'is YAML, and JSON is expected: the official command line publishes no other'
+    return { problem: { place: name, message } }
+  }
+  try {
+    if (!(await stat(name)).isDirectory()) return { files: [name] }
+    const files = await below(name)
+    const message = 'this folder holds no server.json, and no other JSON file with the $schema of one'
+    return files.length === 0 ? { problem: { place: name, message } } : { files }
+  } catch (error) {
+    return { problem: { place: name, message: fileFailure(error) } }
+  }
+}
+
+async function below(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  const found: string[] = []
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory() && !PASSED_OVER.has(entry.name)) found.push(...(await below(path)))
+    else if (entry.isFile() && (await isServerFile(path))) found.push(path)
+  }
+  return found
+}
+
+/** By its name, or by the schema that it names. */
+async function isServerFile(path: string): Promise<boolean> {
+  if (basename(path) === 'server.json') return true
+  if (!path.endsWith('.json') || (await stat(path)).size > MOST_BYTES) return false
+  return /"\$schema"\s*:\s*"[^"]*\/server\.schema\.json"/.test(await readFile(path, 'utf8'))
+}

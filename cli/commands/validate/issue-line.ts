@@ -1,0 +1,11 @@
+import type { LocatedIssue } from 'sallyport/server-json'
+import { painter } from '../../colour.js'
+import { printable } from '../../terminal.js'
+
+/** An issue of a document as compilers tell theirs: terminals and editors make a link of the place. */
+export function issueLine(file: string, { line, column, severity, message, path }: LocatedIssue): string {
+  const paint = painter(process.stdout, process.env)
+  const place = printable(`${file}:${line}:${column}`)
+  const about = path === '' ? '' : ` (${printable(path)})`
+  return `${paint('bold', place)}: ${paint(severity === 'error' ? 'red' : 'cyan', severity)}: ${printable(message)}${about}`
+}

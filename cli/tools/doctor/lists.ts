@@ -1,0 +1,138 @@
+import type { ListedSubject, Probes } from 'sallyport'
+import { isJsonObject, type JsonObject, MCP_LISTS, type McpList } from 'sallyport/toolkit'
+import { INITIALIZE } from './greeting.js'
+import { answerIn, type ByteBudget } from './mcp-answer.js'
+import { type McpRequest, mcpSender, type SendMcp } from './mcp-request.js'
+
+const PATIENCE = 20_000
+const MAX_BYTES = 16 * 1024 * 1024
+const MAX_PAGES = 100
+const METHOD_NOT_FOUND = -32_601
+const STATELESS = '2026-07-28'
+const PREFIX = 'io.modelcontextprotocol/'
+
+/** Gets everything that an MCP server lists, as a client of its version would. */
+export const lists: Probes['lists'] = async (url, options) => {
+  const reader = new ListReader(await mcpSender(url, options))
+  try {
+    if (!(await reader.begin())) return undefined
+    const listed: ListedSubject[] = []
+    let complete = true
+    for (const list of MCP_LISTS.filter(({ method }) => reader.offers(method))) {
+      const found = await reader.all(list)
+      listed.push(...found.listed)
+      complete &&= found.complete
+    }
+    return { listed, complete }
+  } finally {
+    await reader.end()
+  }
+}
+
+class ListReader {
+  private readonly signal = AbortSignal.timeout(PATIENCE)
+  private readonly budget: ByteBudget = { left: MAX_BYTES }
+  private headers: Readonly<Record<string, string>> = {}
+  private meta: JsonObject | undefined
+  private capabilities: JsonObject | undefined
+  private lastId = 1
+
+  constructor(private readonly sendMcp: SendMcp) {}
+
+  /** Whether the server has the capability that a method begins with. */
+  offers(method: string): boolean {
+    const [capability = ''] = method.split('/')
+    return this.capabilities === undefined || capability in this.capabilities
+  }
+
+  /** Begins a session, or does without one where the server has none. False when it needs a credential. */
+  async begin(): Promise<boolean> {
+    const response = await this.send({ body: INITIALIZE })
+    const { statusCode: status = 0, headers } = response
+    if (isRefusal(status)) {
+      response.destroy()
+      return false
+    }
+    const result = (await answerIn(response, 1, this.budget))?.['result']
+    if (isJsonObject(result)) {
+      const { protocolVersion, capabilities } = result
+      const session = headers['mcp-session-id']
+      this.headers = {
+        'mcp-protocol-version': String(protocolVersion),
+        ...(typeof session === 'string' && { 'mcp-session-id': session }),
+      }
+      this.capabilities = isJsonObject(capabilities) ? capabilities : {}
+      const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
+      const noted = await this.send({ body })
+      noted.destroy()
+      return true
+    }
+    this.headers = { 'mcp-protocol-version': STATELESS }
+    this.meta = {
+      [`${PREFIX}protocolVersion`]: STATELESS,
+      [`${PREFIX}clientInfo`]: { name: 'sallyport doctor', version: '1' },
+      [`${PREFIX}clientCapabilities`]: {},
+    }
+    return this.discover()
+  }
+
+  private async discover(): Promise<boolean> {
+    const answer = await this.ask('server/discover', {})
+    if (answer === 'refused') return false
+    const { capabilities } = answer
+    this.capabilities = isJsonObject(capabilities) ? capabilities : {}
+    return true
+  }
+
+  async all({ method, member, kind, key }: McpList) {
+    const listed: ListedSubject[] = []
+    let cursor: unknown
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const result = await this.ask(method, cursor === undefined ? {} : { cursor })
+      if (result === 'refused') throw new Error(`it refuses ${method}`)
+      const items: readonly unknown[] = Array.isArray(result[member]) ? result[member] : []
+      for (const item of items) {
+        const name = isJsonObject(item) ? item[key] : undefined
+        if (typeof name === 'string') listed.push({ kind, name })
+      }
+      const next = result['nextCursor']
+      if (typeof next !== 'string' || next === '') return { listed, complete: true }
+      cursor = next
+    }
+    return { listed, complete: false }
+  }
+
+  /** A list that the server does not have is empty. */
+  private async ask(method: string, params: JsonObject): Promise<JsonObject | 'refused'> {
+    const id = ++this.lastId
+    const meta = this.meta === undefined ? {} : { _meta: this.meta }
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, ...meta } })
+    const response = await this.send({
+      body,
+      ...(this.meta !== undefined && { headers: { 'mcp-method': method } }),
+    })
+    const { statusCode: status = 0 } = response
+    if (isRefusal(status)) {
+      response.destroy()
+      return 'refused'
+    }
+    const answer = await answerIn(response, id, this.budget)
+    if (isJsonObject(answer?.['result'])) return answer['result']
+    const error = answer?.['error']
+    if (isJsonObject(error) && error['code'] === METHOD_NOT_FOUND && method !== 'server/discover') return {}
+    throw new Error(`it answers ${status} to ${method}, without a result`)
+  }
+
+  async end(): Promise<void> {
+    if (this.headers['mcp-session-id'] === undefined) return
+    // Servers need not allow it.
+    const ended = await this.send({ method: 'DELETE' }).catch(() => undefined)
+    ended?.destroy()
+  }
+
+  private send({ headers, ...request }: McpRequest) {
+    return this.sendMcp({ ...request, headers: { ...this.headers, ...headers }, signal: this.signal })
+  }
+}
+
+const isRefusal = (status: number): boolean => status === 401 || status === 403
