@@ -146,6 +146,7 @@ test('the command line imports by name what lies outside it', () => {
     // `plugin verify` judges by the contracts that plugin authors test with.
     'sallyport/testing',
     'sallyport/builtin',
+    'sallyport/server-json',
     'sallyport/package.json',
   ]
   const astray = imports.filter(
@@ -218,16 +219,21 @@ test('every plugin has a test under its name', () => {
 
 test('every file of the core that does something has a test under its name', () => {
   const tested = new Map<string, string>([
-    ...['random-name', 'requirement', 'sample-contents', 'sample-requests', 'synchronous'].map(
-      (file) => [`core/conformance/${file}.ts`, 'by those of the suites'] as const,
-    ),
+    ...[
+      'random-name',
+      'requirement',
+      'sample-contents',
+      'sample-publications',
+      'sample-requests',
+      'synchronous',
+    ].map((file) => [`core/conformance/${file}.ts`, 'by those of the suites'] as const),
     ['core/contract/list.ts', 'types, and one predicate'],
     ['core/contract/plugin.ts', 'types, and a function that returns what it is given'],
     ['core/http/end-socket.ts', 'by that of pending-upgrade, which ends every socket by it'],
     ['core/log/dropped-lines.ts', 'by that of stderr'],
     ['core/log/line-sink.ts', 'by that of stderr'],
     ['core/log/pretty.ts', 'by that of log'],
-    ['core/toolkit/path-text.ts', 'by those of cli/config and plan, whose places it writes'],
+    ['core/toolkit/metadata-keys.ts', 'two keys and no code'],
     ['core/toolkit/web-url.ts', 'by those of the plugins whose options are URLs'],
     ['core/toolkit/process-group.ts', 'by those of tunnel/command and source/git'],
     ['core/toolkit/files/directory-watch.ts', 'by that of watched-file, which is made of it'],

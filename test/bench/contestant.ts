@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { onCore, SERVED } from './cores.js'
 import { root } from './place.js'
@@ -123,13 +123,4 @@ function accepts(port: number): Promise<boolean> {
     }
     socket.on('connect', told(true)).on('error', told(false))
   })
-}
-
-/** A port where nobody listens, for programs that cannot take one by themselves and tell it. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

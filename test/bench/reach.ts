@@ -2,6 +2,7 @@ import { apache } from './anchors/apache.js'
 import { haproxy } from './anchors/haproxy.js'
 import { floor, sallyport } from './anchors/own.js'
 import type { CallResult, Figure, Reached, Results } from './results.js'
+import { POLICY } from './rows/policy.js'
 import { bareFastify } from './rows/registry.js'
 import { ratio } from './statistics.js'
 
@@ -133,6 +134,12 @@ const goals: readonly Goal[] = [
       value: figure(`body-${way}`, sallyport.name, 'MB'),
     }),
   ),
+  {
+    what: 'CPU that 100 rules for tools add to a call',
+    target: 5,
+    unit: 'µs',
+    value: figure('policy', POLICY, 'µs'),
+  },
   ...registryGoals,
   ...startGoals,
 ]

@@ -36,7 +36,7 @@ export interface Figure {
   readonly title: string
   readonly name: string
   readonly value: number
-  readonly unit: 'ms' | 'KB' | 'MB' | 'times' | 'calls/s'
+  readonly unit: 'µs' | 'ms' | 'KB' | 'MB' | 'times' | 'calls/s'
 }
 
 export interface Reached {

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { freePort } from '#kit/free-port.js'
 import { bin } from '#kit/program.js'
-import { freePort } from '../bench/contestant.js'
 
 interface Started {
   readonly child: ChildProcess

@@ -42,6 +42,11 @@ export const rows = {
     ['PublicAddress', 'package', 'before', 'internal/metrics'],
     ['Tunnel', 'path', 'before', 'guard/host'],
   ],
+  'registry with publications': [
+    ['PublicationStore', 'path', 'replaces', 'store/files'],
+    ['ManagedSource', 'package', 'added'],
+    ['Source', 'file', 'replaces', 'source:own'],
+  ],
   proxy: [
     ['Listener', 'package', 'replaces', 'listen/http'],
     ['Guard', 'file', 'after', 'guard/origin'],
@@ -49,6 +54,7 @@ export const rows = {
     ['Authenticator', 'package', 'after', 'auth/oidc', KEY],
     ['PublicPath', 'path', 'before', 'auth/oidc', { path: '/open' }],
     ['Limiter', 'path', 'before', 'forward/http'],
+    ['Policy', 'file', 'before', 'forward/http'],
     ['ResourceMetadata', 'file', 'before', 'discovery/resource'],
     ['Credential', 'path', 'after', 'credential/static-bearer'],
     ['HeaderSource', 'package', 'after', 'headers/static'],
@@ -71,6 +77,7 @@ export const rows = {
     ['Authenticator', 'package', 'replaces', 'auth/anonymous'],
     ['Guard', 'path', 'added'],
     ['Limiter', 'package', 'added'],
+    ['Policy', 'path', 'added'],
     ['Credential', 'file', 'replaces', 'credential/static-bearer'],
     ['HeaderSource', 'path', 'before', 'headers/static'],
     ['SecretStore', 'package', 'after', 'secrets/environment'],

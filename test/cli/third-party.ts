@@ -40,9 +40,23 @@ const VALUES = {
   IssuerMetadata: `async (issuer) => ({ issuer, jwks_uri: options.keys })`,
   Limiter: `{ take: ({ caller = 'nobody' }) => (note(caller), 0) }`,
   Listener: `{ port: 'main', address: '127.0.0.1:0', keepAliveTimeout: 7_000 }`,
+  ManagedSource: `{
+    name: 'own',
+    publications: () => ({ history: async (name) => { note('asked for ' + name); return [] } }),
+  }`,
+  Policy: `{
+    judge: ({ call }) => { note('judged ' + call.method); return { allowed: true } },
+    shows: (_caller, listed) => listed.map(() => true),
+  }`,
   PublicAddress: `{
     origin: 'https://address.example',
     watch: (changed) => changed('https://address.example'),
+  }`,
+  PublicationStore: `{
+    open: (source) => {
+      note('opened ' + source)
+      return { place: 'own', read: async () => ({ kind: 'whole', payloads: [], revision: () => '1' }), watch: () => () => {} }
+    },
   }`,
   PublicPath: `options.path`,
   ResourceMetadata: `{ own_field: 'of a third party' }`,

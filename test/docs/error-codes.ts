@@ -17,8 +17,10 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   INSUFFICIENT_SCOPE: answer('ask for a token with the scopes that the challenge names'),
   ORIGIN_FORBIDDEN: answer('list the origin of the page: `allowedOrigins`, `--allowed-origins`'),
   HOST_FORBIDDEN: answer('call the gateway by a name that it knows: `allowedHosts`, `--resource-url`'),
-  METHOD_NOT_ALLOWED: answer('use GET or HEAD'),
-  BODY_TOO_LARGE: answer('send less, or raise `--max-body`'),
+  METHOD_NOT_ALLOWED: answer('use a method that the header `Allow` names'),
+  BODY_TOO_LARGE: answer(
+    'send less, or raise `--max-body`; for a document `maxDocumentBytes` of `registry/catalogue`',
+  ),
   BODY_TOO_SLOW: answer('send the body faster, and without long pauses'),
   TRANSFER_CODING: answer('send the body chunked or with its length'),
   REQUEST_UNSUPPORTED: answer(
@@ -27,9 +29,30 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   TARGET_FORM: answer('ask for a path'),
   PATH_OUTSIDE_TARGET: answer("stay below the target's path: `..` must not lead out of it"),
   STARTING: answer('try again in a second'),
+  POLICY_DENIED: answer(
+    'ask the operator; the log names the rule, and `sallyport explain` tells why it holds',
+  ),
+  POLICY_CANNOT_JUDGE: answer(
+    'use POST with a JSON-RPC message: with policies nothing else reaches the target',
+  ),
+  POLICY_UNAVAILABLE: answer('try again; the log says which fault a policy has'),
+  BODY_UNEXPECTED: answer('send GET, HEAD, OPTIONS and DELETE without a body'),
+  MESSAGE_CONTENT_TYPE: answer('send one `Content-Type: application/json`'),
+  MESSAGE_ENCODING: answer('send UTF-8 without byte order mark and without `Content-Encoding`'),
+  MESSAGE_NOT_JSON: answer('send a JSON-RPC message'),
+  MESSAGE_MALFORMED: answer('send a JSON-RPC request, notification or response, or a batch of them'),
+  MESSAGE_AMBIGUOUS: answer(
+    'send each member of the message once, and it and the method in their own spelling',
+  ),
+  MESSAGE_TOO_LARGE: answer('send less at once: 100 messages, 1,000 names, 64 KiB of names, 1,000 levels'),
+  MESSAGE_UNNAMED: answer('name what is called: `params.name`, `uri` or `ref`, as a text'),
+  MESSAGE_HEADER_MISMATCH: answer(
+    'send `MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name` once, and as the body has them',
+  ),
   TOO_MANY_REQUESTS: answer(
     'wait for the seconds in `Retry-After`; the limits are those of `limit/requests` in the list',
   ),
+  LIMIT_UNAVAILABLE: answer('try again; the log says which fault the limiter has'),
   AUTHENTICATION_BUSY: answer(
     'try again in a second; too many unknown tokens are being asked about, 64 at once for each address',
   ),
@@ -43,6 +66,26 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   SIGN_OUT_FORBIDDEN: answer('sign out with the button of a page'),
   REGISTRY_NOT_LOADED: answer('try again; its sources are not read yet, see `/readiness`'),
   SYNC_FAILED: answer('read the reason, which is that of the source'),
+  PUBLICATIONS_NOT_TAKEN: answer('publish to a registry that lists a source with `managed: {}`'),
+  PUBLISH_FORBIDDEN: answer('use a name that the answer names, or have a rule added to `publishers`'),
+  TOO_MANY_PUBLICATIONS: answer('wait for the seconds in `Retry-After`; the limit is `publishRate`'),
+  BODY_NOT_JSON: answer('send one JSON value, in UTF-8'),
+  BODY_INVALID: answer('correct what `issues` names; `POST /validate` tells the same without publishing'),
+  NAME_TAKEN: answer('use another name: a source that comes first in the registry has this one'),
+  STORED_NOT_SERVED: answer('ask for the version in some seconds; it is stored, and sent again it is a 409'),
+  LOGIN_MALFORMED: answer('send `{"oidc_token": TOKEN}`'),
+  LOGIN_UNKNOWN: answer('`mcp-publisher login github-oidc`, or send a token of the issuer directly'),
+
+  // Publications
+  VERSION_EXISTS: answer(
+    'publish another version: one that was published never changes, also when it is deleted',
+  ),
+  TOO_MANY_VERSIONS: answer('ask the operator: this server has as many versions as it may have'),
+  VERSION_UNKNOWN: answer('correct the name or the version: nothing is published as that'),
+  JOURNAL_UNWRITABLE: answer('try again; the message says what keeps the registry from storing it'),
+  PUBLICATION_UNCERTAIN: answer('ask for the version before you send it again: it may have been stored'),
+  JOURNAL_DAMAGED: log('restore the journal of what is published from a backup'),
+  SOURCE_NOT_OPEN: start('list `source/managed` before `registry/catalogue`'),
 
   // The target
   TARGET_REFUSED: answer('start the target, or correct `--target-uri`'),
@@ -65,6 +108,15 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   TARGET_FAILED: answer('read the cause in the log'),
   TARGET_REDIRECT: answer('give the address that the target redirects to: a credential does not follow it'),
   BODY_NOT_REPEATABLE: answer('send the request again: its body was not kept for a second try'),
+
+  RESPONSE_ENCODED: answer(
+    'have the target honour `Accept-Encoding: identity`: its lists cannot be filtered',
+  ),
+  RESPONSE_PARTIAL: answer('have the target answer whole: its lists cannot be filtered'),
+  RESPONSE_MALFORMED: answer('have the target send valid JSON in UTF-8, or events, under one content type'),
+  RESPONSE_TOO_LARGE: answer('have the target send its lists in pages: with policies, 16 MiB are the most'),
+  CALLER_TOO_SLOW: log('read responses as they come: one that was not read was cut off'),
+  RESPONSES_FULL: answer('ask again; 64 MiB of responses are being looked through for lists'),
 
   // The credential for the target
   CREDENTIAL_NOT_READY: answer('sign in: the URL is in the log'),

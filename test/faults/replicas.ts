@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { closedPort } from '#kit/listening.js'
+import { freePort } from '#kit/free-port.js'
 import type { TestDatabase } from '#kit/postgres.js'
 import { program } from '#kit/program.js'
 
@@ -37,7 +37,7 @@ export class Replica {
 
   /** @param balancer the URL that callers know it by */
   static async registry(t: TestContext, name: string, source: string, balancer?: string): Promise<Replica> {
-    return new Replica(t, name, ['registry'], await freePort(), await freePort(), (replica) => ({
+    return new Replica(t, name, ['registry'], await freeAddress(), await freeAddress(), (replica) => ({
       address: replica.main,
       internalAddress: replica.internal,
       drainDelay: '2s',
@@ -51,7 +51,7 @@ export class Replica {
   }
 
   static async proxy(t: TestContext, name: string, target: string): Promise<Replica> {
-    return new Replica(t, name, ['proxy', name], await freePort(), await freePort(), (replica) => ({
+    return new Replica(t, name, ['proxy', name], await freeAddress(), await freeAddress(), (replica) => ({
       host: replica.main.split(':')[0],
       port: Number(replica.main.split(':')[1]),
       internalAddress: replica.internal,
@@ -107,7 +107,7 @@ export class Replica {
   }
 }
 
-const freePort = async (): Promise<string> => new URL(await closedPort()).host
+const freeAddress = async (): Promise<string> => `127.0.0.1:${await freePort()}`
 
 /** Brings a database to the level of this version, as an operator does. */
 export async function migrate(t: TestContext, url: string): Promise<string> {

@@ -23,6 +23,8 @@ export interface RealPeople {
   readonly refreshes?: boolean
   /** Whom access tokens are for, if not for the registry. */
   readonly audience?: string
+  /** The scopes that access tokens may have, if not `read` alone. */
+  readonly scopes?: string
   /** Seconds, asked for each access token. */
   readonly lifetime?: () => number
 }
@@ -155,7 +157,7 @@ async function configuration(
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: () => ({
-          scope: 'read',
+          scope: people?.scopes ?? 'read',
           audience: people?.audience ?? AUDIENCE,
           accessTokenTTL: people?.lifetime?.() ?? 300,
           accessTokenFormat: format,

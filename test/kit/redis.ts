@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import type { TestContext } from 'node:test'
 import { Redis, type RedisOptions } from 'ioredis'
 import { eventually } from './captured-log.js'
 import { folder } from './folder.js'
+import { freePort } from './free-port.js'
 
 /** Why there can be no server of a test's own; nothing when there can. */
 export const noRedis: string | undefined =
@@ -120,15 +120,4 @@ async function isReady(client: Redis): Promise<boolean> {
   } finally {
     client.disconnect()
   }
-}
-
-/** Redis takes no port 0. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  assert.ok(typeof address === 'object' && address !== null)
-  server.close()
-  await once(server, 'close')
-  return address.port
 }

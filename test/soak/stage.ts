@@ -5,8 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from '#kit/free-port.js'
 import { Issuer } from '#kit/issuer.js'
-import { announced, type Contestant, freePort } from '../bench/contestant.js'
+import { announced, type Contestant } from '../bench/contestant.js'
 import { LOADING } from '../bench/cores.js'
 
 /** A server under test, with its internal port and that of its inspector. */

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort, listening } from '../contestant.js'
+import { freePort } from '#kit/free-port.js'
+import { listening } from '../contestant.js'
 import type { ProxyKind, Task } from '../task.js'
 
 export const nginx: ProxyKind = {

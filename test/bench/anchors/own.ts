@@ -32,6 +32,10 @@ export const inProcesses = (task: Task, count: number): Promise<Contestant> =>
 export const withAccessLog = (task: Task, requests: 'off' | 'errors' | 'all'): Promise<Contestant> =>
   announced(`--access-log ${requests}`, [...proxyArguments(task), `--access-log=${requests}`])
 
+/** Sallyport with what is in a configuration file besides. */
+export const withFile = (task: Task, name: string, file: string): Promise<Contestant> =>
+  announced(name, [...proxyArguments(task), `--config=${file}`])
+
 function proxyArguments({ target, incoming, bearer, headers, exchange, tls }: Task): string[] {
   const flags = [`--target-uri=http://127.0.0.1:${target}/mcp`]
   if (incoming !== undefined) flags.push(...incomingFlags(incoming))

@@ -3,6 +3,7 @@ import type { World } from '../world.js'
 import { measureAccessLog } from './access-log.js'
 import { measureBodies } from './bodies.js'
 import { callRows } from './calls.js'
+import { measurePolicy } from './policy.js'
 import { measureProxies } from './proxied.js'
 import { measureRegistry } from './registry.js'
 import { measureStarts } from './starts.js'
@@ -32,6 +33,7 @@ export const rows: readonly Row[] = [
     measure: async (world: World) => ({ calls: await measureProxies(world, row) }),
   })),
   figures('access-log', measureAccessLog),
+  figures('policy', measurePolicy),
   figures('events', measureFirstEvents),
   figures('streams', measureOpenStreams),
   figures('bodies', measureBodies),

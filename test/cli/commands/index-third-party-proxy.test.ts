@@ -54,6 +54,10 @@ test('a proxy with plugins of a third party', async (t) => {
     const url = await running.started.ready()
     await lookAtEdge(running, '/mcp', token)
     assertAdded(JSON.parse((await ask(`${url}/mcp`, own)).text).result)
+    const headers = { ...own, 'content-type': 'application/json' }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+    assert.equal((await fetch(`${url}/mcp`, { method: 'POST', headers, body })).status, 200)
+    assert.match(notes(running.home), /^Policy judged tools\/list$/m)
     assert.equal((await ask(`${url}/open`)).status, 200, 'PublicPath')
     const challenge = String((await ask(`${url}/mcp`)).headers['www-authenticate'])
     assert.match(challenge, /"https:\/\/address\.example\//, 'PublicAddress')
@@ -120,6 +124,7 @@ test('standard input with plugins of a third party', async (t) => {
     for (const line of [
       'Guard asked',
       'Limiter .*friend.*',
+      'Policy judged tools/list',
       'AuditSink accepted',
       'AccessSink 200',
       'Telemetry \\w+',

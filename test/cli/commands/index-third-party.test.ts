@@ -19,17 +19,25 @@ import {
 
 const all = Object.entries<readonly Row[]>(rows)
 
-// No server documents go through a proxy; nothing goes out of a registry, or is kept there for a login; standard input
-// has no port, and so nobody who has to find it.
+// No server documents go through a proxy; nothing goes out of a registry, or is kept there for a login, and nobody calls
+// a tool there; standard input has no port, and so nobody who has to find it.
 const outgoing: readonly Kind[] = [
   'Credential',
   'HeaderSource',
   'SecretStore',
   'StateStore',
   'ClientRegistrar',
+  'Policy',
 ]
 // Pages are for people: a proxy and standard input have none.
-const documents: readonly Kind[] = ['Source', 'ServerCatalogue', 'CatalogueStore', 'BrowserSession']
+const documents: readonly Kind[] = [
+  'Source',
+  'ServerCatalogue',
+  'CatalogueStore',
+  'PublicationStore',
+  'ManagedSource',
+  'BrowserSession',
+]
 const port: readonly Kind[] = ['Listener', 'Health', 'PublicPath', 'PublicAddress', 'Tunnel']
 const discovery: readonly Kind[] = ['Challenge', 'IssuerMetadata', 'ResourceMetadata']
 
@@ -99,4 +107,24 @@ test('a registry with the catalogue of a third party, behind its tunnel', async 
   }
   const further = tunnelled
   await lookTwice(t, 'registry with a catalogue', { words: ['registry'], settings, further, look })
+})
+
+test('a registry whose publications a third party stores', async (t) => {
+  const settings = {
+    address: '127.0.0.1:0',
+    internalAddress: '127.0.0.1:0',
+    auth: { mode: 'anonymous' },
+    sources: [
+      { name: 'own', file: { path: './absent.json' } },
+      { name: 'people', managed: {} },
+    ],
+  }
+  const look = async ({ started, home }: Running): Promise<void> => {
+    const url = await started.ready()
+    const page = await ask(`${url}/registry/default/servers/com.example%2Fof-the-source`)
+    assert.equal(page.status, 200)
+    assert.match(notes(home), /^PublicationStore opened people$/m)
+    assert.match(notes(home), /^ManagedSource asked for com\.example\/of-the-source$/m)
+  }
+  await lookTwice(t, 'registry with publications', { words: ['registry'], settings, look })
 })

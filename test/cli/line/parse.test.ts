@@ -193,3 +193,13 @@ test('help and version are answered whatever else is wrong', () => {
 test('of an unknown short flag only the letter is told', () => {
   assert.deepEqual(placesOf(proxied(['-phunter2'])), ['-p'])
 })
+
+test('a positional that repeats takes all that follow, and each is checked', () => {
+  assert.deepEqual(parsed(['validate', 'a.json', '-', '--json', 'b']).invocation?.positionals, [
+    'a.json',
+    '-',
+    'b',
+  ])
+  assert.deepEqual(placesOf(parsed(['validate', 'a.json', ''])), ['FILE'])
+  assert.deepEqual(placesOf(parsed(['validate'])), ['FILE'])
+})

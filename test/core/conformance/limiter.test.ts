@@ -10,6 +10,7 @@ contractSuite('limit/requests', () => ({
         limits: [
           { by: 'caller', rate: '3/1m' },
           { by: 'address', rate: '5/1m' },
+          { by: 'caller+tool', rate: '9/1m' },
         ],
       },
     },
@@ -46,5 +47,17 @@ findsFaults(Limiter, {
   'a limiter that counts requests': {
     code: 'LIMIT_COST',
     make: () => counting(5, whole, () => 1),
+  },
+  'a limiter that answers nothing about calls': {
+    code: 'LIMIT_CALLS_MALFORMED',
+    make: () => ({ ...counting(5, whole), takeCalls: () => undefined as never }),
+  },
+  'a limiter that answers whether calls may go on': {
+    code: 'LIMIT_CALLS_MALFORMED',
+    make: () => ({ ...counting(5, whole), takeCalls: async () => true as never }),
+  },
+  'a limiter that counts a batch once': {
+    code: 'LIMIT_BATCH',
+    make: () => ({ ...counting(5, whole), takeCalls: () => 0 }),
   },
 })

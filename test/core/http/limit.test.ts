@@ -124,7 +124,8 @@ for (const [what, answer] of Object.entries({
   test(`a limiter that ${what} lets nobody in`, async (t) => {
     const { list } = counted(answer)
     const app = await booted(t, list, { gateDeadline: 50 })
-    assert.equal((await app.inject(withToken('alice'))).statusCode, 503)
+    const { statusCode, body } = await app.inject(withToken('alice'))
+    assert.deepEqual([statusCode, JSON.parse(body).error], [503, 'limit_unavailable'])
   })
 }
 
@@ -173,4 +174,43 @@ test('two callers never have one name, nor that of an address, whatever they are
     }),
     { numRuns: 200 },
   )
+})
+
+test('calls are counted after their request, for the same key, and what is over the limit is 429', async (t) => {
+  const keys: unknown[] = []
+  const use = definePlugin({
+    name: 'counting',
+    api: 1,
+    provides: [Limiter],
+    setup: (gateway) =>
+      gateway.provide(Limiter, {
+        take({ caller }) {
+          keys.push(['take', caller])
+          return 0
+        },
+        async takeCalls({ caller }, { calls }) {
+          keys.push([calls.length, caller])
+          return calls.length > 1 ? 1_500 : 0
+        },
+      }),
+  })
+  const mcp = definePlugin({
+    name: 'mcp',
+    api: 1,
+    setup: ({ http }) => void http.post('/mcp', { config: { mcp: true } }, () => 'here'),
+  })
+  const app = await booted(t, [{ use: mcp }, { use }, { use: authenticating((subject) => ({ subject })) }])
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+  const send = (payload: object) => app.inject({ method: 'POST', payload, ...withToken('alice', '/mcp') })
+
+  assert.equal((await send(ping)).statusCode, 200)
+  const { statusCode, headers } = await send([ping, ping])
+  assert.deepEqual([statusCode, headers['retry-after']], [429, '2'])
+  const caller = '["corp","alice"]'
+  assert.deepEqual(keys, [
+    ['take', caller],
+    [1, caller],
+    ['take', caller],
+    [2, caller],
+  ])
 })

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AuditSink, definePlugin, type Gateway, Telemetry } from 'sallyport'
+import {
+  type AuditEvent,
+  AuditSink,
+  Authenticator,
+  BearerToken,
+  definePlugin,
+  type Gateway,
+  Refusal,
+  Telemetry,
+} from 'sallyport'
 import { booted, recordedLog } from '#kit/booted.js'
 
 const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
@@ -42,4 +51,101 @@ test('a request without credentials is no warning, and one with wrong ones is', 
     refused.map(({ level }) => level),
     ['info', 'info', 'warn'],
   )
+})
+
+/** A list with an authenticator that takes the token `mine`, and what its audit sink gets. */
+function audited(setup: (gateway: Gateway) => unknown) {
+  const events: AuditEvent[] = []
+  const accepting = plugin(
+    'accepting',
+    (gateway) => {
+      gateway.provide(AuditSink, (event) => void events.push(event))
+      gateway.provide(Authenticator, {
+        provider: 'corp',
+        authenticate: ({ credentials }) =>
+          credentials.kind === 'bearer' && credentials.token === 'mine'
+            ? { identity: { provider: 'corp', subject: 'ann', claims: {} } }
+            : { rejection: { kind: 'invalid', cause: 'signature' } },
+      })
+    },
+    { provides: [AuditSink, Authenticator] },
+  )
+  return { events, list: [accepting, plugin('routes', setup)] }
+}
+
+const mine = { authorization: 'Bearer mine' }
+
+test('a request is audited once: as accepted, refused, or published, with who sent it', async (t) => {
+  const change = { registry: 'r', name: 'a/b', action: 'status', after: { status: 'deleted' } } as const
+  const { events, list } = audited(({ http }) => {
+    http.get('/', () => 'let in')
+    http.get('/refused', () => {
+      throw new Refusal(409, 'NO', 'no')
+    })
+    http.get('/published', (request) => {
+      request.recordPublished(change)
+      return change.name
+    })
+    http.get('/failed', (request) => {
+      request.recordPublished(change)
+      throw new Error('later')
+    })
+  })
+  const app = await booted(t, list)
+  for (const url of ['/', '/refused', '/published', '/failed']) await app.inject({ url, headers: mine })
+  await app.inject('/')
+
+  assert.deepEqual(
+    events.map(({ kind, status, subject, provider, server }) => [kind, status, subject, provider, server]),
+    [
+      ['accepted', 200, 'ann', 'corp', undefined],
+      ['refused', 409, 'ann', 'corp', undefined],
+      ['published', 200, 'ann', 'corp', change],
+      ['published', 500, 'ann', 'corp', change],
+      ['refused', 401, undefined, undefined, undefined],
+    ],
+  )
+})
+
+test('a route asks for a caller also where its path is public, with the credentials that it has', async (t) => {
+  const { list } = audited(({ http }) => {
+    const config = { public: true }
+    http.get('/own', { config }, async (request) => (await request.authenticate()).subject)
+    http.get('/given', { config }, async (request) => {
+      const { subject } = await request.authenticate(new BearerToken('mine'))
+      return `${subject} ${request.identity?.subject}`
+    })
+    http.get('/none', { config }, async (request) => {
+      await request.authenticate({ kind: 'none' })
+    })
+  })
+  const app = await booted(t, list)
+
+  assert.equal((await app.inject({ url: '/own', headers: mine })).body, 'ann')
+  for (const headers of [{}, { authorization: 'Bearer other' }, { authorization: 'Basic mine' }])
+    assert.equal((await app.inject({ url: '/own', headers })).statusCode, 401)
+  assert.equal((await app.inject({ url: '/given' })).body, 'ann ann')
+  assert.equal(
+    (await app.inject({ url: '/given', headers: { authorization: 'Bearer other' } })).body,
+    'ann ann',
+  )
+  assert.equal((await app.inject({ url: '/none', headers: mine })).statusCode, 401)
+})
+
+test('an authenticator that fails lets nobody in there either', async (t) => {
+  const failing = plugin(
+    'failing',
+    (gateway) =>
+      gateway.provide(Authenticator, {
+        provider: 'corp',
+        authenticate: () => Promise.reject(new Error('SECRET')),
+      }),
+    { provides: [Authenticator] },
+  )
+  const routes = plugin('routes', ({ http }) =>
+    http.get('/', { config: { public: true } }, async (request) => (await request.authenticate()).subject),
+  )
+  const { statusCode, body } = await (await booted(t, [failing, routes])).inject({ url: '/', headers: mine })
+  assert.equal(statusCode, 503)
+  assert.ok(!body.includes('SECRET'))
 })

@@ -70,6 +70,7 @@ test('each mistake has a message of its own', async (t) => {
     './handles.mjs': { text: plugin('provides: ["guard"]'), expected: /provides must list capabilities/ },
     './stdout.mjs': { text: plugin("stdout: 'lines'"), expected: /stdout must be "protocol"/ },
     './examine.mjs': { text: plugin('examine: true'), expected: /examine must be a function/ },
+    './warnings.mjs': { text: plugin('warnings: []'), expected: /warnings must be a function/ },
     './migrate.mjs': { text: plugin('migrate: []'), expected: /migrate must be a function/ },
     './facts.mjs': { text: plugin('facts: {}'), expected: /facts must be a function/ },
     './options.mjs': { text: plugin('options: {}'), expected: /options must be a Standard Schema/ },

@@ -31,8 +31,8 @@ function part(command: Command): string {
   ].join('\n\n')
 }
 
-const argumentRow = ({ name, help, required, choices }: Positional): string[] => [
-  `\`${name}\`${required === true ? ' (required)' : ''}`,
+const argumentRow = ({ name, help, required, repeats, choices }: Positional): string[] => [
+  `\`${name}${repeats === true ? '...' : ''}\`${required === true ? ' (required)' : ''}`,
   '',
   help + oneOf(choices),
 ]

@@ -106,4 +106,28 @@ export const allowedDifferences: readonly Difference[] = [
     what: 'added for allowed origins where the target sends none',
     why: 'a page in a browser could not read the answer otherwise',
   },
+  {
+    side: 'request',
+    headers: [],
+    what: 'where the scope has policies, `Accept-Encoding` is `identity`, and `Range`, `If-Range`, `If-None-Match`, `If-Modified-Since` and `A-IM` are dropped',
+    why: 'lists can only be filtered in a response that is whole and in no coding; any other is a 502',
+  },
+  {
+    side: 'response',
+    headers: [],
+    what: 'where the scope has policies, lists of tools, prompts, resources and resource templates lack what they do not show, and items without a name; all other bytes stay',
+    why: 'a caller sees what it may use',
+  },
+  {
+    side: 'response',
+    headers: [],
+    what: 'where a list was filtered, and in every event stream of a scope with policies, `Content-Length` is the new one or missing, and `ETag`, `Last-Modified`, `Accept-Ranges`, `Content-MD5`, `Digest`, `Repr-Digest` and `Content-Digest` are dropped',
+    why: 'they describe the bytes as the target sent them',
+  },
+  {
+    side: 'response',
+    headers: ['cache-control', 'cdn-cache-control', 'surrogate-control'],
+    what: 'where the scope has policies, `Cache-Control` is `private` in every event stream and in JSON that could be a list, without `public` and `s-maxage`; where the body changes, `CDN-Cache-Control` and `Surrogate-Control` are dropped',
+    why: 'a shared cache would show one caller what another may see',
+  },
 ]

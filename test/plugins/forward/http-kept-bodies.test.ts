@@ -227,3 +227,30 @@ test('an error for a large body does not parse it, and one for a small body has 
   assert.deepEqual(await idFor(64 * 1024), [7, true])
   for (const length of [64 * 1024 + 1, 15 * MIB]) assert.deepEqual(await idFor(length), [null, false])
 })
+
+test('a body is let go of when a response begins, which may last', async (t) => {
+  const origin = await listening(t, (request, response) => {
+    const begin = () => response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': here\n\n')
+    request.on('end', begin).resume()
+  })
+  const policy = { use: 'policy/tools', with: { rules: [{ deny: ['secret'] }] } }
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'a', arguments: {} } }
+  const body = Buffer.from(JSON.stringify(call) + ' '.repeat(2 * MIB))
+  for (const more of [policy, renewable]) {
+    for (const framing of [
+      ['content-length', String(body.length)],
+      ['transfer-encoding', 'chunked'],
+    ] as const) {
+      const { main } = await proxied(t, origin, { keptBodies: body.length }, [more])
+      const before = collected()
+      for (let count = 0; count < 8; count++) {
+        const headers = { 'content-type': 'application/json', [framing[0]]: framing[1] }
+        const open = await openRequest(main, { method: 'POST', headers, body })
+        t.after(() => open.destroy())
+        open.resume()
+        assert.equal(open.statusCode, 200)
+      }
+      await eventually(() => collected() - before < body.length)
+    }
+  }
+})

@@ -49,6 +49,18 @@ test('each class of outcome is counted by its name, with the method that was cal
   assert.deepEqual(refusing.labels, [{ outcome: 'target_refused', mcp_method: 'none' }])
 })
 
+test('a method of MCP is a label, those of tasks included', async (t) => {
+  const origin = await listening(t, (_request, response) => response.end())
+  const { main, labels } = await proxyWithMetrics(t, origin)
+  const methods = ['initialize', 'resources/templates/list', 'subscriptions/listen', 'tasks/result']
+
+  for (const method of methods) await send(main, named({ 'mcp-method': method }))
+  assert.deepEqual(
+    labels.map(({ mcp_method }) => mcp_method),
+    methods,
+  )
+})
+
 test('an unknown method is not a label, and a name never is (T10)', async (t) => {
   const origin = await listening(t, (_request, response) => response.end())
   const { main, lines, labels } = await proxyWithMetrics(t, origin)

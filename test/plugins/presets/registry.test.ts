@@ -53,7 +53,7 @@ test('every mistake is told, at its place', () => {
   const source = { name: 'one', file: { path: './x.json' } }
   const wrong: [object, RegExp][] = [
     [{ sources: [source, source] }, /^sources\.1\.name: /],
-    [{ sources: [{ name: 'one' }] }, /^sources\.0: expected exactly one of file, http, git, use$/],
+    [{ sources: [{ name: 'one' }] }, /^sources\.0: expected exactly one of file, http, git, managed, use$/],
     [{ sources: [{ ...source, http: {} }] }, /^sources\.0: expected exactly one of/],
     [{ sources: [{ ...source, with: {} }] }, /^sources\.0\.with: /],
     [
@@ -72,6 +72,10 @@ test('every mistake is told, at its place', () => {
     [{ registries: [{ name: 'a/b', sources: [] }] }, /^registries\.0\.name: /],
     [{ plugins: [{ use: './x.js', after: 'nobody' }] }, /^plugins\.0\.after: .*registry\/api/],
     [{ plugins: [{ use: './x.js', after: 'registry/api', before: 'registry/api' }] }, /^plugins\.0: /],
+    [
+      { sources: [{ name: 'one', managed: {} }] },
+      /^stateDirectory: null keeps no files, and there is no `store`: what is published/,
+    ],
     [{ store: {} }, /^store: expected exactly one of files, postgres, use$/],
     [{ store: { files: {}, postgres: {} } }, /^store: expected exactly one of/],
     [{ store: { files: {}, with: {} } }, /^store\.with: belongs to `use`/],

@@ -8,10 +8,10 @@ import { TunnelSettings, tunnel } from 'sallyport/presets/tunnel'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { freePort } from '#kit/free-port.js'
 import { issuing } from '#kit/issuer.js'
 import { asked } from './asked.js'
 import { endAll, gone, running } from './processes.js'
-import { freePort } from './sshd.js'
 import { started, statusOf, tunnelled } from './tunnelled.js'
 
 const CLIENT = join(import.meta.dirname, 'client.mjs')

@@ -8,10 +8,11 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { eventually } from '#kit/captured-log.js'
 import { everything } from '#kit/everything.js'
 import { folder } from '#kit/folder.js'
+import { freePort } from '#kit/free-port.js'
 import { realIssuer } from '#kit/oidc-provider.js'
 import { program } from '#kit/program.js'
 import { endAll, gone, running } from './processes.js'
-import { flagsFor, freePort, noSshd, type Sshd, settingsFor, sshd } from './sshd.js'
+import { flagsFor, noSshd, type Sshd, settingsFor, sshd } from './sshd.js'
 import { started, statusOf, tunnelled } from './tunnelled.js'
 
 /** Part of the command line of every ssh to this server. */

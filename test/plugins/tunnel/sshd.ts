@@ -1,12 +1,13 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { freePort } from '#kit/free-port.js'
 import { descendants } from './processes.js'
 
 const SSHD = '/usr/sbin/sshd'
@@ -37,15 +38,6 @@ export interface Sshd {
   start(): Promise<void>
   /** Ends the server and every session of it, as a machine that goes down does. */
   kill(): Promise<void>
-}
-
-/** A port of loopback that nobody holds at the moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address !== null ? address.port : 0
 }
 
 /** A real sshd on loopback, with keys and a configuration of its own. Killed when the test ends. */

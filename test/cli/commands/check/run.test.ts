@@ -191,3 +191,20 @@ test('a file that is not there ends with 2', async (t) => {
   const checking = program(t, ['check', '--config', join(folder(t, {}), 'absent.yaml')])
   assert.equal(await checking.ended(), 2)
 })
+
+test('what is valid but doubtful is a warning where it was written, and the exit code stays 0', async (t) => {
+  const mine = `import { definePlugin } from 'sallyport'
+    const jsonSchema = { input: () => ({ type: 'object', properties: { rules: { type: 'array' } } }) }
+    const schema = { '~standard': { version: 1, vendor: 'mine', validate: (value) => ({ value }), jsonSchema } }
+    export default definePlugin({ name: 'mine', api: 1, options: schema, setup() {},
+      warnings: () => [{ place: 'rules[1]', message: 'it never applies', suggestion: 'read' }] })`
+  const text = '- use: ./mine.mjs\n  with:\n    rules:\n      - write\n      - raed\n'
+  const { code, stdout, stderr } = await check(t, text, { 'mine.mjs': mine })
+
+  assert.equal(code, 0, stderr)
+  assert.match(
+    stderr,
+    /^warning: \S*config\.yaml:5:9 .*rules\[1\] \(mine\): it never applies \(did you mean "read"\?\)\n$/,
+  )
+  assert.match(stdout, /plugins: 1/)
+})

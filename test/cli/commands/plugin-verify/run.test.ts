@@ -74,6 +74,18 @@ const seeded: Readonly<Record<string, readonly [code: string, text: string]>> = 
     plugin('Guard', guard).replace('Does something.', 'does something'),
   ],
   'whose options accept anything': ['OPTIONS_LAX', plugin('Guard', guard, 'z.object({})')],
+  'whose warnings fail': [
+    'WARNINGS_FAILED',
+    plugin('Guard', guard, secret, 'warnings() { throw new Error("x") },'),
+  ],
+  'whose warnings are no list': [
+    'WARNINGS_MALFORMED',
+    plugin('Guard', guard, secret, 'warnings: () => ["key"],'),
+  ],
+  'whose warnings tell a secret': [
+    'SECRET_TOLD',
+    plugin('Guard', guard, secret, 'warnings: ({ key }) => [{ place: "key", message: key }],'),
+  ],
   'with a secret that is not marked': [
     'SECRET_UNMARKED',
     plugin('Guard', guard, `z.strictObject({ apiKey: z.string().describe('the key') })`),

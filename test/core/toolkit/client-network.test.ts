@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { networkOf } from '#plugins/limit/requests/network.js'
+import { networkOf } from 'sallyport/toolkit'
 
 test('addresses of one /64 are one however they are written, and others are not', () => {
   for (const same of ['192.0.2.1', '::ffff:192.0.2.1', '["corp","alice"]', ''])

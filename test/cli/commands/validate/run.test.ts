@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { folder } from '#kit/folder.js'
+import { program } from '#kit/program.js'
+
+const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
+const document = (more: object = {}): string =>
+  JSON.stringify(
+    { $schema: SCHEMA, name: 'com.example/weather', description: 'x', version: '1.0.0', ...more },
+    undefined,
+    2,
+  )
+
+async function validate(t: TestContext, argv: readonly string[], cwd: string, input?: string) {
+  const validating = program(t, ['validate', ...argv], { cwd, ...(input !== undefined && { input: 'pipe' }) })
+  validating.process.stdin?.end(input)
+  return { code: await validating.ended(), ...validating.output }
+}
+
+test('good documents end with 0, warnings among them, and are counted', async (t) => {
+  const old = document({ $schema: SCHEMA.replace('2025-12-11', '2025-10-17') })
+  const cwd = folder(t, { 'server.json': document(), 'old.json': old })
+  const { code, stdout, stderr } = await validate(t, ['server.json', 'old.json'], cwd)
+  assert.equal(code, 0, stderr)
+  const [issue, summary] = stdout.trim().split('\n')
+  assert.match(issue ?? '', /^old\.json:2:14: warning: .* \(schema\)$/)
+  assert.equal(summary, '2 documents, valid: 0 errors, 1 warning')
+})
+
+test('each issue has its line, and the exit code is 1', async (t) => {
+  const cwd = folder(t, { 'server.json': document({ version: '1.x', odd: 1 }) })
+  const { code, stdout } = await validate(t, ['server.json'], cwd)
+  assert.equal(code, 1)
+  const [version, odd, summary] = stdout.trim().split('\n')
+  assert.match(version ?? '', /^server\.json:5:14: error: .* \(version\)$/)
+  assert.match(odd ?? '', /^server\.json:6:3: error: .* \(odd\)$/)
+  assert.equal(summary, '1 document, 1 of them not valid: 2 errors, 0 warnings')
+})
+
+test('a folder is looked through, for server.json and for what names the schema', async (t) => {
+  const cwd = folder(t, {
+    'a/server.json': '{}',
+    'b/weather.json': document(),
+    'b/package.json': '{ "name": "other" }',
+    'node_modules/x/server.json': '{}',
+  })
+  const { code, stdout } = await validate(t, ['--json', '.'], cwd)
+  assert.equal(code, 1)
+  const told = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  assert.deepEqual(
+    told.map(({ file, valid, name }) => ({ file, valid, name })),
+    [
+      { file: join('a', 'server.json'), valid: false, name: undefined },
+      { file: join('b', 'weather.json'), valid: true, name: 'com.example/weather' },
+    ],
+  )
+  assert.deepEqual(Object.keys(told[0].issues[0]).toSorted(), [
+    'column',
+    'line',
+    'message',
+    'path',
+    'reference',
+    'severity',
+    'type',
+  ])
+})
+
+test('standard input is a document too', async (t) => {
+  const { code, stdout } = await validate(t, ['-'], folder(t), document({ title: ' ' }))
+  assert.equal(code, 1)
+  assert.match(stdout, /^<stdin>:6:12: error: /)
+})
+
+test('what cannot be read ends with 2, and the rest is judged all the same', async (t) => {
+  const cwd = folder(t, { 'server.yaml': 'name: a', 'server.json': document({ odd: 1 }), 'empty/x.txt': '' })
+  const { code, stdout, stderr } = await validate(
+    t,
+    ['server.yaml', 'missing.json', 'empty', 'server.json'],
+    cwd,
+  )
+  assert.equal(code, 2)
+  assert.match(stdout, /server\.json:6:3: error/)
+  assert.deepEqual(
+    stderr
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/[: ]/, 1)[0]),
+    ['server.yaml', 'missing.json', 'empty'],
+  )
+  assert.match(stderr, /YAML/)
+  assert.equal((await validate(t, [], cwd)).code, 2)
+})
+
+test('what a document holds sends no commands to the terminal', async (t) => {
+  const cwd = folder(t, { 'server.json': document({ '\u001b[31m': 1 }) })
+  const { stdout } = await validate(t, ['server.json'], cwd)
+  assert.ok(!stdout.includes('\u001b'))
+  assert.match(stdout, /\(\\x1b\[31m\)/)
+})

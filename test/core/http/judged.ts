@@ -1,0 +1,61 @@
+import type { FastifyRequest } from 'fastify'
+import {
+  Authenticator,
+  definePlugin,
+  type Entry,
+  type Judgement,
+  Policy,
+  type PolicyQuestion,
+} from 'sallyport'
+
+/** A route to no MCP server at all: it tells what the message was, as the target would be told. */
+export const mcpRoute = definePlugin({
+  name: 'mcp-route',
+  api: 1,
+  setup({ http }) {
+    const read = async (request: FastifyRequest): Promise<void> => void (await request.message())
+    http.all('/mcp', { config: { mcp: true }, onRequest: read }, async (request) => ({
+      message: await request.message(),
+    }))
+    http.post('/plain', () => 'plain')
+  },
+})
+
+/** Whoever brings a token is its subject. */
+export const corp = definePlugin({
+  name: 'corp',
+  api: 1,
+  provides: [Authenticator],
+  setup: (gateway) =>
+    gateway.provide(Authenticator, {
+      provider: 'corp',
+      authenticate: ({ credentials }) =>
+        credentials.kind === 'bearer'
+          ? { identity: { provider: 'corp', subject: credentials.token, claims: {} } }
+          : { rejection: { kind: 'notMine', cause: 'none' } },
+    }),
+})
+
+export const policy = (
+  judge: (question: PolicyQuestion) => Judgement | Promise<Judgement>,
+  name = 'judging',
+): Entry => ({
+  use: definePlugin({
+    name,
+    api: 1,
+    provides: [Policy],
+    setup: (gateway) =>
+      gateway.provide(Policy, { judge, shows: (_caller, listed) => listed.map(() => true) }),
+  }),
+})
+
+export const ALLOWED: Judgement = { allowed: true }
+
+export const toolCall = (name: string, id: unknown = 1): Record<string, unknown> => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: {} },
+})
+
+export const JSON_TYPE = { 'content-type': 'application/json' }

@@ -1,0 +1,20 @@
+import type { Entry, ListedSubject, Policy } from 'sallyport'
+import { definePlugin, Policy as PolicyCapability } from 'sallyport'
+
+/** What these tests hide: every name with an `x` in it. */
+export const isShown = ({ name }: Pick<ListedSubject, 'name'>): boolean => !name.includes('x')
+
+export const hiding: Policy = {
+  judge: () => ({ allowed: true }),
+  shows: (_caller, listed) => listed.map(isShown),
+}
+
+/** A plugin with a policy of the test. */
+export const policy = (shows: Policy['shows'] = hiding.shows): Entry => ({
+  use: definePlugin({
+    name: 'hiding',
+    api: 1,
+    provides: [PolicyCapability],
+    setup: (gateway) => gateway.provide(PolicyCapability, { ...hiding, shows }),
+  }),
+})

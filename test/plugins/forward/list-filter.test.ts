@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { Policy, PolicyCaller } from 'sallyport'
+import { ListFilter } from '#plugins/forward/list-filter.js'
+import { hiding, isShown } from './hiding.js'
+import { anything, message, randomFrom, reference, written } from './messages-with-lists.js'
+
+// A policy of these tests looks at names alone.
+const CALLER = { identity: undefined, request: {} } as PolicyCaller
+
+const filterWith = (shows: Policy['shows'], timeout = 10_000) => {
+  const lists = new ListFilter([{ ...hiding, shows }], 0, timeout)
+  return async (message: Buffer | string, isGone = () => false): Promise<string> =>
+    String(await lists.filter(Buffer.from(message), CALLER, isGone))
+}
+const filter = filterWith(hiding.shows)
+
+test('what is left of any message is what JSON.parse and a filter leave, and the rest is as it was', async () => {
+  const run = fc.asyncProperty(
+    fc.oneof(message, fc.array(fc.oneof(message, anything))),
+    fc.integer(),
+    async (sent, seed) => {
+      // `__proto__` as a member is no value that both can hold.
+      const text = written(sent, randomFrom(seed))
+      if (text.includes('proto')) return
+      const left = await filter(text)
+
+      const parsed: unknown = JSON.parse(text)
+      const expected = reference(parsed)
+      assert.deepEqual(JSON.parse(left), expected)
+      if (JSON.stringify(parsed) === JSON.stringify(expected)) assert.equal(left, text)
+      assert.ok(isSubsequence(left, text))
+    },
+  )
+  await fc.assert(run, { numRuns: 1500 })
+})
+
+function isSubsequence(part: string, whole: string): boolean {
+  let at = 0
+  for (const letter of whole) if (part.startsWith(letter, at)) at += letter.length
+  return at === part.length
+}
+
+test('only the items are cut, and a comma with each', async () => {
+  const list = (items: string): string => `{"result": {"tools" :[ ${items} ], "nextCursor":"x"} }`
+  const a = '{"name":"a" , "n":1.0}'
+  const b = '{ "name" : "b"}'
+  const x = '{"name":"x"}'
+
+  assert.equal(await filter(list(`${a} ,  ${b}`)), list(`${a} ,  ${b}`))
+  assert.equal(await filter(list(`${x} , ${a},  ${b}`)), list(`${a},  ${b}`))
+  assert.equal(await filter(list(`${a} , ${x}  ,${b}`)), list(`${a}  ,${b}`))
+  assert.equal(await filter(list(`${a} , ${b}, ${x}`)), list(`${a} , ${b}`))
+  assert.equal(await filter(list(`${x} ,${x}`)), list(''))
+  assert.equal(await filter(list(`1,${x},${a},[],"b",{},${b},null`)), list(`${a},${b}`))
+})
+
+test('a result of a tool passes whatever is in it', async () => {
+  const inner = '{"result":{"tools":[{"name":"x"}]},"tools":[{"name":"x"}]}'
+  for (const text of [
+    `{"result":{"content":[${inner}],"structuredContent":${inner},"_meta":${inner}}}`,
+    `{"params":${inner},"error":${inner},"tools":[{"name":"x"}],"method":"sampling/createMessage"}`,
+    `[{"a":[{"result":{"tools":[{"name":"x"}]}}]}]`,
+    '{"result":{"tools":{"name":"x"},"prompts":"x"}}',
+  ]) {
+    assert.equal(await filter(text), text)
+  }
+})
+
+test('a long list is asked about in parts, and others get their turn meanwhile', async () => {
+  const items = Array.from({ length: 200_000 }, (_, index) => ({ name: index % 3 === 0 ? 'x' : `a${index}` }))
+  const sizes = new Set<number>()
+  let turns = 0
+  let isDone = false
+  const turn = (): void => {
+    turns++
+    if (!isDone) setImmediate(turn)
+  }
+  setImmediate(turn)
+
+  const left = await filterWith((caller, listed) => {
+    sizes.add(listed.length)
+    return hiding.shows(caller, listed)
+  })(JSON.stringify({ result: { tools: items } }))
+  isDone = true
+
+  assert.equal(JSON.parse(left).result.tools.length, 133_333)
+  assert.deepEqual([...sizes], [1000])
+  assert.ok(turns > 5, `${turns}`)
+})
+
+test('a batch in a batch is looked through', async () => {
+  const inner = (items: string): string => `[[[{"result":{"tools":[${items}]}}], 1]]`
+  assert.equal(await filter(inner('{"name":"x"},{"name":"a"}')), inner('{"name":"a"}'))
+})
+
+test('a list of long names is asked about in parts of few characters', async () => {
+  const items = Array.from({ length: 500 }, (_, index) => ({ name: `a${index}${'y'.repeat(2000)}` }))
+  const sizes: number[] = []
+
+  await filterWith((caller, listed) => {
+    sizes.push(listed.reduce((sum, { name }) => sum + name.length, 0))
+    return hiding.shows(caller, listed)
+  })(JSON.stringify({ result: { resources: items.map(({ name }) => ({ uri: name })) } }))
+
+  assert.ok(sizes.length > 50 && sizes.every((size) => size < 20_000), `${sizes}`)
+})
+
+test('an answer that is none, late, or thrown, is an error, and nothing is shown', async () => {
+  const text = '{"result":{"tools":[{"name":"a"},{"name":"b"}]}}'
+  const wrong: readonly unknown[] = [
+    ...[undefined, null, true, [], [true], [true, true, true], [true, 'yes'], [1, 1], Array(2)],
+    ...[{ length: 2, 0: true, 1: true }, Promise.resolve([true]), new Promise(() => {})],
+  ]
+  for (const answer of wrong) {
+    // What a plugin without types could answer.
+    await assert.rejects(filterWith(() => answer as never, 20)(text), { code: 'POLICY_UNAVAILABLE' })
+  }
+  const failing = [
+    () => {
+      throw new Error('secret')
+    },
+    () => Promise.reject(new Error('secret')),
+  ]
+  for (const shows of failing) {
+    const error = await filterWith(shows)(text).then(assert.fail, (rejected: Error) => rejected)
+    assert.equal('code' in error && error.code, 'POLICY_UNAVAILABLE')
+    assert.ok(!error.message.includes('secret'))
+  }
+})
+
+test('every policy has to show an item', async () => {
+  const only = (name: string): Policy => ({
+    ...hiding,
+    shows: (_caller, listed) => listed.map((each) => each.name !== name),
+  })
+  const lists = new ListFilter(
+    [only('a'), { ...hiding, shows: async (_, all) => all.map(isShown) }, only('b')],
+    0,
+  )
+  const text =
+    '{"result":{"resourceTemplates":[{"uriTemplate":"a"},{"uriTemplate":"b"},{"uriTemplate":"c"}]}}'
+  const left = await lists.filter(Buffer.from(text), CALLER, () => false)
+
+  assert.equal(String(left), '{"result":{"resourceTemplates":[{"uriTemplate":"c"}]}}')
+})
+
+test('nobody is asked any more once the caller is gone', async () => {
+  let asked = 0
+  const counting = filterWith((_caller, listed) => {
+    asked++
+    return listed.map(() => true)
+  })
+  const items = Array.from({ length: 5_000 }, () => ({ name: 'a' }))
+  await assert.rejects(counting(JSON.stringify({ result: { tools: items } }), () => asked === 2))
+
+  assert.equal(asked, 2)
+})

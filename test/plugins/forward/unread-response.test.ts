@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { eventually } from '#kit/captured-log.js'
+import { ResponseBudget } from '#plugins/forward/response-budget.js'
+import type { ResponseSink } from '#plugins/forward/response-writer.js'
+import { UnreadResponse } from '#plugins/forward/unread-response.js'
+
+const MIB = 1024 ** 2
+const LIMIT = 4 * MIB
+const HEAD = { status: 200, reason: 'OK', headers: [] }
+
+/** A response whose caller reads when `read` is called. */
+function opened(budget: ResponseBudget, timeout = 60_000) {
+  const out: Buffer[] = []
+  const state = { ended: 0, resumed: 0, failed: '' }
+  let drain: () => void = () => {}
+  const sink: ResponseSink = {
+    begin: (_head, call) => {
+      drain = () => call.resume()
+    },
+    data: (chunk) => out.push(Buffer.from(chunk)) < 0,
+    end: () => ++state.ended > 0,
+    discard: () => {},
+  }
+  const response = new UnreadResponse(sink, budget, timeout, (error) => {
+    state.failed = String(Object(error).code)
+    response.discard()
+  })
+  response.begin(HEAD, { resume: () => state.resumed++, abort: () => {} }, undefined)
+  return { response, out, state, read: () => drain() }
+}
+
+const isEmpty = (budget: ResponseBudget): boolean => {
+  const isFree = budget.reserve(LIMIT)
+  if (isFree) budget.free(LIMIT)
+  return isFree
+}
+
+test('whatever is written arrives in order, in small parts, and counts until it is read', () => {
+  const sizes = fc.array(fc.integer({ min: 1, max: 300_000 }), { minLength: 1, maxLength: 6 })
+  const run = fc.property(sizes, fc.boolean(), (lengths, ends) => {
+    const budget = new ResponseBudget(LIMIT)
+    const { response, out, state, read } = opened(budget)
+    const chunks = lengths.map((length, index) => Buffer.alloc(length, index + 1))
+    for (const chunk of chunks) response.data(chunk)
+    if (ends) response.end([])
+    assert.equal(
+      isEmpty(budget),
+      lengths.every((length) => length <= 64 * 1024),
+    )
+
+    for (let turn = 0; turn < 100; turn++) read()
+    assert.deepEqual(Buffer.concat(out), Buffer.concat(chunks))
+    assert.ok(out.every(({ length }) => length <= 64 * 1024))
+    assert.ok(isEmpty(budget))
+    assert.equal(state.ended, ends ? 1 : 0)
+    assert.equal(state.resumed > 0, !ends || lengths.every((length) => length <= 64 * 1024))
+  })
+  fc.assert(run, { numRuns: 50 })
+})
+
+test('where there is no room, the response ends of which nothing was read for longest', async () => {
+  const budget = new ResponseBudget(LIMIT)
+  const [idle, slow] = [opened(budget), opened(budget)]
+  for (const { response } of [idle, slow]) response.data(Buffer.alloc(1.5 * MIB))
+  const reading = setInterval(slow.read, 20)
+
+  const later = opened(budget)
+  await eventually(() => {
+    try {
+      later.response.data(Buffer.alloc(1.5 * MIB))
+      return true
+    } catch (error) {
+      assert.equal(Object(error).code, 'RESPONSES_FULL')
+      return false
+    }
+  })
+  clearInterval(reading)
+  assert.deepEqual([idle.state.failed, slow.state.failed, later.state.failed], ['CALLER_TOO_SLOW', '', ''])
+  for (const { response } of [slow, later]) response.discard()
+  assert.ok(isEmpty(budget))
+})
+
+test('a response of which nothing is read for long is ended', async () => {
+  const budget = new ResponseBudget(LIMIT)
+  const { response, state } = opened(budget, 20)
+  response.data(Buffer.alloc(MIB))
+  response.end([])
+
+  await eventually(() => state.failed === 'CALLER_TOO_SLOW')
+  assert.ok(isEmpty(budget))
+})

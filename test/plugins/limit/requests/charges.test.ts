@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { McpMessage } from 'sallyport'
+import { Charges } from '#plugins/limit/requests/charges.js'
+
+const rate = { count: 1, seconds: 60 }
+const charges = new Charges([
+  { by: 'tool', rate },
+  { by: 'caller+tool', rate },
+])
+
+const calling = (...names: readonly string[]): McpMessage => ({
+  protocolVersion: undefined,
+  isBatch: names.length !== 1,
+  calls: names.map((name) => ({
+    kind: 'request',
+    method: 'tools/call',
+    id: 1,
+    subjects: [{ kind: 'tool', name }],
+  })),
+})
+
+test('two tools, or two callers of one, never count as one, and names are short', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('', '#', '["a"]', '2001:db8::1', '2001:db8::2', '","', 'x'.repeat(200), 'x'.repeat(201)),
+  )
+  fc.assert(
+    fc.property(text, text, text, text, (caller, tool, otherCaller, otherTool) => {
+      const of = (who: string, what: string) =>
+        charges.ofCalls({ caller: JSON.stringify(['corp', who]), address: '192.0.2.1' }, calling(what))
+      const [byTool, byBoth] = of(caller, tool)
+      const [other, otherBoth] = of(otherCaller, otherTool)
+      assert.equal(byTool?.name === other?.name, tool === otherTool)
+      assert.equal(byBoth?.name === otherBoth?.name, tool === otherTool && caller === otherCaller)
+      assert.notEqual(byTool?.name, otherBoth?.name)
+      for (const each of [byTool, byBoth]) assert.ok((each?.name.length ?? 0) <= 128)
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+test('the calls of one tool in a batch are counted together', () => {
+  const counted = charges.ofCalls({ caller: 'c', address: 'a' }, calling('x', 'y', 'x'))
+  assert.deepEqual(
+    counted.map(({ index, cost }) => [index, cost]),
+    [
+      ...[
+        [0, 2],
+        [1, 2],
+      ],
+      ...[
+        [0, 1],
+        [1, 1],
+      ],
+    ],
+  )
+})

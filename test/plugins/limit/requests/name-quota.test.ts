@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { NameQuota } from '#plugins/limit/requests/name-quota.js'
+
+test('a caller introduces so many names in a span, and what is known costs nobody anything', () => {
+  let now = 0
+  const quota = new NameQuota(1_000, 2, () => now)
+  const admits = (caller: string, ...names: readonly string[]) =>
+    names.map((name) => quota.admits(caller, name))
+  assert.deepEqual(admits('a', 'x', 'y', 'x', 'z', 'y'), [true, true, true, false, true])
+  assert.deepEqual(admits('b', 'x', 'y', 'p', 'q', 'r'), [true, true, true, true, false])
+  assert.deepEqual(admits('a', 'p', 'r'), [true, false])
+
+  now = 1_000
+
+  assert.deepEqual(admits('a', 'r', 'z', 'x'), [true, true, false])
+})
+
+test('whatever the names are, no caller introduces more', () => {
+  const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('', '__proto__', 'constructor'))
+  fc.assert(
+    fc.property(fc.uniqueArray(text, { minLength: 5, maxLength: 20 }), text, (names, caller) => {
+      const quota = new NameQuota(1_000, 4, () => 0)
+      assert.equal(names.filter((name) => quota.admits(caller, name)).length, 4)
+    }),
+  )
+})
+
+test('a hundred callers with a thousand names each, and more, are forgotten and not kept', () => {
+  const quota = new NameQuota(1_000, 1_000, () => 0)
+  for (let caller = 0; caller < 150; caller++)
+    for (let name = 0; name < 1_000; name++) assert.ok(quota.admits(`${caller}`, `${caller} ${name}`))
+  assert.equal(quota.admits('149', 'one more'), false)
+  assert.equal(quota.admits('149', '149 0'), true)
+})

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { planOf } from '#cli/config/all-problems.js'
+import { readList } from '#cli/config/read-list.js'
+import { examine } from '#cli/tools/doctor/examine.js'
+import { folder } from '#kit/folder.js'
+import { closedPort } from '#kit/listening.js'
+import { mcpTarget } from '#kit/mcp-target.js'
+import { sdkServer } from '../../../conformance/sdk-server/http.js'
+
+async function looked(t: TestContext, ...list: readonly object[]) {
+  const home = folder(t, { 'list.json': JSON.stringify(list) })
+  const planned = await planOf(await readList(join(home, 'list.json')))
+  assert.ok('plan' in planned, JSON.stringify(planned))
+  const findings = await examine(planned.plan, home)
+  return findings.filter(({ about }) => about === 'policy/tools')
+}
+
+const policy = (...allow: string[]) => ({ use: 'policy/tools', with: { rules: [{ allow }] } })
+const forward = (target: string) => ({ use: 'forward/http', with: { target } })
+
+for (const era of ['2025-11-25', '2026-07-28'] as const) {
+  test(`${era}: patterns that match nothing of the target are named, with the nearest real name`, async (t) => {
+    const target = await mcpTarget(t, { era })
+
+    const found = await looked(t, policy('add', 'coumt', 'heeder*', '*', 'prompt:ask'), forward(target.url))
+    assert.deepEqual(
+      found.map(({ check, state, code, advice }) => [check, state, code, advice]),
+      [
+        ['rules[0] "coumt"', 'warning', 'PATTERN_UNMATCHED', 'did you mean "count"?'],
+        ['rules[0] "heeder*"', 'warning', 'PATTERN_UNMATCHED', 'did you mean "headers"?'],
+        ['rules[0] "prompt:ask"', 'warning', 'PATTERN_UNMATCHED', 'correct it, or leave it out'],
+      ],
+    )
+  })
+}
+
+test('prompts, resources and templates are compared too, also of the first of several replicas', async (t) => {
+  const { url, close } = await sdkServer()
+  t.after(close)
+  const patterns = [
+    'prompt:test_simple_prompt',
+    'resource:test://template/7/data',
+    'resource:test://static-*',
+  ]
+  const balanced = { use: 'forward/balanced', with: { targets: [url] } }
+
+  const found = await looked(t, policy('test_simple_text', ...patterns), balanced)
+  assert.deepEqual(
+    found.map(({ state, code }) => [state, code]),
+    [['ok', 'OK']],
+  )
+})
+
+test('a pattern of any kind and rule that matches nothing is found', async (t) => {
+  const { url, close } = await sdkServer()
+  t.after(close)
+  const rules = [
+    { allow: ['test_*', 'serach', 'prompt:test_*', 'resource:test://template/*', 'resource:file:///old/*'] },
+    { deny: ['debug_*', 'prompt:x*', 'prompt:test_simple_prompt'], when: { a: 1 } },
+  ]
+
+  const found = await looked(t, { use: 'policy/tools', with: { rules } }, forward(url))
+  assert.deepEqual(
+    found.map(({ check }) => check),
+    ['rules[0] "serach"', 'rules[0] "resource:file:///old/*"', 'rules[1] "debug_*"', 'rules[1] "prompt:x*"'],
+  )
+})
+
+test('a target behind a credential is compared with the bearer of the list, and not without', async (t) => {
+  const target = await mcpTarget(t)
+  target.intercept = ({ headers }, response) => {
+    if (headers.authorization === 'Bearer right') return false
+    response.writeHead(401).end()
+    return true
+  }
+  const list = [policy('coumt'), forward(target.url)]
+  const [without] = await looked(t, ...list)
+  assert.equal(without?.state, 'ok')
+  assert.match(without?.detail ?? '', /^not compared: the target needs a credential/)
+
+  const bearer = { use: 'credential/static-bearer', with: { token: 'right' } }
+  const [found] = await looked(t, bearer, ...list)
+  assert.equal(found?.code, 'PATTERN_UNMATCHED')
+})
+
+test('without a target, and with one that does not answer, nothing is compared', async (t) => {
+  const [alone] = await looked(t, policy('add'))
+  assert.match(alone?.detail ?? '', /^not compared: no target/)
+  const [dead] = await looked(t, policy('add'), forward(await closedPort()))
+  assert.equal(dead?.code, 'LISTS_UNREAD')
+})

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { Identity, Judgement, ListedSubject, McpCall, McpSubject } from 'sallyport'
+import { matchesClaims } from 'sallyport/toolkit'
+import type { Rule } from '#plugins/policy/tools/options.js'
+import { Rules } from '#plugins/policy/tools/rules.js'
+
+const METHODS = { tool: 'tools/call', prompt: 'prompts/get', resource: 'resources/read' } as const
+
+const callOf = (method: string): McpCall => ({ kind: 'request', method, id: 1, subjects: [] })
+
+const person = (claims: Identity['claims'] = {}, scopes: readonly string[] = []): Identity => ({
+  provider: 'corp',
+  subject: 'ann',
+  claims,
+  scopes,
+})
+
+function judged(
+  rules: readonly Rule[],
+  name: string,
+  identity: Identity | undefined = person(),
+  kind: McpSubject['kind'] = 'tool',
+): Judgement {
+  return new Rules(rules, () => true).judge(identity, callOf(METHODS[kind]), { kind, name })
+}
+
+const isAllowed = (...asked: Parameters<typeof judged>): boolean => judged(...asked).allowed
+
+test('with allow rules all else is denied, with deny rules alone all else is allowed', () => {
+  assert.ok(isAllowed([{ allow: ['a'] }], 'a'))
+  assert.ok(!isAllowed([{ allow: ['a'] }], 'b'))
+  assert.ok(!isAllowed([{ allow: ['a'] }], 'a', person(), 'prompt'))
+  assert.ok(!isAllowed([{ allow: ['a'] }], 'a:b', person(), 'resource'))
+  assert.ok(!isAllowed([{ deny: ['a'] }], 'a'))
+  assert.ok(isAllowed([{ deny: ['a'] }], 'b'))
+  assert.ok(isAllowed([{ deny: ['a'] }], 'a', person(), 'prompt'))
+})
+
+test('a deny wins over every allow, wherever it stands', () => {
+  for (const rules of [
+    [{ allow: ['*'] }, { deny: ['debug_*'] }],
+    [{ deny: ['debug_*'] }, { allow: ['*', 'debug_x'] }],
+  ]) {
+    assert.ok(!isAllowed(rules, 'debug_x'))
+    assert.ok(isAllowed(rules, 'other'))
+  }
+})
+
+test('a prefix says what a pattern is about', () => {
+  const rules = [{ allow: ['prompt:p*', 'resource:note://*', 'tool:prompt:x', 'y'] }]
+  assert.ok(isAllowed(rules, 'page', person(), 'prompt'))
+  assert.ok(isAllowed(rules, 'note://a', person(), 'resource'))
+  assert.ok(isAllowed(rules, 'prompt:x'))
+  assert.ok(isAllowed(rules, 'y'))
+  assert.ok(!isAllowed(rules, 'prompt:p'))
+  assert.ok(!isAllowed(rules, 'tool:prompt:x'))
+})
+
+test('nobody, as on a public path, is allowed and denied by rules for everybody alone', () => {
+  const rules = [{ allow: ['a'] }, { allow: ['b'], when: { x: 1 } }, { allow: ['c'], scopes: ['c'] }]
+  const nobody = (name: string): Judgement =>
+    new Rules(rules, () => true).judge(undefined, callOf('tools/call'), { kind: 'tool', name })
+  assert.ok(nobody('a').allowed)
+  for (const name of ['b', 'c']) {
+    const judgement = nobody(name)
+    assert.ok(!judgement.allowed && judgement.scopes === undefined)
+  }
+})
+
+test('a missing scope is told with all scopes of the rule that lacks fewest', () => {
+  const rules = [
+    { allow: ['delete_*'], scopes: ['tools:delete', 'admin', 'audit'] },
+    { allow: ['delete_*'], scopes: ['read', 'tools:delete'] },
+    { allow: ['delete_*'], scopes: ['root'], when: { groups: 'root' } },
+  ]
+  const judgement = judged(rules, 'delete_all', person({}, ['read']))
+  assert.ok(!judgement.allowed)
+  assert.deepEqual(judgement.scopes, ['read', 'tools:delete'])
+  assert.match(judgement.rule ?? '', /^rules\[1\]\.allow\[0\]/)
+  assert.ok(isAllowed(rules, 'delete_all', person({}, ['tools:delete', 'read'])))
+})
+
+test('nobody is sent for scopes that would not help', () => {
+  const scoped = { allow: ['x'], scopes: ['s'] }
+  for (const rules of [
+    [scoped, { deny: ['x'] }],
+    [{ ...scoped, when: { groups: 'a' } }],
+    [{ allow: ['y'], scopes: ['s'] }],
+  ]) {
+    const judgement = judged(rules, 'x')
+    assert.ok(!judgement.allowed && judgement.scopes === undefined, JSON.stringify(rules))
+  }
+  const open = new Rules([scoped], () => false).judge(person(), callOf('tools/call'), {
+    kind: 'tool',
+    name: 'x',
+  })
+  assert.ok(!open.allowed && open.scopes === undefined)
+})
+
+test('calls that name nothing pass, whatever the rules are; those that should name something do not', () => {
+  for (const rules of [[{ allow: ['x'] }], [{ deny: ['*', 'prompt:*', 'resource:*'] }]]) {
+    const asked = (method: string): boolean =>
+      new Rules(rules, () => true).judge(person(), callOf(method), undefined).allowed
+    for (const method of ['initialize', 'ping', 'tools/list', 'notifications/initialized', ''])
+      assert.ok(asked(method), method)
+    for (const method of ['tools/call', 'prompts/get', 'resources/read', 'completion/complete'])
+      assert.ok(!asked(method), method)
+  }
+})
+
+test('a method that MCP does not have goes by the default of the rules', () => {
+  const asked = (rule: Rule): boolean =>
+    new Rules([rule], () => true).judge(person(), callOf('custom/run'), undefined).allowed
+  assert.ok(!asked({ allow: ['*'] }))
+  assert.ok(asked({ deny: ['*'] }))
+})
+
+test('whatever a method is called, what it names is judged', () => {
+  const subject = { kind: 'tool', name: 'x' } as const
+  assert.ok(!new Rules([{ deny: ['x'] }], () => true).judge(person(), callOf('ping'), subject).allowed)
+})
+
+const word = fc.string({ unit: fc.constantFrom('a', 'b', ':', '/'), minLength: 1, maxLength: 4 })
+const glob = fc.string({ unit: fc.constantFrom('a', 'b', ':', '/', '*'), minLength: 1, maxLength: 4 })
+const kind = fc.constantFrom('tool', 'prompt', 'resource')
+const patternOf = fc.tuple(kind, glob).map(([prefix, text]) => `${prefix}:${text}`)
+const some = <T>(...of: T[]) => fc.uniqueArray(fc.constantFrom(...of), { minLength: 1 })
+const rule: fc.Arbitrary<Rule> = fc
+  .record({
+    isAllow: fc.boolean(),
+    patterns: fc.array(patternOf, { minLength: 1, maxLength: 3 }),
+    when: fc.option(fc.record({ groups: some('x', 'y') }), { nil: undefined }),
+    scopes: fc.option(some('s', 't'), { nil: undefined }),
+  })
+  .map(({ isAllow, patterns, when, scopes }) => ({
+    ...(isAllow ? { allow: patterns, ...(scopes && { scopes }) } : { deny: patterns }),
+    ...(when && { when }),
+  }))
+const somebody = fc.option(
+  fc
+    .tuple(some('x', 'y', 'z'), fc.subarray(['s', 't']))
+    .map(([groups, scopes]) => person({ groups }, scopes)),
+  { nil: undefined },
+)
+
+const expression = (text: string): RegExp =>
+  new RegExp(
+    `^${text
+      .split('*')
+      .map((part) => part.replaceAll(/[^a-z]/g, '\\$&'))
+      .join('.*')}$`,
+    's',
+  )
+
+/** What the rules say of a tool or a prompt, word for word. */
+function expected(
+  rules: readonly Rule[],
+  identity: Identity | undefined,
+  subject: { readonly kind: string; readonly name: string },
+): boolean {
+  const holds = ({ when, scopes = [] }: Rule): boolean =>
+    (when === undefined || matchesClaims(when, identity)) &&
+    scopes.every((scope) => identity?.scopes?.includes(scope))
+  const names = (patterns: readonly string[] = []): boolean =>
+    patterns.some((text) => expression(text).test(`${subject.kind}:${subject.name}`))
+  const applying = rules.filter(holds)
+  if (applying.some(({ deny }) => names(deny))) return false
+  return rules.every(({ allow }) => allow === undefined) || applying.some(({ allow }) => names(allow))
+}
+
+test('tools and prompts are judged as the rules say word for word', () => {
+  fc.assert(
+    fc.property(
+      fc.array(rule, { minLength: 1, maxLength: 5 }),
+      somebody,
+      fc.constantFrom<McpSubject['kind'][]>('tool', 'prompt'),
+      word,
+      (rules, identity, of, name) => {
+        const subject = { kind: of, name }
+        const { allowed } = new Rules(rules, () => true).judge(identity, callOf(METHODS[of]), subject)
+        assert.equal(allowed, expected(rules, identity, subject))
+      },
+    ),
+    { numRuns: 3000 },
+  )
+})
+
+test('what is listed is what is allowed, or lacks nothing but scopes that would open it', () => {
+  fc.assert(
+    fc.property(
+      fc.array(rule, { minLength: 1, maxLength: 5 }),
+      somebody,
+      fc.constantFrom<McpSubject['kind'][]>('tool', 'prompt', 'resource'),
+      word,
+      (written, identity, of, name) => {
+        const rules = new Rules(written, () => true)
+        const subject = { kind: of, name }
+        const judgement = rules.judge(identity, callOf(METHODS[of]), subject)
+        const isOpen = judgement.allowed || judgement.scopes !== undefined
+        assert.equal(rules.shows(identity, subject), isOpen)
+        if (judgement.allowed || judgement.scopes === undefined) return
+        const scopes = [...(identity?.scopes ?? []), ...judgement.scopes]
+        assert.ok(identity)
+        assert.ok(rules.judge({ ...identity, scopes }, callOf(METHODS[of]), subject).allowed)
+      },
+    ),
+    { numRuns: 3000 },
+  )
+})
+
+test('a template is listed whenever one of its URIs may be read, and not when all of them are denied', () => {
+  const shows = (rules: readonly Rule[], name: string): boolean => {
+    const listed: ListedSubject = { kind: 'template', name }
+    return new Rules(rules, () => true).shows(person(), listed)
+  }
+  assert.ok(shows([{ allow: ['resource:file:///docs/*'] }], 'file:///docs/{name}'))
+  assert.ok(shows([{ allow: ['resource:file:///docs/*'] }], 'file:///{+path}'))
+  assert.ok(shows([{ allow: ['resource:file:///docs/a.txt'] }], 'file:///docs/{name}.txt'))
+  assert.ok(!shows([{ allow: ['resource:file:///docs/*'] }], 'file:///other/{name}'))
+  assert.ok(!shows([{ allow: ['resource:file:///docs/a.txt'] }], 'file:///docs/{name}.md'))
+  assert.ok(!shows([{ allow: ['*'] }], 'file:///docs/{name}'))
+  assert.ok(!shows([{ deny: ['resource:file:///docs/*'] }], 'file:///docs/{name}'))
+  assert.ok(!shows([{ deny: ['resource:file:///docs/*'] }], 'FILE:///x/../docs/%61{name}'))
+  assert.ok(shows([{ deny: ['resource:file:///docs/a*'] }], 'file:///docs/{name}'))
+
+  const literal = fc.string({ unit: fc.constantFrom('a', 'b', '/'), maxLength: 3 })
+  fc.assert(
+    fc.property(
+      fc.array(
+        glob.map((text) => `resource:x:${text}`),
+        { minLength: 1, maxLength: 3 },
+      ),
+      literal,
+      literal,
+      literal,
+      (allow, before, middle, after) => {
+        const rules = new Rules([{ allow }], () => true)
+        const subject = { kind: 'resource', name: `x:${before}${middle}${after}` } as const
+        if (!rules.judge(person(), callOf('resources/read'), subject).allowed) return
+        assert.ok(rules.shows(person(), { kind: 'template', name: `x:${before}{v}${after}` }))
+      },
+    ),
+    { numRuns: 2000 },
+  )
+})

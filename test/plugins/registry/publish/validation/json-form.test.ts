@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { jsonForm } from '#plugins/registry/publish/validation/json-form.js'
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('a text is JSON when JSON.parse says so, and every value of it is visited where it begins', () => {
+  const pieces = fc.constantFrom(
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '"a"',
+    '"\\u00e9"',
+    '1',
+    '-0.5e+3',
+    '01',
+    'true',
+    'nul',
+    ' ',
+    '\n',
+    '\t',
+    '"',
+    '\\',
+  )
+  const texts = fc.oneof(
+    fc.json({ maxDepth: 5 }),
+    fc.array(pieces, { maxLength: 12 }).map((parts) => parts.join('')),
+    fc
+      .tuple(fc.json(), fc.nat(), fc.string())
+      .map(([text, at, other]) => text.slice(0, at % (text.length + 1)) + other),
+  )
+  fc.assert(
+    fc.property(texts, (text) => {
+      const { brokenAt } = jsonForm(text, (_path, start) => assert.ok(start <= text.length))
+      assert.equal(brokenAt === undefined, isJson(text), text)
+    }),
+    { numRuns: 3_000 },
+  )
+})
+
+test('the place where a text stops being JSON is told', () => {
+  assert.equal(jsonForm('{"a": 1,\n "b": nope}').brokenAt, 15)
+  assert.equal(jsonForm('{"a": 1').brokenAt, 7)
+  assert.equal(jsonForm('[1] x').brokenAt, 4)
+})
