@@ -30,6 +30,7 @@ const { metafile } = await build({
   entryPoints: [
     ...['core/index.ts', 'core/toolkit.ts', 'core/embed.ts', 'core/toolkit/yaml/child.ts'],
     ...['plugins/index.ts', 'plugins/presets/*.ts', 'plugins/registry/parse-thread.ts'],
+    'plugins/registry/publish/validation/server-json.ts',
     ...['cli/bin*.ts', 'cli/tools/verify/child.ts', 'test/kit/index.ts'],
   ],
   bundle: true,
@@ -60,4 +61,6 @@ const licenses = [...new Set(folders)].toSorted().map((folder) => {
   if (file === undefined) throw new Error(`${folder} has no license file`)
   return `${folder.replace(/^.*node_modules\//, '')}\n\n${readFileSync(join(folder, file), 'utf8')}`
 })
+const schema = 'plugins/registry/publish/validation/server.schema'
+licenses.push(`server.schema.json of the MCP registry\n\n${readFileSync(`${schema}.LICENSE`, 'utf8')}`)
 writeFileSync(join(outdir, 'LICENSES'), licenses.join('\n---\n\n'))
