@@ -55,7 +55,7 @@ const IMAGE =
 const LONGEST_IMAGE = 512
 
 function imageFindings(one: JsonObject, at: Path): readonly Finding[] {
-  const example = 'such as docker.io/owner/image:1.0.0'
+  const example = 'such as registry.example.com/owner/image:1.0.0'
   const extra = ['registryBaseUrl', 'version', 'fileSha256'].filter((name) => one[name] !== undefined)
   const findings = extra.map((name) =>
     semantic([...at, name], 'oci-package-member', `is not for oci: identifier says it all, ${example}`),

@@ -42,7 +42,11 @@ export const good: readonly JsonObject[] = [
     transport: stdio,
   }),
   packaged({ registryType: 'cargo', identifier: 'widget-mcp', version: '0.3.0', transport: stdio }),
-  packaged({ registryType: 'oci', identifier: 'docker.io/username/kubernetes-mcp:1.0.0', transport: stdio }),
+  packaged({
+    registryType: 'oci',
+    identifier: 'registry.example.com/username/kubernetes-mcp:1.0.0',
+    transport: stdio,
+  }),
   packaged({
     registryType: 'oci',
     identifier: `localhost:5000/a/b/c@sha256:${'a'.repeat(64)}`,

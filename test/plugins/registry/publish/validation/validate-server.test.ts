@@ -66,7 +66,7 @@ test('every issue of a document is told at once, each at its path', () => {
     packages: [
       {
         registryType: 'oci',
-        registryBaseUrl: 'https://docker.io',
+        registryBaseUrl: 'https://registry.example.com',
         identifier: 'package with spaces',
         version: 'latest',
         transport: { type: 'stdio', url: 'should-not-have-url' },
