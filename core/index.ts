@@ -4,7 +4,13 @@
 import './contract/fastify-types.js'
 
 export { AccessSink, type EndedRequest } from './contract/capabilities/access-sink.js'
-export { type AuditEvent, AuditSink, type PublishedChange } from './contract/capabilities/audit-sink.js'
+export {
+  type AuditEvent,
+  type AuditedCall,
+  type AuditOutcome,
+  AuditSink,
+  type PublishedChange,
+} from './contract/capabilities/audit-sink.js'
 export {
   Authenticator,
   type Explanation,
@@ -80,6 +86,13 @@ export {
 } from './contract/capabilities/source.js'
 export { StateStore } from './contract/capabilities/state-store.js'
 export { type Instrument, type Labels, Telemetry } from './contract/capabilities/telemetry.js'
+export {
+  type Trace,
+  type TraceBeginning,
+  type TraceEnd,
+  type TracePart,
+  Tracer,
+} from './contract/capabilities/tracer.js'
 export { type OpenTunnel, Tunnel } from './contract/capabilities/tunnel.js'
 export { type Capability, type Many, many, type One, one } from './contract/capability.js'
 export { BearerToken, type Credentials } from './contract/credentials.js'
@@ -105,7 +118,7 @@ export type { Fetch } from './contract/fetch.js'
 export type { Addresses, Dispatch, Gateway } from './contract/gateway.js'
 export type { Identity } from './contract/identity.js'
 export { type Entry, isScope, type List, type Scope, type SettingPath } from './contract/list.js'
-export type { McpCall, McpMessage, McpSubject } from './contract/message.js'
+export type { McpCall, McpMessage, McpSubject, TraceContext } from './contract/message.js'
 export type { Measure, Meter } from './contract/meter.js'
 export {
   API_LEVEL,

@@ -16,6 +16,7 @@ export { excludeFromDrain } from './http/in-flight.js'
 export { LogThrottle } from './http/log-throttle.js'
 export { fieldsOf, routeOf } from './http/logged-fields.js'
 export { messageRead } from './http/mcp-message.js'
+export { MAX_OBSERVED_BODY, type ObservedRequest, observationOf, timed } from './http/observed-request.js'
 export { takeSocket } from './http/pending-upgrade.js'
 export { timesSent } from './http/raw-headers.js'
 export { isUpgrade } from './http/upgrades.js'
@@ -24,12 +25,14 @@ export {
   type BodyReader,
   bodyKeptBy,
   bodyRead,
+  bodyReplaced,
   forgetBody,
   readBodyBy,
 } from './http/whole-body.js'
 export { isInLocalNetwork, isLoopbackHost, isPublicAddress } from './toolkit/address.js'
 export { AddressRanges, addressRange, normalizedAddress } from './toolkit/address-ranges.js'
 export { basicAuthorization } from './toolkit/basic-authorization.js'
+export { byteSize } from './toolkit/byte-size.js'
 export {
   certificatesIn,
   keyPairFaults,
@@ -70,6 +73,7 @@ export { openAccess } from './toolkit/open-access.js'
 export { type ProcessGroupOptions, signalGroup, spawnProcessGroup } from './toolkit/process-group.js'
 export { scopeToken } from './toolkit/scope.js'
 export { Secret, type SecretContext, type SecretLocations, secretFrom, secretText } from './toolkit/secret.js'
+export { subjectName } from './toolkit/subject-name.js'
 export { targetUrl, webUrl } from './toolkit/web-url.js'
 export { tokensAreTooDeep, valueIsTooDeep } from './toolkit/yaml/nesting.js'
 export { readYaml, type YamlRead, type YamlResult } from './toolkit/yaml/reader.js'

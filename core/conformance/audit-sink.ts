@@ -14,6 +14,21 @@ const EVENTS: readonly AuditEvent[] = [
   event,
   { ...event, status: 401, provider: 'corp', causes: ['signature'] },
   { ...event, kind: 'accepted', provider: 'corp', subject: 'ä\n"' },
+  {
+    ...event,
+    kind: 'called',
+    method: 'POST',
+    status: 200,
+    provider: 'corp',
+    subject: 'ada',
+    actors: ['agent'],
+    scopes: ['tools:read'],
+    mcp: { method: 'tools/call', kind: 'tool', name: 'lö\u2028sch\n', protocolVersion: '2025-11-25' },
+    outcome: 'failed',
+    causes: ['tool_error'],
+    durationMs: 1.5,
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+  },
 ]
 
 export const auditSinkConformance: ConformanceSuite<AuditSink> = {

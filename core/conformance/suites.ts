@@ -25,6 +25,7 @@ import { serverCatalogueConformance } from './server-catalogue.js'
 import { sourceConformance } from './source.js'
 import { stateStoreConformance } from './state-store.js'
 import { telemetryConformance } from './telemetry.js'
+import { tracerConformance } from './tracer.js'
 import { tunnelConformance } from './tunnel.js'
 
 /** One for each capability of `sallyport`, in the order in which they run: the last one ends what it tests. */
@@ -54,6 +55,7 @@ export const conformanceSuites: readonly ConformanceSuite<unknown>[] = [
   accessSinkConformance,
   auditSinkConformance,
   telemetryConformance,
+  tracerConformance,
   healthConformance,
   backgroundTaskConformance,
 ]

@@ -14,6 +14,7 @@ const MEASURED: readonly Parameters<Telemetry['measure']>[] = [
   [instrument('gauge', []), -1.5, {}],
   [instrument('histogram', ['route']), 0.2, { route: '/x' }],
   [instrument('histogram', ['route']), 0, { route: '/y' }],
+  [instrument('histogram', ['route']), 7, { route: '/y' }, '4bf92f3577b34da6a3ce929d0e0e4736'],
 ]
 
 export const telemetryConformance: ConformanceSuite<Telemetry> = {

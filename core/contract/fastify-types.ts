@@ -60,8 +60,12 @@ declare module 'fastify' {
     mcp?: boolean
     /**
      * How `wholeBody` reads a body before the handler runs, within the limits of the handler: at most `maxBytes`, and
-     * what is kept of it until the response closes.
+     * what is kept of it until the response closes. A body that has come it may return at once.
      */
-    readBody?: (request: FastifyRequest, response: ServerResponse, maxBytes: number) => Promise<Buffer>
+    readBody?: (
+      request: FastifyRequest,
+      response: ServerResponse,
+      maxBytes: number,
+    ) => Buffer | Promise<Buffer>
   }
 }

@@ -14,6 +14,14 @@ export interface McpCall {
   readonly id?: string | number | null
   /** What it names: nothing for most methods, several for a subscription to several resources. */
   readonly subjects: readonly McpSubject[]
+  /** What its `_meta` says of the trace that it belongs to. */
+  readonly trace?: TraceContext
+}
+
+/** W3C Trace Context as a caller sent it: nothing in it was checked. */
+export interface TraceContext {
+  readonly traceparent: string
+  readonly tracestate?: string
 }
 
 /** The body of a request to an MCP server. */

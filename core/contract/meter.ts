@@ -1,7 +1,10 @@
 import type { Labels } from './capabilities/telemetry.js'
 
-/** Adds to a counter, sets a gauge, or observes a value. Without an observer in the list it costs nothing. */
-export type Measure = (value: number, labels?: Labels) => void
+/**
+ * Adds to a counter, sets a gauge, or observes a value. Without an observer in the list it costs nothing. `traceId` is
+ * that of a sampled trace, for an exemplar.
+ */
+export type Measure = (value: number, labels?: Labels, traceId?: string) => void
 
 /** Makes instruments. `sallyport_` is put before their names. */
 export interface Meter {

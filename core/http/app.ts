@@ -17,11 +17,12 @@ import { admission, Gate } from './gate.js'
 import { guardHooks } from './guarded-hooks.js'
 import type { LogThrottle } from './log-throttle.js'
 import { decorateMessage } from './mcp-message.js'
+import { decorateObserved } from './observed-request.js'
 import { createRequestLog } from './request-log.js'
 import type { RequestObserver } from './request-observer.js'
 import { routedTarget } from './request-target.js'
 import { schemaCompilers } from './schema-compilers.js'
-import { decorateBody, replayBody, wholeBodyWithin } from './whole-body.js'
+import { decorateBody, replayBody } from './whole-body.js'
 import '../contract/fastify-types.js'
 
 const GATE = Symbol('gate')
@@ -53,18 +54,26 @@ export interface MainApp {
 export function createMainApp(
   log: Logger,
   throttle: LogThrottle,
-  { begun, refused, published }: Pick<RequestObserver, 'begun' | 'refused' | 'published'>,
+  {
+    begun,
+    refused,
+    errorReplied,
+    published,
+  }: Pick<RequestObserver, 'begun' | 'refused' | 'errorReplied' | 'published'>,
   bodyDeadline?: number,
 ): MainApp {
   const gate = new Gate()
-  const gateOf = (request: FastifyRequest): Gate => request.routeOptions.config[GATE] ?? gate
-  const errorReplies = new ErrorReplies(gateOf, refused, throttle)
+  const gateAt = ({ config }: FastifyRequest['routeOptions']): Gate => config[GATE] ?? gate
+  const gateOf = ({ routeOptions }: FastifyRequest): Gate => gateAt(routeOptions)
+  const errorReplies = new ErrorReplies(gateOf, { refused, errorReplied }, throttle)
   const routes: RouteOptions[] = []
-  const admitAtGate = admission(gateOf, errorReplies.error, bodyDeadline)
-  const admit: typeof admitAtGate = (request, reply, done) => {
+  const admitAtGate = admission(errorReplies.error, bodyDeadline)
+  const admit = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     request[REPLY] = reply
-    begun(request, reply)
-    admitAtGate(request, reply, done)
+    // Fastify makes these anew whenever somebody asks.
+    const { routeOptions } = request
+    begun(request, reply, routeOptions)
+    admitAtGate({ request, reply, config: routeOptions.config, gate: gateAt(routeOptions) }, done)
   }
   const app = createApp(log, errorReplies, admit)
 
@@ -85,9 +94,9 @@ export function createMainApp(
       return addresses.of(this.raw)
     },
   })
-  decorateBody(app)
-  app.decorateRequest('wholeBody', wholeBodyWithin(bodyDeadline))
+  decorateBody(app, bodyDeadline)
   decorateMessage(app)
+  decorateObserved(app)
   // The options themselves: a later hook may still change them.
   app.addHook('onRoute', (route) => void routes.push(route))
   app.addHook('onRoute', replayBody)
@@ -121,9 +130,10 @@ export const gateRoutes = fastifyPlugin<{ gate: Gate; errorReplies: ErrorReplies
 
 /** The application of the internal port: no gate, for the operators of the gateway. */
 export function createInternalApp(log: Logger, throttle: LogThrottle): FastifyInstance {
+  const nothing = (): void => {}
   const errorReplies = new ErrorReplies(
     () => new Gate(),
-    () => {},
+    { refused: nothing, errorReplied: nothing },
     throttle,
   )
   const app = createApp(log, errorReplies, (_request, _reply, done) => done())
@@ -138,7 +148,7 @@ export function createInternalApp(log: Logger, throttle: LogThrottle): FastifyIn
 function createApp(
   log: Logger,
   errorReplies: ErrorReplies,
-  admit: ReturnType<typeof admission>,
+  admit: (request: FastifyRequest, reply: FastifyReply, done: () => void) => void,
 ): FastifyInstance {
   const app = Fastify({
     loggerInstance: log as FastifyBaseLogger,

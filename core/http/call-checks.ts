@@ -21,20 +21,22 @@ export class CallChecks {
 
   /** Throws or rejects with the refusal. */
   admit(request: FastifyRequest): Promise<void> | undefined {
-    if (request.method === 'POST' && !isUpgrade(request.raw)) return this.admitMessage(request)
-    if (this.policies.length > 0) refuseUnlessReading(request)
-    return undefined
+    if (request.method !== 'POST' || isUpgrade(request.raw)) {
+      if (this.policies.length > 0) refuseUnlessReading(request)
+      return undefined
+    }
+    const message = messageOf(request)
+    return isPromise(message)
+      ? message.then((read) => this.admitMessage(request, read))
+      : this.admitMessage(request, message)
   }
 
   /** What is denied counts for nothing: nobody could use up the limits of tools that it may not call. */
-  private async admitMessage(request: FastifyRequest): Promise<void> {
-    const message = await messageOf(request)
-    if (this.policies.length > 0) {
-      const judging = this.judgeAll(request, message)
-      if (judging !== undefined) await judging
-    }
-    const counted = this.limit?.applyToCalls(request, message)
-    if (counted !== undefined) await counted
+  private admitMessage(request: FastifyRequest, message: McpMessage): Promise<void> | undefined {
+    const judging = this.policies.length === 0 ? undefined : this.judgeAll(request, message)
+    return judging === undefined
+      ? this.limit?.applyToCalls(request, message)
+      : judging.then(() => this.limit?.applyToCalls(request, message))
   }
 
   private judgeAll(request: FastifyRequest, message: McpMessage): Promise<void> | undefined {

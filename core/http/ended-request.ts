@@ -6,7 +6,6 @@ import { isDispatched } from './dispatched-request.js'
 
 const REPLY = Symbol('reply')
 const REFUSED = Symbol('refused')
-const PUBLISHED = Symbol('published')
 
 type WatchedResponse = ServerResponse & { [REPLY]?: FastifyReply | undefined }
 
@@ -15,14 +14,7 @@ export function markRefused({ raw }: FastifyReply): void {
   Reflect.set(raw, REFUSED, true)
 }
 
-/** Marks a request that has an audit event about what it changed. */
-export function markPublished({ raw }: FastifyReply): void {
-  Reflect.set(raw, PUBLISHED, true)
-}
-
-export const hasPublished = ({ raw }: FastifyReply): boolean => Reflect.has(raw, PUBLISHED)
-
-export const wasRefused = ({ raw }: FastifyReply): boolean => Reflect.has(raw, REFUSED)
+const wasRefused = ({ raw }: FastifyReply): boolean => Reflect.has(raw, REFUSED)
 
 /** Calls back once, when the response has ended or its connection has closed; at once if it has. */
 export function onceEnded(reply: FastifyReply, ended: (request: EndedRequest) => void): void {
@@ -30,32 +22,32 @@ export function onceEnded(reply: FastifyReply, ended: (request: EndedRequest) =>
   else reply.raw.once('close', () => ended(new Ended(reply)))
 }
 
-/** Passes requests that have ended to the sinks that want them. */
+/** Passes requests that have ended to the sinks that want them, and to those who observe them. */
 export class EndedRequests {
   // One function for all requests: it finds its reply in `this`, and most requests are of no interest to any sink.
   private readonly close: (this: WatchedResponse) => void
 
-  constructor(sinks: () => readonly AccessSink[], pass: (sink: AccessSink, ended: EndedRequest) => void) {
+  constructor(
+    sinks: () => readonly AccessSink[],
+    pass: (sink: AccessSink, ended: EndedRequest) => void,
+    observed: (ended: EndedRequest) => void,
+  ) {
     this.close = function (this: WatchedResponse): void {
       const reply = this[REPLY]
       if (reply === undefined) return
       this[REPLY] = undefined
-      const status = statusOf(this)
-      let ended: Ended | undefined
-      for (const sink of sinks()) {
-        if (status < sink.from) continue
-        ended ??= new Ended(reply)
-        pass(sink, ended)
-      }
+      const ended = new Ended(reply)
+      const { status } = ended
+      // A dispatched request is a part of another one, which has its own line.
+      if (!isDispatched(reply.request)) for (const sink of sinks()) if (status >= sink.from) pass(sink, ended)
+      observed(ended)
     }
   }
 
   watch(reply: FastifyReply): void {
-    // It is a part of another request, which has its own line.
-    if (isDispatched(reply.request)) return
     const raw: WatchedResponse = reply.raw
     // Node knows the address of a closed connection only when somebody has asked before.
-    void raw.req.socket.remoteAddress
+    void raw.req?.socket?.remoteAddress
     raw[REPLY] = reply
     raw.on('close', this.close)
   }

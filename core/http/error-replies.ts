@@ -16,7 +16,7 @@ const plainJson: ErrorShape = ({ code, sentence, requestId }) => ({
 export class ErrorReplies {
   constructor(
     private readonly gateOf: (request: FastifyRequest) => Gate,
-    private readonly onRefusal: RequestObserver['refused'],
+    private readonly observer: Pick<RequestObserver, 'refused' | 'errorReplied'>,
     private readonly throttle: LogThrottle,
   ) {}
 
@@ -39,6 +39,7 @@ export class ErrorReplies {
       error instanceof Refusal || error instanceof UpstreamError ? error.retryAfter : undefined
     if (Number.isFinite(retryAfter)) reply.header('retry-after', retryAfter)
     const { code, sentence } = publicText(error)
+    this.observer.errorReplied(code, request)
     this.send(request, reply, { status: statusOf(error), code, sentence, requestId: request.id })
   }
 
@@ -52,7 +53,7 @@ export class ErrorReplies {
   }
 
   private refuse(refusal: Refusal, request: FastifyRequest, reply: FastifyReply): void {
-    this.onRefusal(refusal, request, reply)
+    this.observer.refused(refusal, request, reply)
     const challenged = refusal.statusCode === 401 || Object.keys(refusal.challenge).length > 0
     if (challenged) reply.header('www-authenticate', this.challenge(refusal, request))
   }

@@ -4,13 +4,15 @@ import type { BrowserSession } from '../contract/capabilities/browser-session.js
 import type { Challenge } from '../contract/capabilities/challenge.js'
 import type { Guard } from '../contract/capabilities/guard.js'
 import type { Credentials } from '../contract/credentials.js'
-import { GatewayError, Refusal, type RefusalReason } from '../contract/errors.js'
+import { GatewayError, Refusal } from '../contract/errors.js'
 import type { Identity } from '../contract/identity.js'
 import { isPromise, within } from '../toolkit/deadline.js'
+import { type AuthenticatorRejection, refusalFor } from './authentication-refusal.js'
 import { BODY_DEADLINE, limitBody } from './body-limit.js'
 import type { CallChecks } from './call-checks.js'
 import { credentialsFor } from './credentials.js'
 import type { RequestLimit } from './limit.js'
+import { observationOf } from './observed-request.js'
 import type { PublicPaths } from './public-paths.js'
 import { mayUseSession, sessionToken } from './session-token.js'
 import { askForBody, rememberResponse } from './whole-body.js'
@@ -29,10 +31,6 @@ export interface GateChecks {
   readonly deadline: number
 }
 
-interface AuthenticatorRejection extends RefusalReason {
-  readonly kind: Rejection['kind']
-}
-
 /**
  * Admits requests to the routes of one scope: guards first, then authentication, unless the route is public; then limits,
  * and the policies for what is sent to an MCP server.
@@ -48,6 +46,11 @@ export class Gate {
   private get opened(): GateChecks {
     if (this.checks !== undefined) return this.checks
     throw new Refusal(503, 'STARTING', 'the gateway is not open', { retryAfter: 1 })
+  }
+
+  /** Whether requests to an MCP server are admitted by what their bodies call. */
+  get readsCalls(): boolean {
+    return this.checks?.calls !== undefined
   }
 
   get challenge(): Challenge | undefined {
@@ -85,7 +88,9 @@ export class Gate {
       return this.authenticateSession(checks, request, isOpen)
     if (isOpen) return undefined
     request.credentials = credentialsFor(request.raw)
-    return this.authenticate(checks, request, 0, [])
+    const observed = observationOf(request)
+    if (observed === undefined) return this.authenticate(checks, request, 0, [])
+    return observed.time('verification', () => this.authenticate(checks, request, 0, []))
   }
 
   /** A public route admits everybody: there a session only says who it is. */
@@ -170,38 +175,6 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 const isIdentity = (value: unknown): value is Identity =>
   isObject(value) && typeof (value as Partial<Identity>).subject === 'string'
 
-function refusalFor(
-  { credentials }: FastifyRequest,
-  rejections: AuthenticatorRejection[],
-  unavailableStatus: 401 | 503,
-): Refusal {
-  const reasons = rejections.map(({ provider, cause, detail }) => ({
-    provider,
-    cause,
-    ...(detail !== undefined && { detail }),
-  }))
-  if (credentials.kind === 'none')
-    return new Refusal(401, 'UNAUTHORIZED', 'this needs a bearer token', { reasons })
-  if (credentials.kind === 'malformed') {
-    const message = 'the Authorization header is not one well-formed bearer token'
-    const format = { provider: 'none', cause: 'format' }
-    return new Refusal(401, 'INVALID_REQUEST', message, { reasons: [...reasons, format] })
-  }
-  const isUndecided = rejections.every(({ kind }) => kind !== 'invalid')
-  // Our own load comes first, whatever state a provider is in.
-  if (isUndecided && rejections.some(({ kind }) => kind === 'busy')) {
-    const message = 'too many tokens are being checked'
-    return new Refusal(503, 'AUTHENTICATION_BUSY', message, { reasons, retryAfter: 1 })
-  }
-  // Never `invalid_token`: a client would drop a token that is good, and could not get another one either.
-  if (isUndecided && rejections.some(({ kind }) => kind === 'unavailable')) {
-    const message = 'the token cannot be checked right now'
-    const retry = unavailableStatus === 503 && { retryAfter: 5 }
-    return new Refusal(unavailableStatus, 'AUTHENTICATION_UNAVAILABLE', message, { reasons, ...retry })
-  }
-  return new Refusal(401, 'INVALID_TOKEN', 'the token was not accepted', { reasons })
-}
-
 /** A `GatewayError` was thrown on purpose; any other error is a fault of a plugin, and the request is refused all the same. */
 const asRefusal = (error: unknown): GatewayError =>
   error instanceof GatewayError
@@ -214,17 +187,20 @@ const asRefusal = (error: unknown): GatewayError =>
 /** Sends the error reply to a request that is refused, in place of its route. */
 export type RejectRequest = (refusal: GatewayError, request: FastifyRequest, reply: FastifyReply) => void
 
+/** A request at the gate of its route. */
+interface Arrival {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly config: FastifyRequest['routeOptions']['config']
+  readonly gate: Gate
+}
+
 /**
  * The first hook of every route. A callback and not a promise: most requests never wait. A refused request gets its
  * response here, since an error handler of the route could make something else of it.
  */
-export function admission(
-  gateOf: (request: FastifyRequest) => Gate,
-  reject: RejectRequest,
-  bodyDeadline = BODY_DEADLINE,
-) {
-  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-    const { config } = request.routeOptions
+export function admission(reject: RejectRequest, bodyDeadline = BODY_DEADLINE) {
+  return ({ request, reply, config, gate }: Arrival, done: () => void): void => {
     const proceed = (): void => {
       if (config.forwardsExpect !== true) {
         reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
@@ -235,14 +211,19 @@ export function admission(
       done()
     }
     if (request.headers.expect !== undefined || config.mcp === true) rememberResponse(request, reply.raw)
-    let waiting: Promise<void> | undefined
-    try {
-      waiting = gateOf(request).admit(request, config.public === true, config.mcp === true)
-    } catch (error) {
-      reject(asRefusal(error), request, reply)
-      return
+    const admit = (): void => {
+      let waiting: Promise<void> | undefined
+      try {
+        waiting = gate.admit(request, config.public === true, config.mcp === true)
+      } catch (error) {
+        reject(asRefusal(error), request, reply)
+        return
+      }
+      if (waiting === undefined) proceed()
+      else waiting.then(proceed, (error: unknown) => reject(asRefusal(error), request, reply))
     }
-    if (waiting === undefined) proceed()
-    else waiting.then(proceed, (error: unknown) => reject(asRefusal(error), request, reply))
+    // A small body mostly comes with its head: on the next tick it can be read without waiting for it.
+    if (config.mcp === true && gate.readsCalls) process.nextTick(admit)
+    else admit()
   }
 }

@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { within } from '../toolkit/deadline.js'
+import { ResponseList } from './response-list.js'
 
 const EXCLUDED = Symbol('excluded from drain')
 
@@ -14,10 +16,12 @@ export function excludeFromDrain(response: ServerResponse): void {
 // Requests that one connection may send while an earlier one waits for its response.
 const MAX_PIPELINED = 64
 const POLL_INTERVAL = 100
+// Milliseconds that connections which were cut off get to close.
+const CLOSE_LIMIT = 1_000
 
 /** The requests of a list that have no complete response yet. */
 export class InFlight {
-  private readonly responses = new Set<ServerResponse>()
+  private readonly responses = new ResponseList()
   private readonly pending = new Set<Promise<unknown>>()
   private readonly pipelined = new Map<Socket, Set<ServerResponse>>()
   private closing = false
@@ -55,22 +59,29 @@ export class InFlight {
   }
 
   /**
-   * Waits until every request has its response, at most `limit` milliseconds, and then ends what is left. Event streams
-   * would never end by themselves; they are not waited for. When the port is `closing` too, keep-alive is turned off.
+   * Waits until every request has its response, at most `limit` milliseconds. Event streams would never end by themselves;
+   * they are not waited for. When the port is `closing` too, keep-alive is turned off.
    */
   async drain(limit: number, closing: boolean): Promise<void> {
     this.closing = closing
-    for (const response of this.responses) {
+    for (const response of this.responses.all()) {
       if (closing && !response.headersSent) response.shouldKeepAlive = false
     }
     const end = performance.now() + limit
     while (performance.now() < end && this.mustWait())
       await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL))
-    for (const response of this.responses) response.destroy()
+  }
+
+  /** Ends what is left. Observers are told of a request when its response has closed, and plugins may stop after that. */
+  async cutOff(): Promise<void> {
+    const left = this.responses.all()
+    const closed = left.map((response) => new Promise<void>((resolve) => response.once('close', resolve)))
+    for (const response of left) response.destroy()
+    await within(CLOSE_LIMIT, Promise.all(closed), () => new Error('late')).catch(() => {})
   }
 
   private mustWait(): boolean {
-    return this.pending.size > 0 || [...this.responses].some((response) => !isExcluded(response))
+    return this.pending.size > 0 || this.responses.all().some((response) => !isExcluded(response))
   }
 
   /**

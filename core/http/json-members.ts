@@ -9,6 +9,9 @@ export const INNER = new Set(['type', 'name', 'uri', 'resourceSubscriptions'])
 const MAX_DEPTH = 1_000
 const MAX_MEMBERS = 10_000
 const MAX_CALLS = 100
+/** Of all levels together: more would take hundreds of megabytes once they are parsed. */
+const MAX_OBJECTS = 200_000
+const MAX_VALUES = 1_000_000
 export const MAX_SUBJECTS = 1_000
 
 const QUOTE = 34
@@ -29,6 +32,8 @@ export function countMembers(text: string, levels = 3): number {
   let depth = 0
   let calls = outside
   let subjects = 0
+  let opened = 0
+  let commas = 0
   // Of the objects that are counted the innermost one that is open: all around it are counted too.
   let counted = outside
   let [keyStart, keyEnd] = [0, 0]
@@ -42,6 +47,7 @@ export function countMembers(text: string, levels = 3): number {
       if (depth === counted && depth > outside && ++count > MAX_MEMBERS)
         throw tooLarge(`has more than ${MAX_MEMBERS} members`)
     } else if (code === COMMA) {
+      if (++commas > MAX_VALUES) throw tooLarge(`holds more than ${MAX_VALUES} values`)
       if (depth === 1 && outside === 1 && ++calls > MAX_CALLS)
         throw tooLarge(`is a batch of more than ${MAX_CALLS}`)
       // In the lists of `notifications`.
@@ -49,11 +55,11 @@ export function countMembers(text: string, levels = 3): number {
         throw tooLarge(`names more than ${MAX_SUBJECTS} things`)
     } else if (code === OBJECT) {
       const isMember = depth === counted
-      if (++depth > MAX_DEPTH) throw tooDeep()
+      checkRoom(++depth, ++opened)
       if (isMember && depth - outside <= levels && isCounted(depth - outside, text, keyStart, keyEnd))
         counted = depth
     } else if (code === ARRAY) {
-      if (++depth > MAX_DEPTH) throw tooDeep()
+      checkRoom(++depth, ++opened)
     } else if (code === END_OF_OBJECT || code === END_OF_ARRAY) {
       if (--depth < counted && counted > outside) counted = depth
     }
@@ -62,6 +68,9 @@ export function countMembers(text: string, levels = 3): number {
 }
 
 function endOfString(text: string, start: number): number {
+  // Mostly nothing is escaped: then a search finds it, and a call of 260 bytes takes 0.35 µs in place of 0.54.
+  const end = text.indexOf('"', start + 1)
+  if (end > 0 && text.charCodeAt(end - 1) !== BACKSLASH) return end
   let index = start + 1
   for (; index < text.length; index++) {
     const code = text.charCodeAt(index)
@@ -99,4 +108,7 @@ export function resembles(name: string, known: ReadonlySet<string>): boolean {
 export const tooLarge = (what: string): Refusal =>
   new Refusal(400, 'MESSAGE_TOO_LARGE', `the message ${what}`)
 
-const tooDeep = (): Refusal => tooLarge(`is nested deeper than ${MAX_DEPTH} levels`)
+function checkRoom(depth: number, opened: number): void {
+  if (depth > MAX_DEPTH) throw tooLarge(`is nested deeper than ${MAX_DEPTH} levels`)
+  if (opened > MAX_OBJECTS) throw tooLarge(`holds more than ${MAX_OBJECTS} objects and lists`)
+}

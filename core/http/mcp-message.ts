@@ -2,59 +2,76 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../contract/errors.js'
 import type { McpCall, McpMessage, McpSubject } from '../contract/message.js'
+import { isPromise } from '../toolkit/deadline.js'
 import { isJsonObject, type JsonObject } from '../toolkit/json-object.js'
 import { MCP_METHODS } from '../toolkit/mcp-methods.js'
 import { countMembers, ENVELOPE, INNER, MAX_SUBJECTS, PARAMS, resembles, tooLarge } from './json-members.js'
 import { checkContentHeaders, checkMcpHeaders } from './mcp-header-checks.js'
 import { checkMethod } from './method-check.js'
+import { wholeBodyOf } from './whole-body.js'
 
 const MAX_NAME_BYTES = 8 * 1024
 const MAX_NAMES_BYTES = 64 * 1024
 
-/** What is known of the message of one request: in one object, so that all requests have the same shape. */
-interface MessageState {
-  readonly asked: Promise<McpMessage>
-  read: McpMessage | undefined
-}
-
-const STATE = Symbol('message')
+const ASKED = Symbol('message asked for')
+const READ = Symbol('message read')
 
 declare module 'fastify' {
   interface FastifyRequest {
-    [STATE]: MessageState | undefined
+    [ASKED]: McpMessage | Promise<McpMessage> | undefined
+    [READ]: McpMessage | undefined
   }
 }
 
 /** Has all requests of an application begin with a place for it. */
 export function decorateMessage(app: FastifyInstance): void {
-  app.decorateRequest(STATE, undefined)
+  app.decorateRequest(ASKED, undefined)
+  app.decorateRequest(READ, undefined)
   app.decorateRequest('message', message)
 }
 
 /** `request.message`: read once, whoever asks. */
-function message(this: FastifyRequest): Promise<McpMessage | undefined> {
-  if (this.method !== 'POST' || this.routeOptions.config.mcp !== true) return Promise.resolve(undefined)
+async function message(this: FastifyRequest): Promise<McpMessage | undefined> {
+  if (this.method !== 'POST' || this.routeOptions.config.mcp !== true) return undefined
   return messageOf(this)
 }
 
-/** The message of a POST to an MCP server. */
-export function messageOf(request: FastifyRequest): Promise<McpMessage> {
-  request[STATE] ??= { asked: readMessage(request), read: undefined }
-  return request[STATE].asked
+/** The message of a POST to an MCP server: at once when its body has come. */
+export function messageOf(request: FastifyRequest): McpMessage | Promise<McpMessage> {
+  request[ASKED] ??= readMessage(request)
+  return request[ASKED]
 }
 
 /** The message of a request, if it was read already; also of one that was refused after that. */
-export const messageRead = (request: FastifyRequest): McpMessage | undefined => request[STATE]?.read
+export const messageRead = (request: FastifyRequest): McpMessage | undefined => request[READ]
 
-async function readMessage(request: FastifyRequest): Promise<McpMessage> {
+function readMessage(request: FastifyRequest): McpMessage | Promise<McpMessage> {
+  const take = (body: Buffer): McpMessage => {
+    // For an error reply, which has the id.
+    request.body = body
+    return readFrom(request, body)
+  }
+  try {
+    checkContentHeaders(request.raw)
+    const body = wholeBodyOf(request)
+    return isPromise(body) ? body.then(take) : take(body)
+  } catch (error) {
+    // Whoever asks next gets the same.
+    return Promise.reject(error)
+  }
+}
+
+/** Reads the message of a POST whose body was read already; throws the refusal that `request.message` would. */
+export function readMessageFrom(request: FastifyRequest, body: Buffer): void {
   checkContentHeaders(request.raw)
-  const body = await request.wholeBody()
-  // For an error reply, which has the id.
-  request.body = body
+  readFrom(request, body)
+}
+
+function readFrom(request: FastifyRequest, body: Buffer): McpMessage {
   const value = parsed(body)
   const version = request.headers['mcp-protocol-version']
   const read = toMessage(value, typeof version === 'string' ? version : undefined)
-  if (request[STATE] !== undefined) request[STATE].read = read
+  request[READ] = read
   checkMcpHeaders(request.raw, read, value)
   return read
 }
@@ -138,10 +155,17 @@ function toCall(envelope: unknown): McpCall {
     throw malformed('the method is no text, or too long')
   checkMethod(method)
   const subjects = subjectsOf(method, isJsonObject(params) ? params : {})
-  if (!Object.hasOwn(envelope, 'id')) return { kind: 'notification', method, subjects }
+  const trace = isJsonObject(params) ? traceIn(params['_meta']) : undefined
+  if (!Object.hasOwn(envelope, 'id')) return { kind: 'notification', method, subjects, ...trace }
   if (typeof id !== 'string' && typeof id !== 'number' && id !== null)
     throw malformed('the id is neither text nor a number')
-  return { kind: 'request', method, id, subjects }
+  return { kind: 'request', method, id, subjects, ...trace }
+}
+
+function traceIn(meta: unknown): Pick<McpCall, 'trace'> | undefined {
+  if (!isJsonObject(meta) || typeof meta['traceparent'] !== 'string') return undefined
+  const { traceparent, tracestate } = meta
+  return { trace: { traceparent, ...(typeof tracestate === 'string' && { tracestate }) } }
 }
 
 function subjectsOf(method: string, params: JsonObject): readonly McpSubject[] {

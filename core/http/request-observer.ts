@@ -1,39 +1,50 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { AccessSink } from '../contract/capabilities/access-sink.js'
-import type { AuditEvent, AuditSink, PublishedChange } from '../contract/capabilities/audit-sink.js'
+import type { AccessSink, EndedRequest } from '../contract/capabilities/access-sink.js'
+import type { AuditSink, PublishedChange } from '../contract/capabilities/audit-sink.js'
+import type { Telemetry } from '../contract/capabilities/telemetry.js'
+import type { Tracer } from '../contract/capabilities/tracer.js'
 import type { Refusal } from '../contract/errors.js'
 import type { Meter } from '../contract/meter.js'
 import { runSafely } from '../toolkit/deadline.js'
+import { auditEvents, resultOf, resultOfCalls } from './audit-events.js'
+import { CallMetrics } from './call-metrics.js'
 import { isDispatched } from './dispatched-request.js'
-import {
-  EndedRequests,
-  hasPublished,
-  markPublished,
-  markRefused,
-  onceEnded,
-  wasRefused,
-} from './ended-request.js'
+import { EndedRequests, markRefused, onceEnded } from './ended-request.js'
+import { joinedTracer, type Safely } from './joined-tracer.js'
 import type { LogThrottle } from './log-throttle.js'
 import { fieldsOf, routeOf } from './logged-fields.js'
+import { ObservedRequest, observationOf, observe } from './observed-request.js'
 
-/** Counts, logs and audits requests. Labels are routes as declared, never requested paths. */
+/** The observers of a list, once it is complete. */
+export interface Observers {
+  readonly auditSinks: () => readonly AuditSink[]
+  readonly accessSinks: () => readonly AccessSink[]
+  readonly tracers: () => readonly Tracer[]
+  readonly telemetry: () => readonly Telemetry[]
+}
+
+/** Counts, logs, audits and traces requests. Labels are routes as declared, never requested paths. */
 export class RequestObserver {
   private readonly count
   private readonly duration
   private readonly refusals
-  private readonly endedRequests
+  private readonly calls: CallMetrics
+  private readonly endedRequests: EndedRequests
+  private joined: Tracer | undefined
 
   constructor(
     meter: Meter,
     private readonly log: Logger,
     private readonly throttle: LogThrottle,
-    private readonly sinks: () => readonly AuditSink[],
-    private readonly accessSinks: () => readonly AccessSink[],
+    private readonly observers: Observers,
   ) {
-    this.endedRequests = new EndedRequests(accessSinks, (sink, ended) =>
-      this.runSafely(() => sink.ended(ended), 'an access sink failed'),
+    this.endedRequests = new EndedRequests(
+      observers.accessSinks,
+      (sink, ended) => this.runSafely(() => sink.ended(ended), 'an access sink failed'),
+      (ended) => this.ended(ended),
     )
+    this.calls = new CallMetrics(meter)
     this.count = meter.counter('http_requests_total', 'Requests answered on the main port', [
       'method',
       'route',
@@ -45,7 +56,33 @@ export class RequestObserver {
     this.refusals = meter.counter('refusals_total', 'Requests refused at the gate', ['provider', 'cause'])
   }
 
-  /** Counts, logs and audits a refusal. The reasons are for these alone and never for the caller. */
+  /** Called for each request before anything looks at it. */
+  readonly begun = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { url: route = 'unknown', config }: FastifyRequest['routeOptions'],
+  ): void => {
+    const { auditSinks, accessSinks, telemetry } = this.observers
+    const isMcp = config.mcp === true
+    const tracer = isDispatched(request) ? undefined : this.tracer()
+    const tellsCalls = auditSinks().length > 0 || (isMcp && telemetry().length > 0)
+    const isObserved = tellsCalls || tracer !== undefined
+    if (isObserved)
+      observe(
+        request,
+        new ObservedRequest(
+          request,
+          { route, isMcp },
+          tracer,
+          tellsCalls,
+          this.calls.toolsListed,
+          this.runSafely,
+        ),
+      )
+    if (isObserved || accessSinks().length > 0) this.endedRequests.watch(reply)
+  }
+
+  /** Counts and logs a refusal. The reasons are for the log and observers alone, and never for the caller. */
   readonly refused = (refusal: Refusal, request: FastifyRequest, reply: FastifyReply): void => {
     const { code, reasons, statusCode: status } = refusal
     const first = reasons.find(({ cause }) => cause !== 'foreign') ?? reasons[0]
@@ -61,56 +98,61 @@ export class RequestObserver {
     )
     if (reasons.length === 0) this.refusals(1, { provider, cause })
     for (const reason of reasons) this.refusals(1, { provider: reason.provider, cause: reason.cause })
-    const causes = reasons.map((reason) => reason.cause)
-    this.audit(request, { kind: 'refused', status, ...callerOf(request), causes })
+    const observed = observationOf(request)
+    if (observed !== undefined) observed.refusal = refusal
+  }
+
+  /** The response is an error reply with this code. */
+  readonly errorReplied = (code: string, request: FastifyRequest): void => {
+    const observed = observationOf(request)
+    if (observed !== undefined) observed.errorCode = code
   }
 
   /** Audits what a request changed, once it is known what its caller was told. */
   readonly published = (server: PublishedChange, request: FastifyRequest, reply: FastifyReply): void => {
-    markPublished(reply)
-    onceEnded(reply, ({ status }) =>
-      this.audit(request, { kind: 'published', status, ...callerOf(request), server }),
-    )
+    const observed = observationOf(request)
+    if (observed === undefined) return
+    observed.changes ??= []
+    observed.changes.push(server)
+    // Its caller is gone, and the request was audited without it.
+    if (reply.raw.destroyed) onceEnded(reply, (ended) => this.audit(observed, ended))
   }
 
-  /** Called for each request before anything looks at it. */
-  readonly begun = (_request: FastifyRequest, reply: FastifyReply): void => {
-    if (this.accessSinks().length > 0) this.endedRequests.watch(reply)
-  }
-
-  /** Installed only when a plugin of the list observes requests: it runs for every one of them. */
+  /** Installed only when a plugin of the list measures requests: it runs for every one of them. */
   install(app: FastifyInstance): void {
     app.addHook('onResponse', (request, reply, done) => {
       const route = routeOf(request)
       this.count(1, { method: request.method, route, status: String(reply.statusCode) })
-      this.duration(reply.elapsedTime / 1000, { route })
-      if (request.identity !== undefined && !hasPublished(reply) && !wasRefused(reply))
-        this.audit(request, { kind: 'accepted', status: reply.statusCode, ...callerOf(request) })
+      this.duration(reply.elapsedTime / 1000, { route }, observationOf(request)?.sampledTraceId)
       done()
     })
   }
 
-  private audit(
-    request: FastifyRequest,
-    decision: Pick<AuditEvent, 'kind' | 'status'> & Partial<AuditEvent>,
-  ): void {
-    const sinks = this.sinks()
+  /** Known once the list is complete. */
+  private tracer(): Tracer | undefined {
+    const tracers = this.observers.tracers()
+    if (tracers.length > 0) this.joined ??= joinedTracer(tracers, this.runSafely)
+    return this.joined
+  }
+
+  private ended(ended: EndedRequest): void {
+    const observed = observationOf(ended.request)
+    if (observed === undefined) return
+    const result = resultOf(observed, ended)
+    if (this.observers.telemetry().length > 0 && observed.place.isMcp)
+      this.calls.record(observed, ended.durationMs, result)
+    this.audit(observed, ended)
+    observed.end(ended.status, resultOfCalls(observed, result))
+  }
+
+  private audit(observed: ObservedRequest, ended: EndedRequest): void {
+    const sinks = this.observers.auditSinks()
     if (sinks.length === 0) return
-    const event = {
-      at: new Date().toISOString(),
-      requestId: request.id,
-      method: request.method,
-      route: routeOf(request),
-      address: request.clientAddress,
-      ...decision,
-    }
-    for (const sink of sinks) this.runSafely(() => sink(event), 'an audit sink failed')
+    for (const event of auditEvents(observed, ended, resultOf(observed, ended)))
+      for (const sink of sinks) this.runSafely(() => sink(event), 'an audit sink failed')
+    observed.changes = undefined
   }
 
-  private runSafely(observe: () => unknown, message: string): void {
+  private readonly runSafely: Safely = (observe, message) =>
     runSafely(observe, (err) => this.throttle.write(this.log, 'warn', message, {}, { err }))
-  }
 }
-
-const callerOf = ({ identity }: FastifyRequest): Pick<AuditEvent, 'provider' | 'subject'> | undefined =>
-  identity && { provider: identity.provider, subject: identity.subject }

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest, preParsingHookHandler, RouteOptions } from 'fastify'
 import { Refusal } from '../contract/errors.js'
+import { isPromise } from '../toolkit/deadline.js'
 import { BODY_DEADLINE } from './body-limit.js'
 
 const MAX_BYTES = 16 * 1024 * 1024
@@ -9,7 +10,7 @@ const NO_BODY = Buffer.alloc(0)
 
 /** Reads the body of a request that it has taken over, and sends those bytes in place of the stream. */
 export interface BodyReader {
-  readBody(maxBytes: number): Promise<Buffer>
+  readBody(maxBytes: number): Buffer | Promise<Buffer>
 }
 
 /** Keeps the bytes of a body that was read. */
@@ -22,24 +23,33 @@ export interface BodyKeeper {
 class BodyState {
   reader: BodyReader | undefined
   keeper: BodyKeeper | undefined
-  asked: Promise<Buffer> | undefined
-  whole: Buffer | undefined
+  /** The body itself once it was read. */
+  asked: Buffer | Promise<Buffer> | undefined
   isForgotten = false
 
   constructor(public response: ServerResponse | undefined) {}
 }
 
 const STATE = Symbol('body')
+const READ = Symbol('read body')
 
 declare module 'fastify' {
   interface FastifyRequest {
     [STATE]: BodyState | undefined
+    [READ](maxBytes: number): Buffer | Promise<Buffer>
   }
 }
 
-/** Has all requests of an application begin with a place for it. */
-export function decorateBody(app: FastifyInstance): void {
+/** On a route that does not read bodies itself one may take `deadline` milliseconds. */
+export function decorateBody(app: FastifyInstance, deadline = BODY_DEADLINE): void {
+  // All requests begin with a place for it.
   app.decorateRequest(STATE, undefined)
+  app.decorateRequest(READ, function (this: FastifyRequest, maxBytes: number) {
+    return readOnce(this, maxBytes, deadline)
+  })
+  app.decorateRequest('wholeBody', async function (this: FastifyRequest, maxBytes?: number) {
+    return wholeBodyOf(this, maxBytes)
+  })
 }
 
 function stateOf(request: FastifyRequest): BodyState {
@@ -47,36 +57,47 @@ function stateOf(request: FastifyRequest): BodyState {
   return request[STATE]
 }
 
-/**
- * `request.wholeBody`: read once, whoever asks, and handed on to whatever reads the body after that. On a route that
- * does not read bodies itself one may take so many milliseconds.
- */
-export const wholeBodyWithin = (deadline = BODY_DEADLINE) =>
-  async function wholeBody(this: FastifyRequest, maxBytes = MAX_BYTES): Promise<Buffer> {
-    const state = stateOf(this)
-    if (state.isForgotten) throw new Error('the body was sent on, and is not kept')
-    state.asked ??= readOnce(this, state, maxBytes, deadline)
-    const whole = await state.asked
-    if (whole.length > maxBytes) throw tooLarge()
-    return whole
-  }
+/** Read once, whoever asks, and handed on to whatever reads the body after that. It is there at once if it has come. */
+export const wholeBodyOf = (request: FastifyRequest, maxBytes = MAX_BYTES): Buffer | Promise<Buffer> =>
+  request[READ](maxBytes)
 
-async function readOnce(
+function readOnce(request: FastifyRequest, maxBytes: number, deadline: number): Buffer | Promise<Buffer> {
+  const state = stateOf(request)
+  if (state.isForgotten) throw new Error('the body was sent on, and is not kept')
+  if (state.asked === undefined) {
+    const body = read(request, state, maxBytes, deadline)
+    state.asked = body
+    if (isPromise(body)) {
+      const keep = (whole: Buffer): void => {
+        state.asked = whole
+      }
+      body.then(keep, () => {})
+    }
+  }
+  const { asked } = state
+  return isPromise(asked) ? asked.then((whole) => atMost(maxBytes, whole)) : atMost(maxBytes, asked)
+}
+
+function atMost(maxBytes: number, whole: Buffer): Buffer {
+  if (whole.length > maxBytes) throw tooLarge()
+  return whole
+}
+
+function read(
   request: FastifyRequest,
-  state: BodyState,
+  { reader, response }: BodyState,
   maxBytes: number,
   deadline: number,
-): Promise<Buffer> {
-  const { reader, response } = state
+): Buffer | Promise<Buffer> {
   const { readBody } = request.routeOptions.config
-  const whole =
-    reader !== undefined
-      ? await reader.readBody(maxBytes)
-      : readBody !== undefined && response !== undefined
-        ? await readBody(request, response, maxBytes)
-        : await received(request, response, maxBytes, deadline)
-  state.whole = whole
-  return whole
+  try {
+    if (reader !== undefined) return reader.readBody(maxBytes)
+    if (readBody !== undefined && response !== undefined) return readBody(request, response, maxBytes)
+    return received(request, response, maxBytes, deadline)
+  } catch (error) {
+    // Whoever asks next gets the same.
+    return Promise.reject(error)
+  }
 }
 
 /** From here on this reads the body for `request.wholeBody`. */
@@ -89,11 +110,16 @@ export function bodyKeptBy(request: FastifyRequest, keeper: BodyKeeper): void {
   stateOf(request).keeper = keeper
 }
 
+/** Other bytes go on than those that came: whoever reads the body from now on, such as a signature, gets these. */
+export function bodyReplaced(request: FastifyRequest, sent: Buffer): void {
+  stateOf(request).asked = sent
+}
+
 /** The body, if it was read already. Of one that was not read to its end nothing may be sent on. */
 export function bodyRead(request: FastifyRequest): Buffer | undefined {
-  const state = request[STATE]
-  if (state?.asked !== undefined && state.whole === undefined) throw tooLarge()
-  return state?.whole
+  const asked = request[STATE]?.asked
+  if (isPromise(asked)) throw tooLarge()
+  return asked
 }
 
 /** Lets go of a body that nobody needs again: its response may last for hours. What it called is still known. */
@@ -103,7 +129,6 @@ export function forgetBody(request: FastifyRequest): void {
   if (state?.asked === undefined) return
   state.isForgotten = true
   state.asked = undefined
-  state.whole = undefined
   state.reader = undefined
   state.keeper?.discard()
 }

@@ -10,9 +10,9 @@ export function createMeter(observers: () => readonly Telemetry[], failed: (erro
     (kind: Instrument['kind']) =>
     (name: string, help: string, labels: readonly string[] = []): Measure => {
       const instrument: Instrument = { kind, name: `sallyport_${name}`, help, labels }
-      return (value, values = NO_LABELS) => {
+      return (value, values = NO_LABELS, traceId) => {
         for (const observer of observers())
-          runSafely(() => observer.measure(instrument, value, values), failed)
+          runSafely(() => observer.measure(instrument, value, values, traceId), failed)
       }
     }
   return { counter: make('counter'), gauge: make('gauge'), histogram: make('histogram') }

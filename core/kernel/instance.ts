@@ -10,6 +10,7 @@ import { Listener } from '../contract/capabilities/listener.js'
 import { PublicAddress } from '../contract/capabilities/public-address.js'
 import { PublicPath } from '../contract/capabilities/public-path.js'
 import { Telemetry } from '../contract/capabilities/telemetry.js'
+import { Tracer } from '../contract/capabilities/tracer.js'
 import { GatewayError } from '../contract/errors.js'
 import type { Addresses, Dispatch } from '../contract/gateway.js'
 import { createInternalApp, createMainApp, gateRoutes, type MainApp } from '../http/app.js'
@@ -25,7 +26,7 @@ import type { BootContext } from './boot-context.js'
 import { Container } from './container.js'
 import { createMeter } from './create-meter.js'
 import { Lifecycle, STEP_LIMITS } from './lifecycle.js'
-import { observesRequests } from './observers.js'
+import { measuresRequests } from './observers.js'
 import { entriesOf, isPlannedScope, type PlannedEntry, type PlannedScope } from './plan.js'
 import { GatewayScope, type SharedContext } from './scope.js'
 import { SharedResources } from './shared-resources.js'
@@ -53,17 +54,16 @@ export class GatewayInstance {
     const { log, folder, limits, signal } = context
     this.lifecycle = new Lifecycle(log, { ...STEP_LIMITS, ...limits }, signal ?? new AbortController().signal)
     this.throttle = new LogThrottle(log)
-    const meter = createMeter(
-      this.whenComplete(() => this.container.many(Telemetry)),
-      (err) => this.throttle.write(log, 'warn', 'a metric could not be recorded', {}, { err }),
+    const telemetry = this.whenComplete(() => this.container.many(Telemetry))
+    const meter = createMeter(telemetry, (err) =>
+      this.throttle.write(log, 'warn', 'a metric could not be recorded', {}, { err }),
     )
-    this.observer = new RequestObserver(
-      meter,
-      log,
-      this.throttle,
-      this.whenComplete(() => this.container.many(AuditSink)),
-      this.whenComplete(() => this.container.many(AccessSink)),
-    )
+    this.observer = new RequestObserver(meter, log, this.throttle, {
+      auditSinks: this.whenComplete(() => this.container.many(AuditSink)),
+      accessSinks: this.whenComplete(() => this.container.many(AccessSink)),
+      tracers: this.whenComplete(() => this.container.many(Tracer)),
+      telemetry,
+    })
     this.main = createMainApp(log, this.throttle, this.observer, context.bodyDeadline)
     this.app = this.main.app
     this.takesUpgrades = this.main.takesUpgrades
@@ -90,7 +90,7 @@ export class GatewayInstance {
     this.keepsStdout = plugins.some(({ stdout }) => stdout === 'protocol')
     // Fastify registers the gate's hook first, so that hooks of plugins run after it.
     await this.app.after()
-    if (plugins.some(observesRequests)) this.observer.install(this.app)
+    if (plugins.some(measuresRequests)) this.observer.install(this.app)
     const scopes: GatewayScope[] = []
     await this.setUpScope(
       plan,

@@ -24,6 +24,7 @@ import { ServerCatalogue } from '../contract/capabilities/server-catalogue.js'
 import { Source } from '../contract/capabilities/source.js'
 import { StateStore } from '../contract/capabilities/state-store.js'
 import { Telemetry } from '../contract/capabilities/telemetry.js'
+import { Tracer } from '../contract/capabilities/tracer.js'
 import { Tunnel } from '../contract/capabilities/tunnel.js'
 import type { Capability } from '../contract/capability.js'
 import type { Plugin } from '../contract/plugin.js'
@@ -55,6 +56,7 @@ export const builtInCapabilities: readonly Capability[] = [
   Source,
   StateStore,
   Telemetry,
+  Tracer,
   Tunnel,
 ]
 
@@ -86,8 +88,6 @@ export function dependentOn(entry: Named, entries: readonly Named[]): Named | un
   )
 }
 
-const measuring = [AuditSink, Telemetry].map(({ token }) => token)
-
-/** Whether the plugin provides an audit sink or telemetry, which get data from the kernel. */
-export const observesRequests = ({ provides = [] }: Plugin): boolean =>
-  provides.some(({ token }) => measuring.includes(token))
+/** Whether the plugin provides telemetry, which gets data from the kernel. */
+export const measuresRequests = ({ provides = [] }: Plugin): boolean =>
+  provides.some(({ token }) => token === Telemetry.token)

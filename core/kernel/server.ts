@@ -130,6 +130,7 @@ export class GatewayServer {
     old.beginStopping()
     await old.inFlight.drain(this.context.drainLimit ?? DRAIN_LIMIT, gone.length > 0)
     await closeAll(gone)
+    await old.inFlight.cutOff()
     await old.stop()
   }
 
@@ -144,6 +145,7 @@ export class GatewayServer {
       this.stopAcceptingCallers()
       await drained
       await closeAll(this.listeners.values())
+      await this.instance.inFlight.cutOff()
       await this.instance.stop()
     })
   }

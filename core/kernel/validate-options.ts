@@ -67,6 +67,8 @@ function withoutOptions(given: unknown): Validated {
 interface RichIssue extends StandardSchemaV1.Issue {
   readonly code?: string
   readonly keys?: readonly string[]
+  /** What is wrong with a key, where `code` is `invalid_key`. */
+  readonly issues?: readonly { readonly message: string }[]
   readonly input?: unknown
   readonly expected?: unknown
 }
@@ -74,9 +76,10 @@ interface RichIssue extends StandardSchemaV1.Issue {
 function describe(issue: RichIssue, schema: StandardSchemaV1): (OptionProblem & Fault)[] {
   const path = (issue.path ?? []).map((part) => keyOf(typeof part === 'object' ? part.key : part))
   if (issue.code !== 'unrecognized_keys' || issue.keys === undefined) {
-    const { code, expected } = issue
+    const { code, expected, issues = [] } = issue
     const type = code === 'invalid_type' && typeof expected === 'string' ? { expected } : {}
-    return [{ path, message: plain(issue.message), ...type }]
+    const { message } = (code === 'invalid_key' ? issues[0] : undefined) ?? issue
+    return [{ path, message: plain(message), ...type }]
   }
 
   const known = knownKeys(jsonSchemaOf(schema), path)

@@ -23,6 +23,8 @@ export function smallDisk(t: TestContext, size = '256k') {
   const filler = join(place, 'filler')
   return {
     place,
+    /** Makes it so large. */
+    resize: (to: string) => mount('-o', `remount,size=${to}`, place),
     faults: {
       full: {
         begin: () => fill(filler),

@@ -12,7 +12,8 @@ export type Labels = Readonly<Record<string, string>>
 
 /** Gets every measurement. Label values come from a small set: routes, statuses, causes; never a path or a name from outside. */
 export interface Telemetry {
-  measure(instrument: Instrument, value: number, labels: Labels): void
+  /** With the `traceId`, in hexadecimal, of a trace that it was measured in and that was sampled, for an exemplar. */
+  measure(instrument: Instrument, value: number, labels: Labels, traceId?: string): void
 }
 
 export const Telemetry = many<Telemetry>('telemetry', { shared: true, observes: true })

@@ -3,12 +3,13 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { definePlugin, Guard, type Judgement, type List, type PolicyQuestion } from 'sallyport'
 import { booted, recordedLog, serving } from '#kit/booted.js'
+import { corp } from '#kit/corp.js'
 import { dial, spoken } from '#kit/raw.js'
-import { ALLOWED, corp, JSON_TYPE, mcpRoute, policy, toolCall } from './judged.js'
+import { ALLOWED, JSON_TYPE, mcpRoute, policy, toolCall } from './judged.js'
 
 type App = Awaited<ReturnType<typeof booted>>
 
-const list = (...more: List): List => [{ use: mcpRoute }, { use: corp }, ...more]
+const list = (...more: List): List => [{ use: mcpRoute }, { use: corp() }, ...more]
 
 const call = (app: App, payload: object, url = '/mcp') =>
   app.inject({ method: 'POST', url, payload, headers: { ...JSON_TYPE, authorization: 'Bearer alice' } })

@@ -20,7 +20,20 @@ const written = fc.letrec<{ value: Written; object: Written; list: Written }>((t
   value: fc.oneof(
     { depthSize: 'small' },
     fc
-      .constantFrom(...['1', 'null', '"a"', '"{\\"a\\":[1,"', '"\\\\"', '-1e5', '":"', '"\\u0022,"'])
+      .constantFrom(
+        ...[
+          '1',
+          'null',
+          '"a"',
+          '"{\\"a\\":[1,"',
+          '"\\\\"',
+          '-1e5',
+          '":"',
+          '"\\u0022,"',
+          '"\\""',
+          '"\\\\\\""',
+        ],
+      )
       .map((text) => ({ text })),
     tie('object'),
     tie('list'),

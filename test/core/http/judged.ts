@@ -1,12 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import {
-  Authenticator,
-  definePlugin,
-  type Entry,
-  type Judgement,
-  Policy,
-  type PolicyQuestion,
-} from 'sallyport'
+import { definePlugin, type Entry, type Judgement, Policy, type PolicyQuestion } from 'sallyport'
 
 /** A route to no MCP server at all: it tells what the message was, as the target would be told. */
 export const mcpRoute = definePlugin({
@@ -19,21 +12,6 @@ export const mcpRoute = definePlugin({
     }))
     http.post('/plain', () => 'plain')
   },
-})
-
-/** Whoever brings a token is its subject. */
-export const corp = definePlugin({
-  name: 'corp',
-  api: 1,
-  provides: [Authenticator],
-  setup: (gateway) =>
-    gateway.provide(Authenticator, {
-      provider: 'corp',
-      authenticate: ({ credentials }) =>
-        credentials.kind === 'bearer'
-          ? { identity: { provider: 'corp', subject: credentials.token, claims: {} } }
-          : { rejection: { kind: 'notMine', cause: 'none' } },
-    }),
 })
 
 export const policy = (

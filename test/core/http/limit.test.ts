@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Authenticator, definePlugin, type Identity, Limiter, type LimitKey, type List } from 'sallyport'
+import { definePlugin, type Identity, Limiter, type LimitKey, type List } from 'sallyport'
 import { booted } from '#kit/booted.js'
+import { corp } from '#kit/corp.js'
 
 type Take = Limiter['take']
 
@@ -14,23 +15,6 @@ const routes = definePlugin({
     http.get('/open', { config: { public: true } }, () => 'open')
   },
 })
-
-/** Whoever says who they are is believed. */
-const authenticating = (identify: (token: string) => Partial<Identity>) =>
-  definePlugin({
-    name: 'authenticating',
-    api: 1,
-    provides: [Authenticator],
-    setup(gateway) {
-      gateway.provide(Authenticator, {
-        provider: 'corp',
-        authenticate: ({ credentials }) =>
-          credentials.kind === 'bearer'
-            ? { identity: { provider: 'corp', subject: '', claims: {}, ...identify(credentials.token) } }
-            : { rejection: { kind: 'notMine', cause: 'none' } },
-      })
-    },
-  })
 
 const limiting = (take: Take) =>
   definePlugin({
@@ -52,8 +36,7 @@ function counted(answer: Take = () => 0): {
     keys.push({ caller: key.caller, address: key.address, cost })
     return answer(key, cost)
   }
-  const corp = authenticating((subject) => ({ subject }))
-  return { list: [{ use: routes }, { use: limiting(take) }, { use: corp }], keys }
+  return { list: [{ use: routes }, { use: limiting(take) }, { use: corp() }], keys }
 }
 
 test('what was let in counts by caller and address, what lacked credentials by address alone', async (t) => {
@@ -149,7 +132,7 @@ test('two callers never have one name, nor that of an address, whatever they are
   const names: unknown[] = []
   const app = await booted(t, [
     { use: routes },
-    { use: authenticating((token) => identities.get(token) ?? {}) },
+    { use: corp((token) => identities.get(token) ?? {}) },
     {
       use: limiting(({ caller, address }) => {
         names.push(caller)
@@ -199,7 +182,7 @@ test('calls are counted after their request, for the same key, and what is over 
     api: 1,
     setup: ({ http }) => void http.post('/mcp', { config: { mcp: true } }, () => 'here'),
   })
-  const app = await booted(t, [{ use: mcp }, { use }, { use: authenticating((subject) => ({ subject })) }])
+  const app = await booted(t, [{ use: mcp }, { use }, { use: corp() }])
   const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
   const send = (payload: object) => app.inject({ method: 'POST', payload, ...withToken('alice', '/mcp') })
 

@@ -4,7 +4,7 @@ import { definePlugin, type Instrument, Telemetry } from 'sallyport'
 import { booted } from '#kit/booted.js'
 
 test('measurements reach every observer of the list, with the prefix of this gateway', async (t) => {
-  const seen: [string, Instrument['kind'], string, number, object][] = []
+  const seen: [string, Instrument['kind'], string, number, object, string?][] = []
   const observing = (name: string) =>
     definePlugin({
       name,
@@ -12,7 +12,8 @@ test('measurements reach every observer of the list, with the prefix of this gat
       provides: [Telemetry],
       setup: (gateway) =>
         gateway.provide(Telemetry, {
-          measure: ({ kind, name: metric }, value, labels) => seen.push([name, kind, metric, value, labels]),
+          measure: ({ kind, name: metric }, value, labels, ...traceId) =>
+            seen.push([name, kind, metric, value, labels, ...traceId]),
         }),
     })
   const measuring = definePlugin({
@@ -25,18 +26,18 @@ test('measurements reach every observer of the list, with the prefix of this gat
       onReady(() => {
         count(2, { kind: 'a' })
         level(3)
-        time(0.5)
+        time(0.5, {}, 'a1')
       })
     },
   })
   await booted(t, [{ use: measuring }, { use: observing('one') }, { use: observing('two') }])
 
   assert.deepEqual(seen, [
-    ['one', 'counter', 'sallyport_calls_total', 2, { kind: 'a' }],
-    ['two', 'counter', 'sallyport_calls_total', 2, { kind: 'a' }],
-    ['one', 'gauge', 'sallyport_level', 3, {}],
-    ['two', 'gauge', 'sallyport_level', 3, {}],
-    ['one', 'histogram', 'sallyport_seconds', 0.5, {}],
-    ['two', 'histogram', 'sallyport_seconds', 0.5, {}],
+    ['one', 'counter', 'sallyport_calls_total', 2, { kind: 'a' }, undefined],
+    ['two', 'counter', 'sallyport_calls_total', 2, { kind: 'a' }, undefined],
+    ['one', 'gauge', 'sallyport_level', 3, {}, undefined],
+    ['two', 'gauge', 'sallyport_level', 3, {}, undefined],
+    ['one', 'histogram', 'sallyport_seconds', 0.5, {}, 'a1'],
+    ['two', 'histogram', 'sallyport_seconds', 0.5, {}, 'a1'],
   ])
 })

@@ -23,7 +23,7 @@ const leftOut = (...provides: readonly Capability[]) => ({ use: failing(...provi
 const started = async (...list: Parameters<typeof boot>[0]): Promise<void> =>
   (await boot(list, context)).stop()
 
-const observers = [contract.AccessSink, contract.AuditSink, contract.Telemetry]
+const observers = [contract.AccessSink, contract.AuditSink, contract.Telemetry, contract.Tracer]
 
 test('the kernel knows every capability of the contract', () => {
   const isCapability = (value: unknown): value is Capability =>

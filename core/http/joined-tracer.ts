@@ -1,0 +1,72 @@
+import type { FastifyRequest } from 'fastify'
+import type { OutgoingHeaders } from '../contract/capabilities/header-source.js'
+import type { Trace, TraceBeginning, TraceEnd, TracePart, Tracer } from '../contract/capabilities/tracer.js'
+import type { McpMessage } from '../contract/message.js'
+import { messageRead } from './mcp-message.js'
+
+/** Runs an observer, whose errors are logged. */
+export type Safely = (observe: () => unknown, message: string) => void
+
+export const TRACER_FAILED = 'a tracer failed'
+
+/** What a tracer gets of a request when its trace starts. */
+export class Beginning implements TraceBeginning {
+  constructor(
+    readonly request: FastifyRequest,
+    readonly startedAt: number,
+  ) {}
+
+  get message(): McpMessage | undefined {
+    return messageRead(this.request)
+  }
+}
+
+/** All tracers of a list as one; most lists have one at most. */
+export function joinedTracer(tracers: readonly Tracer[], safely: Safely): Tracer | undefined {
+  return tracers.length > 1 ? new JoinedTracer(tracers, safely) : tracers[0]
+}
+
+class JoinedTracer implements Tracer {
+  constructor(
+    private readonly tracers: readonly Tracer[],
+    private readonly safely: Safely,
+  ) {}
+
+  start(beginning: TraceBeginning): Trace {
+    const traces: Trace[] = []
+    for (const tracer of this.tracers)
+      this.safely(() => void traces.push(tracer.start(beginning)), TRACER_FAILED)
+    return new JoinedTrace(traces, this.safely)
+  }
+}
+
+/** One that fails takes nothing from the others. What the target gets is of the first. */
+class JoinedTrace implements Trace {
+  readonly traceId: string
+  readonly sampled: boolean
+
+  constructor(
+    private readonly traces: readonly Trace[],
+    private readonly safely: Safely,
+  ) {
+    const seen = traces.find(({ sampled }) => sampled) ?? traces[0]
+    this.traceId = seen?.traceId ?? ''
+    this.sampled = seen?.sampled === true
+  }
+
+  get headers(): OutgoingHeaders {
+    return this.traces[0]?.headers ?? []
+  }
+
+  get intoMeta(): boolean {
+    return this.traces[0]?.intoMeta === true
+  }
+
+  part(part: TracePart): void {
+    for (const trace of this.traces) this.safely(() => trace.part(part), TRACER_FAILED)
+  }
+
+  end(end: TraceEnd): void {
+    for (const trace of this.traces) this.safely(() => trace.end(end), TRACER_FAILED)
+  }
+}

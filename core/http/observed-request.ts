@@ -1,0 +1,243 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { PublishedChange } from '../contract/capabilities/audit-sink.js'
+import type { OutgoingHeaders } from '../contract/capabilities/header-source.js'
+import type { Trace, TraceEnd, TracePart, Tracer } from '../contract/capabilities/tracer.js'
+import { GatewayError, type Refusal } from '../contract/errors.js'
+import type { McpCall, McpMessage } from '../contract/message.js'
+import { isPromise } from '../toolkit/deadline.js'
+import { Beginning, type Safely, TRACER_FAILED } from './joined-tracer.js'
+import { messageRead, readMessageFrom } from './mcp-message.js'
+
+const OBSERVED = Symbol('observed')
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    [OBSERVED]: ObservedRequest | undefined
+  }
+}
+
+/** Has all requests of an application begin with a place for it. */
+export function decorateObserved(app: FastifyInstance): void {
+  app.decorateRequest(OBSERVED, undefined)
+}
+
+/** What is known of a request for observers; `undefined` when nobody observes it. */
+export const observationOf = (request: FastifyRequest): ObservedRequest | undefined => request[OBSERVED]
+
+export function observe(request: FastifyRequest, observed: ObservedRequest): void {
+  request[OBSERVED] = observed
+}
+
+/** Runs a part of a request that may take time of its own, for its trace. */
+export function timed<T>(request: FastifyRequest, name: string, run: () => T): T {
+  const observed = request[OBSERVED]
+  return observed === undefined ? run() : observed.time(name, run)
+}
+
+/** A failure that an answer with status 200 tells: of a tool (`isError`), or of the call itself. */
+export type CallFailure = 'tool_error' | 'rpc_error'
+
+/** To parse more would hold all other requests. */
+export const MAX_OBSERVED_BODY = 1024 * 1024
+
+/** The route of a request, as it was declared. */
+interface RequestPlace {
+  readonly route: string
+  /** Its requests go to an MCP server. */
+  readonly isMcp: boolean
+}
+
+interface OpenPart {
+  readonly name: string
+  readonly startedAt: number
+}
+
+/**
+ * Collects what audit sinks, tracers and metrics are told of one request when it has ended. Its lists are made when there is
+ * something in them: V8 allocates lists that are made for each request as old objects, and what such a one holds stays
+ * until the next full collection.
+ */
+export class ObservedRequest {
+  readonly startedAt = now()
+  /** Why the body could not be read. */
+  unreadable: string | undefined
+  refusal: Refusal | undefined
+  /** That of the error reply. */
+  errorCode: string | undefined
+  isAnswerUnread = false
+  changes: PublishedChange[] | undefined
+  private failures: Map<string, CallFailure> | undefined
+  private parts: TracePart[] | undefined
+  private open: Set<OpenPart> | undefined
+  private trace: Trace | undefined
+  private state: 'waiting' | 'started' | 'ended' = 'waiting'
+  private sentAt: number | undefined
+
+  constructor(
+    private readonly request: FastifyRequest,
+    readonly place: RequestPlace,
+    private readonly tracer: Tracer | undefined,
+    /** Audit sinks and metrics are told what became of each call. */
+    private readonly tellsCalls: boolean,
+    /** Tools that an answer to `tools/list` names. */
+    readonly toolsListed: (names: Iterable<string>) => void,
+    private readonly safely: Safely,
+  ) {}
+
+  /** What the body calls, as far as somebody has read it. */
+  get message(): McpMessage | undefined {
+    return messageRead(this.request)
+  }
+
+  /**
+   * Whoever sends the request on has its body, or has not kept it; what goes on as it comes it may have at the end. Only a
+   * POST calls something.
+   */
+  bodyRead(body: Buffer | undefined): void {
+    if (this.message !== undefined) return
+    this.unreadable = undefined
+    try {
+      const isRead = body !== undefined && body.length <= MAX_OBSERVED_BODY && this.request.method === 'POST'
+      if (isRead) readMessageFrom(this.request, body)
+      else this.unreadable = 'body_not_read'
+    } catch (error) {
+      this.unreadable = failureCode(error)
+    }
+  }
+
+  /** What the target gets of the trace, in place of what the caller sent. */
+  get traceHeaders(): OutgoingHeaders {
+    return this.started?.headers ?? NO_HEADERS
+  }
+
+  /** These headers are written into the body too. */
+  get intoMeta(): boolean {
+    return this.started?.intoMeta === true
+  }
+
+  get traceId(): string | undefined {
+    const id = this.started?.traceId
+    return id === undefined || id === '' ? traceIdIn(this.request.headers['traceparent']) : id
+  }
+
+  /** Of a trace that somebody will be able to look at. */
+  get sampledTraceId(): string | undefined {
+    return this.started?.sampled === true ? this.started.traceId : undefined
+  }
+
+  /** The request goes to the target, perhaps not for the first time. */
+  sent(): void {
+    if (this.tracer !== undefined) this.sentAt ??= now()
+  }
+
+  /** The target's response has ended. */
+  targetEnded(failure?: string): void {
+    if (this.sentAt === undefined) return
+    this.addPart('target', this.sentAt, failure)
+    this.sentAt = undefined
+  }
+
+  /** The call with this id was answered by a failure. */
+  callFailed(id: McpCall['id'], failure: CallFailure): void {
+    this.failures ??= new Map()
+    this.failures.set(JSON.stringify(id), failure)
+  }
+
+  /** Whether it matters to anybody what an answer with status 200 says. */
+  get wantsAnswers(): boolean {
+    return this.tellsCalls || this.started?.sampled === true
+  }
+
+  /** What the answer says of the calls is not known. */
+  answerNotRead(): void {
+    this.isAnswerUnread = true
+  }
+
+  failureOf(id: McpCall['id']): CallFailure | undefined {
+    return this.failures?.get(JSON.stringify(id))
+  }
+
+  time<T>(name: string, run: () => T): T {
+    if (this.tracer === undefined) return run()
+    const part = { name, startedAt: now() }
+    let result: T
+    try {
+      result = run()
+    } catch (error) {
+      this.addPart(name, part.startedAt, failureCode(error))
+      throw error
+    }
+    if (isPromise(result)) this.timePromise(part, result)
+    else if (now() - part.startedAt >= SHORTEST_PART) this.addPart(name, part.startedAt, undefined)
+    return result
+  }
+
+  private timePromise(part: OpenPart, result: PromiseLike<unknown>): void {
+    this.open ??= new Set()
+    this.open.add(part)
+    const end = (failure?: string): void => {
+      if (this.open?.delete(part) === true) this.addPart(part.name, part.startedAt, failure)
+    }
+    result.then(
+      () => end(),
+      (error: unknown) => end(failureCode(error)),
+    )
+  }
+
+  /** What has not ended yet ends with the request. */
+  end(status: number, { outcome, causes }: Pick<TraceEnd, 'outcome' | 'causes'>): void {
+    const { started } = this
+    if (started === undefined) return
+    this.targetEnded(causes[0])
+    for (const { name, startedAt } of this.open ?? []) this.addPart(name, startedAt, causes[0] ?? 'aborted')
+    this.open = undefined
+    this.state = 'ended'
+    const end = { endedAt: now(), status, outcome, causes }
+    this.safely(() => started.end(end), TRACER_FAILED)
+  }
+
+  private get started(): Trace | undefined {
+    const { tracer, parts } = this
+    if (tracer === undefined || this.state !== 'waiting') return this.trace
+    this.state = 'started'
+    this.safely(() => {
+      this.trace = tracer.start(new Beginning(this.request, this.startedAt))
+    }, TRACER_FAILED)
+    this.parts = undefined
+    for (const part of parts ?? []) this.tell(part)
+    return this.trace
+  }
+
+  private addPart(name: string, startedAt: number, failure: string | undefined): void {
+    // Nobody will look at it.
+    if (this.trace?.sampled === false) return
+    const part = { name, startedAt, endedAt: now(), ...(failure !== undefined && { failure }) }
+    if (this.state !== 'waiting') this.tell(part)
+    else {
+      this.parts ??= []
+      this.parts.push(part)
+    }
+  }
+
+  private tell(part: TracePart): void {
+    const { trace } = this
+    if (trace !== undefined && this.state !== 'ended') this.safely(() => trace.part(part), TRACER_FAILED)
+  }
+}
+
+const NO_HEADERS: OutgoingHeaders = []
+
+/** Milliseconds: what took less time was there already, such as the verdict on a token. */
+const SHORTEST_PART = 0.1
+
+const START = performance.timeOrigin
+const now = (): number => START + performance.now()
+
+const failureCode = (error: unknown): string =>
+  error instanceof GatewayError ? error.code.toLowerCase() : 'error'
+
+/** The caller's own, where no tracer decides. */
+const traceIdIn = (traceparent: unknown): string | undefined =>
+  typeof traceparent === 'string'
+    ? /^00-((?!0{32})[\da-f]{32})-[\da-f]{16}-/.exec(traceparent)?.[1]
+    : undefined

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { definePlugin } from 'sallyport'
+import { observationOf } from 'sallyport/toolkit'
+import { booted } from '#kit/booted.js'
+import { asAnn, known, observing, TRACE_ID, taking } from './observing.js'
+
+const call = (method: string, name?: string) => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method,
+  ...(name !== undefined && { params: { name } }),
+})
+
+/** Tells of tools as a forwarder does that has read a list of them. */
+const listing = (names: readonly string[]) => ({
+  use: definePlugin({
+    name: 'listing',
+    api: 1,
+    setup: ({ http }) =>
+      void http.get('/list', { config: { mcp: true } }, (request) => {
+        observationOf(request)?.toolsListed(names)
+        return 'listed'
+      }),
+  }),
+})
+
+test('calls are measured by method and tool, whose names are bounded', async (t) => {
+  const { observed, entry } = observing('measure', 'trace')
+  const names = [...Array.from({ length: 1200 }, (_, index) => `tool-${index}`), 'beyond']
+  const app = await booted(t, [entry, known(), listing(names), taking])
+  const post = (payload: object) => app.inject({ method: 'POST', url: '/mcp', headers: asAnn, payload })
+  await post(call('tools/call', 'tool-1'))
+  await app.inject({ url: '/list', headers: asAnn })
+  await post(call('tools/call', 'tool-1'))
+  await post(call('tools/call', 'beyond'))
+  await post(call('prompts/get', 'tool-1'))
+  await post(call('made/up'))
+  await post([call('ping'), { jsonrpc: '2.0', method: 'notifications/initialized' }])
+
+  const calls = observed.measured.filter(({ name }) => name === 'sallyport_mcp_operation_duration_seconds')
+  assert.deepEqual(
+    calls.map(({ labels: { method, tool, outcome } }) => [method, tool, outcome]),
+    [
+      ['tools/call', 'other', 'allowed'],
+      ['tools/call', 'tool-1', 'allowed'],
+      ['tools/call', 'other', 'allowed'],
+      ['prompts/get', '', 'allowed'],
+      ['other', '', 'allowed'],
+      ['ping', '', 'allowed'],
+    ],
+  )
+  assert.ok(calls.every(({ traceId }) => traceId === TRACE_ID))
+})

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { AuditSink, Authenticator, definePlugin, type Entry, Tracer } from 'sallyport'
+import { observationOf, timed } from 'sallyport/toolkit'
+import { booted, recordedLog } from '#kit/booted.js'
+import { asAnn, known, observing, TRACE_ID, taking } from './observing.js'
+
+const PARENT = `00-${TRACE_ID}-00f067aa0ba902b7-01`
+
+const call = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name: 'add', _meta: { traceparent: PARENT, tracestate: 'a=1', other: 1 } },
+}
+
+async function traced(t: TestContext, more: readonly Entry[] = []) {
+  const { observed, entry } = observing('trace')
+  return { app: await booted(t, [entry, ...more, taking]), ...observed }
+}
+
+test('a request has one trace, with what it calls and what its `_meta` says', async (t) => {
+  const { app, traces } = await traced(t, [known()])
+  const before = Date.now()
+  await app.inject({ method: 'POST', url: '/mcp', headers: asAnn, payload: call })
+  const [trace, ...others] = traces
+  assert.deepEqual(others, [])
+  assert.deepEqual(trace?.beginning.message?.calls[0]?.trace, { traceparent: PARENT, tracestate: 'a=1' })
+  assert.ok(trace?.end)
+  const { startedAt } = trace.beginning
+  assert.ok(startedAt >= before - 1)
+  const { endedAt, ...end } = trace.end
+  assert.ok(endedAt >= startedAt)
+  assert.deepEqual(end, { status: 202, outcome: 'allowed', causes: [] })
+})
+
+test('a request that is refused, and one that calls nothing, are traced too', async (t) => {
+  const { app, traces } = await traced(t, [known()])
+  await app.inject({ method: 'POST', url: '/mcp', payload: call })
+  await app.inject({ url: '/plain', headers: asAnn })
+  assert.deepEqual(
+    traces.map(({ beginning, end }) => [beginning.message, end?.status, end?.outcome, end?.causes]),
+    [
+      [undefined, 401, 'denied', ['none']],
+      [undefined, 200, 'allowed', []],
+    ],
+  )
+})
+
+const parts = (slow: () => Promise<void>): Entry => ({
+  use: definePlugin({
+    name: 'parts',
+    api: 1,
+    provides: [Authenticator],
+    setup(gateway) {
+      gateway.provide(Authenticator, {
+        provider: 'slow',
+        async authenticate() {
+          await slow()
+          return { identity: { provider: 'slow', subject: 'ann', claims: {} } }
+        },
+      })
+      gateway.http.get('/parts', async (request, reply) => {
+        assert.equal(
+          timed(request, 'exchange', () => 'at once'),
+          'at once',
+        )
+        await timed(request, 'exchange', slow)
+        const observed = observationOf(request)
+        assert.equal(observed?.traceHeaders[0]?.[0], 'traceparent')
+        observed?.sent()
+        await assert.rejects(
+          timed(request, 'login', () => slow().then(() => Promise.reject(new Error('SECRET')))),
+        )
+        assert.throws(() => timed(request, 'login', () => assert.fail('SECRET')))
+        observed?.targetEnded('target_timeout')
+        return reply.send('done')
+      })
+    },
+  }),
+})
+
+test('what takes time is a part, before and after the trace has started, also where it fails', async (t) => {
+  const { app, traces } = await traced(t, [parts(() => pause(2))])
+  assert.equal((await app.inject('/parts')).body, 'done')
+  const [trace] = traces
+  assert.deepEqual(
+    trace?.parts.map(({ name, failure }) => [name, failure]),
+    [
+      ['verification', undefined],
+      ['exchange', undefined],
+      ['login', 'error'],
+      ['login', 'error'],
+      ['target', 'target_timeout'],
+    ],
+  )
+  for (const { startedAt, endedAt } of trace?.parts ?? []) assert.ok(endedAt >= startedAt)
+})
+
+test('observers that throw stop nothing, and the others get theirs', async (t) => {
+  const thrower = (): never => {
+    throw new Error('no')
+  }
+  const failing = definePlugin({
+    name: 'failing',
+    api: 1,
+    provides: [AuditSink, Tracer],
+    setup(gateway) {
+      gateway.provide(AuditSink, thrower)
+      gateway.provide(Tracer, { start: thrower })
+      gateway.provide(Tracer, {
+        start: () => ({ traceId: TRACE_ID, sampled: false, headers: [], part: thrower, end: thrower }),
+      })
+    },
+  })
+  const { observed, entry } = observing('audit', 'trace', 'measure')
+  const { log, lines } = recordedLog()
+  const app = await booted(t, [{ use: failing }, entry, known(), taking], { log })
+  const { statusCode } = await app.inject({ method: 'POST', url: '/mcp', headers: asAnn, payload: call })
+  assert.equal(statusCode, 202)
+  assert.equal(observed.events[0]?.traceId, TRACE_ID)
+  assert.equal(observed.traces.length, 1)
+  assert.ok(lines.some(({ msg }) => msg === 'a tracer failed'))
+  assert.ok(lines.some(({ msg }) => msg === 'an audit sink failed'))
+})
+
+test('without a tracer an event has the id of the caller’s own trace, if it is one', async (t) => {
+  const { observed, entry } = observing('audit')
+  const app = await booted(t, [entry, known(), taking])
+  for (const traceparent of [PARENT, `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, 'SECRET'])
+    await app.inject({ url: '/plain', headers: { ...asAnn, traceparent } })
+  assert.deepEqual(
+    observed.events.map(({ traceId }) => traceId),
+    [TRACE_ID, undefined, undefined],
+  )
+})
+
+test('a request that nobody observes has no observation', async (t) => {
+  let seen: unknown = 'nothing'
+  const looking = definePlugin({
+    name: 'looking',
+    api: 1,
+    setup: ({ http }) =>
+      void http.get('/', { config: { public: true } }, (request) => {
+        seen = observationOf(request)
+        return timed(request, 'part', () => 'run')
+      }),
+  })
+  const app = await booted(t, [{ use: looking }])
+  assert.equal((await app.inject('/')).body, 'run')
+  assert.equal(seen, undefined)
+})

@@ -1,0 +1,17 @@
+import { Authenticator, definePlugin, type Identity } from 'sallyport'
+
+/** Lets in whoever brings a token: as its subject, or as the one whom it is said to be for. */
+export const corp = (identify: (token: string) => Partial<Identity> = (subject) => ({ subject })) =>
+  definePlugin({
+    name: 'corp',
+    api: 1,
+    provides: [Authenticator],
+    setup: (gateway) =>
+      gateway.provide(Authenticator, {
+        provider: 'corp',
+        authenticate: ({ credentials }) =>
+          credentials.kind === 'bearer'
+            ? { identity: { provider: 'corp', subject: '', claims: {}, ...identify(credentials.token) } }
+            : { rejection: { kind: 'notMine', cause: 'none' } },
+      }),
+  })

@@ -1,0 +1,59 @@
+import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { eventually } from './captured-log.js'
+import { folder } from './folder.js'
+import { freePort } from './free-port.js'
+
+/** Why there is no Prometheus for a test; nothing when there is one, with its promtool. */
+export const noPrometheus: string | undefined = ['prometheus', 'promtool'].every(
+  (name) => spawnSync(name, ['--version']).status === 0,
+)
+  ? undefined
+  : 'no prometheus'
+
+export const promtool = (args: readonly string[], input = ''): SpawnSyncReturns<string> =>
+  spawnSync('promtool', args, { encoding: 'utf8', input })
+
+/** A Prometheus that scrapes these addresses, and what its API answers. */
+export async function scraping(t: TestContext, targets: readonly string[]) {
+  const home = folder(t, {
+    'prometheus.json': JSON.stringify({
+      global: { scrape_interval: '200ms', scrape_timeout: '200ms' },
+      scrape_configs: [
+        { job_name: 'sallyport', static_configs: [{ targets: targets.map((url) => new URL(url).host) }] },
+      ],
+    }),
+  })
+  const address = `127.0.0.1:${await freePort()}`
+  const child = spawn(
+    'prometheus',
+    [
+      `--config.file=${join(home, 'prometheus.json')}`,
+      `--storage.tsdb.path=${join(home, 'data')}`,
+      `--web.listen-address=${address}`,
+      '--enable-feature=exemplar-storage',
+      '--log.level=error',
+    ],
+    { stdio: 'ignore' },
+  )
+  const ended = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  /** What is in `data` of its response: https://prometheus.io/docs/prometheus/latest/querying/api/ */
+  const ask = async (path: string, query: Readonly<Record<string, string>>) => {
+    const response = await fetch(`http://${address}/api/v1/${path}?${new URLSearchParams(query)}`)
+    const { data } = JSON.parse(await response.text())
+    return data
+  }
+  await eventually(() =>
+    fetch(`http://${address}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    ),
+  )
+  return { ask }
+}
