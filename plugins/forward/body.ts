@@ -1,26 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from 'sallyport'
+import { BodyCopy } from './body-copy.js'
+import { tooLarge } from './body-framing.js'
 import type { ByteBudget } from './byte-budget.js'
 import type { IncomingBody, SlowBodies } from './slow-bodies.js'
-
-/** How the head of a request frames its body. */
-export interface BodyFraming {
-  /** In bytes; undefined when the body is chunked. */
-  readonly length: number | undefined
-  readonly chunked: boolean
-}
-
-/** Node has already refused a request that frames its body twice. */
-export function bodyFraming({ headers }: IncomingMessage, maxBytes: number): BodyFraming {
-  const coding = headers['transfer-encoding']
-  if (coding !== undefined) {
-    if (coding.toLowerCase() !== 'chunked') throw unsupportedCoding()
-    return { length: undefined, chunked: true }
-  }
-  const length = Number(headers['content-length'] ?? 0)
-  if (length > maxBytes) throw tooLarge()
-  return { length, chunked: false }
-}
 
 export interface BodyLimits {
   readonly maxBytes: number
@@ -48,6 +31,7 @@ export class Body implements IncomingBody {
   private buffering = false
   private collected = false
   private refused = false
+  private copy: BodyCopy | undefined
 
   constructor(
     private readonly message: IncomingMessage,
@@ -72,7 +56,8 @@ export class Body implements IncomingBody {
   }
 
   /** Passes chunks on until `write` returns `false`; `resume` continues. */
-  streamTo(write: (chunk: Buffer) => boolean, onEnd: () => void): void {
+  streamTo(given: (chunk: Buffer) => boolean, onEnd: () => void): void {
+    const write = this.copy?.of(given) ?? given
     const onChunk = (chunk: Buffer): void => {
       if (!write(chunk)) this.pause()
     }
@@ -80,6 +65,11 @@ export class Body implements IncomingBody {
     this.onChunk = onChunk
     this.onEnd = onEnd
     this.resume()
+  }
+
+  /** From now on what is passed on is copied. */
+  copyTo(whole: (body: Buffer | undefined) => void): void {
+    this.copy = new BodyCopy(this.limits.kept, whole)
   }
 
   resume(): void {
@@ -92,16 +82,11 @@ export class Body implements IncomingBody {
     else this.read()
   }
 
-  /** Reads a body of which nothing was read. */
-  readAll(length: number | undefined, maxBytes: number): Promise<Buffer> {
+  /** Reads a body of which nothing was read: at once when all of it has come. */
+  readAll(length: number | undefined, maxBytes: number): Buffer | Promise<Buffer> {
     const { message } = this
-    return new Promise((resolve, reject) => {
-      process.nextTick(() => {
-        if (message.readableLength === length && length <= maxBytes && this.reserve(length))
-          resolve(message.read())
-        else this.collect(maxBytes).then(resolve, reject)
-      })
-    })
+    const hasCome = message.readableLength === length && length <= maxBytes && !message.destroyed
+    return hasCome && this.reserve(length) ? message.read() : this.collect(maxBytes)
   }
 
   /** Reads all that is left, and what is buffered. It counts as kept; more than `maxBytes` is refused. */
@@ -137,6 +122,7 @@ export class Body implements IncomingBody {
 
   /** Drops what is buffered, and frees the bytes that were kept. */
   discard(): void {
+    this.copy?.discard()
     this.buffered = []
     this.free(this.kept)
   }
@@ -203,6 +189,7 @@ export class Body implements IncomingBody {
     const { onEnd } = this
     this.onEnd = noop
     onEnd()
+    this.copy?.end()
   }
 
   private pause(): void {
@@ -234,15 +221,9 @@ const noop = (): void => {}
 
 const takeAll = (): boolean => true
 
-const tooLarge = (): Refusal =>
-  new Refusal(413, 'BODY_TOO_LARGE', 'the body is larger than this gateway takes')
-
 const noRoom = (): Refusal =>
   new Refusal(503, 'BODIES_FULL', 'too many bodies are kept at this moment', { retryAfter: 1 })
 
 const incomplete = (): Refusal => new Refusal(400, 'BODY_INCOMPLETE', 'the body ended before its end')
 
 const tooSlow = (): Refusal => new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not come in time')
-
-const unsupportedCoding = (): Refusal =>
-  new Refusal(501, 'TRANSFER_CODING', 'the only supported transfer coding is chunked')

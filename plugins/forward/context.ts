@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HeaderSource, Log, Measure, OutgoingCredential, OutgoingHeaders } from 'sallyport'
-import { LogThrottle, MCP_METHODS, mcpHeaders, messageRead } from 'sallyport/toolkit'
+import { LogThrottle, MCP_METHODS, mcpHeaders, messageRead, observationOf } from 'sallyport/toolkit'
 import { headersFrom } from './added-headers.js'
 import type { AnnouncedPaths } from './announced-paths.js'
 import type { OutgoingCredentials } from './credentials.js'
@@ -9,6 +9,7 @@ import { FilteredBody } from './filtered-body.js'
 import { FilteredEvents } from './filtered-events.js'
 import { allValues, type FlatHeaders, RequestRules } from './headers.js'
 import type { ListFilter } from './list-filter.js'
+import { observing } from './observed-calls.js'
 import { isEventStream, type ResponseSink, ResponseWriter } from './response-writer.js'
 import type { Target } from './target.js'
 import { endWithToken } from './token-end.js'
@@ -21,6 +22,8 @@ export interface ForwardContextOptions {
   readonly forwardedHeaders: boolean
   readonly endStreamsWithToken: boolean
   readonly targetTimeout: number
+  /** Tracers say what the target gets of a trace. */
+  readonly traced: boolean
 }
 
 /** What all requests of one forwarder share; made once, at the start. */
@@ -46,13 +49,21 @@ export class ForwardContext {
       ...(forwardCookies ? [] : ['cookie']),
       ...sources.flatMap(({ names }) => names),
       ...(lists === undefined ? [] : FOR_PARTS_AND_CODINGS),
+      ...(options.traced ? TRACE_CONTEXT : []),
     ])
     this.logsRequests = log.isLevelEnabled('debug')
     this.throttle = new LogThrottle(log)
   }
 
-  headersFor(request: FastifyRequest, credential: OutgoingCredential | undefined): FlatHeaders {
-    return this.rules.apply(request.raw, credential, this.addedHeaders(request))
+  /** For a body of so many bytes, where it was read. */
+  headersFor(
+    request: FastifyRequest,
+    credential: OutgoingCredential | undefined,
+    length: number | undefined,
+  ): FlatHeaders {
+    const headers = this.rules.apply(request.raw, credential, this.addedHeaders(request), length)
+    if (this.lists !== undefined) headers.push('Accept-Encoding', 'identity')
+    return headers
   }
 
   /** Complete once the body has ended. */
@@ -76,14 +87,16 @@ export class ForwardContext {
     const { lists } = this
     const writer = new ResponseWriter(reply)
     const { request } = reply
-    if (lists === undefined || isForOneCall(head, request)) return writer
+    if (lists === undefined || isForOneCall(head, request)) return observing(writer, head, request)
     const fail = (error: unknown): void => {
       this.logEndOf(reply, error)
       handler.onError(error)
     }
     const unread = new UnreadResponse(writer, lists.budget, lists.readTimeout, fail)
     const Filtered = isEventStream(head) ? FilteredEvents : FilteredBody
-    return new Filtered(unread, lists, { identity: request.identity, request }, fail)
+    const filtered = new Filtered(unread, lists, { identity: request.identity, request }, fail)
+    // What the target answered, and the names of all its tools.
+    return observing(filtered, head, request)
   }
 
   /** A response that has begun is cut off: no error reply, nor its line in the log, tells why. */
@@ -101,9 +114,9 @@ export class ForwardContext {
   }
 
   private addedHeaders(request: FastifyRequest): OutgoingHeaders {
-    const { lists } = this
     const added = this.headersOfSources(request)
-    return lists === undefined ? added : [...added, UNENCODED]
+    const traced = this.options.traced ? observationOf(request)?.traceHeaders : undefined
+    return traced === undefined ? added : [...added, ...traced]
   }
 
   private headersOfSources(request: FastifyRequest): OutgoingHeaders {
@@ -134,8 +147,9 @@ function isForOneCall({ headers }: ResponseHead, request: FastifyRequest): boole
 // Clients look for the type of event streams anywhere in the header.
 const PLAIN_JSON = /^application\/json(?:; ?charset=utf-8)?$/i
 
+const TRACE_CONTEXT = ['traceparent', 'tracestate']
+
 // A response can only be looked through when it is whole, and in no coding.
-const UNENCODED = ['Accept-Encoding', 'identity'] as const
 const FOR_PARTS_AND_CODINGS = [
   'accept-encoding',
   'a-im',

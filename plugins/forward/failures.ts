@@ -83,3 +83,15 @@ function idIn(body: unknown): string | number | null {
     return null
   }
 }
+
+export const foreignRedirect = (status: number): UpstreamError =>
+  new UpstreamError('TARGET_REDIRECT', `the target redirects (${status}) to where its credential must not go`)
+
+export const notRepeatable = (): UpstreamError =>
+  new UpstreamError('BODY_NOT_REPEATABLE', 'the body was not kept, so it cannot be sent again', {
+    statusCode: 503,
+    retryAfter: 1,
+  })
+
+export const credentialRefused = (): UpstreamError =>
+  new UpstreamError('CREDENTIAL_REFUSED', 'the target does not accept the credential of this gateway')

@@ -1,25 +1,28 @@
 import { METHODS, type ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { Authenticator, Credential, type Gateway, HeaderSource, Policy } from 'sallyport'
-import { askForBody, bodyKeptBy, bodyRead, isUpgrade, readBodyBy } from 'sallyport/toolkit'
+import { Authenticator, Credential, type Gateway, HeaderSource, Policy, Tracer } from 'sallyport'
+import { askForBody, bodyKeptBy, bodyRead, isPromise, isUpgrade, readBodyBy } from 'sallyport/toolkit'
 import { AnnouncedPaths } from './announced-paths.js'
-import { Body, type BodyFraming, type BodyLimits, bodyFraming } from './body.js'
+import { Body, type BodyLimits } from './body.js'
+import { type BodyFraming, bodyFraming } from './body-framing.js'
 import { ByteBudget } from './byte-budget.js'
 import { ForwardContext } from './context.js'
 import { OutgoingCredentials } from './credentials.js'
 import { jsonRpcErrors } from './failures.js'
 import { ListFilter } from './list-filter.js'
+import { observedBody } from './observed-calls.js'
 import type { ForwarderSettings } from './options.js'
 import type { PlainHttpGuard } from './plain-http-guard.js'
-import { ProxiedRequest, type RequestParts } from './proxied-request.js'
+import { ProxiedRequest } from './proxied-request.js'
 import { SlowBodies } from './slow-bodies.js'
 import type { Target } from './target.js'
-import { LARGEST_HELD, type Transport } from './transport.js'
+import { LARGEST_HELD, type RequestParts, type Transport } from './transport.js'
 
 // Bodies up to this length are read whole and sent in one write.
 const BUFFERED_BODY = 256 * 1024
 // The most that is kept of a body to send it again with a renewed credential.
 const KEPT_BODY = 16 * 1024 * 1024
+const NO_BODY = Buffer.alloc(0)
 
 /** How requests reach the target, by what they need. */
 export interface TransportChoice {
@@ -63,6 +66,7 @@ export class Forwarder {
     )
     const authenticators = gateway.use(Authenticator)
     const policies = gateway.use(Policy)
+    const tracers = gateway.use(Tracer)
     gateway.onStart(() => {
       if (settings.forwardAuthorization && authenticators().some(({ open }) => open !== true)) {
         gateway.log.warn(
@@ -78,7 +82,7 @@ export class Forwarder {
         this.announced,
         outgoing,
         sources(),
-        settings,
+        { ...settings, traced: tracers().length > 0 },
         measure,
         gateway.log,
         lists,
@@ -123,7 +127,8 @@ export class Forwarder {
     const framing = bodyFraming(request.raw, this.limits.maxBytes)
     let proxied: ProxiedRequest | undefined
     const send = (transport: Transport, body?: RequestParts['body'], source?: Body): void => {
-      proxied = new ProxiedRequest(context, request, reply, { path, body, source, transport }, done)
+      const sent = framing.length === 0 ? undefined : observedBody(request, body)
+      proxied = new ProxiedRequest(context, request, reply, { path, body: sent, source, transport }, done)
       readBodyBy(request, proxied)
       proxied.start()
     }
@@ -155,23 +160,27 @@ export class Forwarder {
   }
 
   /** Before the request is forwarded, for who looks at its body. It is kept until it cannot be sent again. */
-  private async readBody(
+  private readBody(
     request: FastifyRequest,
     response: ServerResponse,
     maxBytes: number,
-  ): Promise<Buffer> {
-    try {
-      const { length } = bodyFraming(request.raw, Math.min(maxBytes, this.limits.maxBytes))
-      if (length === 0) return Buffer.alloc(0)
-      const body = new Body(request.raw, this.limits, () => {})
-      bodyKeptBy(request, body)
-      response.once('close', () => body.discard())
-      askForBody(request, response)
-      return await body.readAll(length, maxBytes)
-    } catch (error) {
+  ): Buffer | Promise<Buffer> {
+    const fail = (error: unknown): never => {
       // What is left of the body is not read.
       if (!response.headersSent) response.setHeader('connection', 'close')
       throw error
+    }
+    try {
+      const { length } = bodyFraming(request.raw, Math.min(maxBytes, this.limits.maxBytes))
+      if (length === 0) return NO_BODY
+      const body = new Body(request.raw, this.limits, () => {})
+      bodyKeptBy(request, body)
+      response.on('close', () => body.discard())
+      askForBody(request, response)
+      const whole = body.readAll(length, maxBytes)
+      return isPromise(whole) ? whole.catch(fail) : whole
+    } catch (error) {
+      return fail(error)
     }
   }
 

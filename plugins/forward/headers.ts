@@ -29,6 +29,7 @@ export class RequestRules {
     request: IncomingMessage,
     credential: OutgoingCredential | undefined,
     added: OutgoingHeaders,
+    length?: number,
   ): FlatHeaders {
     const { rawHeaders, headers } = request
     const named = connectionOptions(headers.connection)
@@ -42,6 +43,9 @@ export class RequestRules {
         host = true
       } else if (lower === 'transfer-encoding') {
         sent.push(name, 'chunked')
+      } else if (lower === 'content-length' && length !== undefined) {
+        const value = rawHeaders[index + 1] ?? ''
+        sent.push(name, Number(value) === length ? value : String(length))
       } else if (lower === 'expect' && headers.expect === undefined) {
         // The body was asked for, and is here.
       } else if (this.passes(lower, credential, named)) {

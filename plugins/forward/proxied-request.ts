@@ -1,27 +1,24 @@
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type OutgoingCredential, type TargetRefusal, UpstreamError } from 'sallyport'
-import { askForBody, type BodyReader, forgetBody, isPromise, isUpgrade } from 'sallyport/toolkit'
-import type { Body } from './body.js'
+import {
+  askForBody,
+  type BodyReader,
+  forgetBody,
+  isPromise,
+  isUpgrade,
+  observationOf,
+} from 'sallyport/toolkit'
 import type { ForwardContext } from './context.js'
 import type { EndpointRewriter } from './endpoint-rewriter.js'
-import { targetFailure } from './failures.js'
+import { credentialRefused, foreignRedirect, notRepeatable, targetFailure } from './failures.js'
 import { allValues, type FlatHeaders, firstValue } from './headers.js'
 import { isEventStream, type ResponseSink } from './response-writer.js'
-import type { Call, OutgoingRequest, ResponseHandler, ResponseHead, Transport } from './transport.js'
+import type { Call, OutgoingRequest, RequestParts, ResponseHandler, ResponseHead } from './transport.js'
 import { joinSockets } from './upgraded-sockets.js'
 
 const MAX_RENEWALS = 3
 const MAX_REDIRECTS = 5
-
-/** What is sent to the target besides headers, and how. */
-export interface RequestParts {
-  readonly path: string
-  readonly body: Buffer | Body | undefined
-  /** The incoming body, which counts the bytes that are kept of it. */
-  readonly source: Body | undefined
-  readonly transport: Transport
-}
 
 /** One request and its response: presents the credential, sends it, and sends it again after a renewal or a redirect. */
 export class ProxiedRequest implements ResponseHandler, BodyReader {
@@ -68,12 +65,15 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
   }
 
   onHead(head: ResponseHead, call: Call): boolean {
-    if (this.mayRenew && (head.status === 401 || head.status === 403)) {
+    // Also without a credential: a plugin may wait for the target's challenge before it presents one.
+    const mayRenew = this.credential !== undefined || this.context.credentials.renewable
+    if (mayRenew && (head.status === 401 || head.status === 403)) {
       void this.onRefused(head, call)
       return false
     }
     if (this.credential !== undefined && REDIRECT_STATUSES.has(head.status)) {
       call.abort()
+      observationOf(this.request)?.targetEnded()
       this.redirect(head)
       return true
     }
@@ -88,6 +88,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
 
   onEnd(trailers: readonly string[]): void {
     if (this.ended) return
+    observationOf(this.request)?.targetEnded()
     try {
       if (this.rewriter !== undefined) this.writer?.data(this.rewriter.end())
       if (this.writer?.end(trailers) ?? true) this.ended = true
@@ -98,7 +99,9 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
 
   onError(error: unknown): void {
     const failure = targetFailure(error)
-    if (!this.ended) this.context.count(failure.code.toLowerCase(), this.request)
+    const code = failure.code.toLowerCase()
+    if (!this.ended) this.context.count(code, this.request)
+    observationOf(this.request)?.targetEnded(code)
     this.fail(failure)
   }
 
@@ -125,11 +128,6 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     this.context.limitStream(this.reply)
   }
 
-  /** Also without a credential: a plugin may wait for the target's challenge before it presents one. */
-  private get mayRenew(): boolean {
-    return this.credential !== undefined || this.context.credentials.renewable
-  }
-
   private sendWith(credential: OutgoingCredential | undefined): void {
     if (this.ended) return
     this.credential = credential
@@ -144,9 +142,11 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
   private send(): void {
     const { context, request, reply, credential } = this
     const { path, body, transport } = this.parts
-    const headers = context.headersFor(request, credential)
+    const length = Buffer.isBuffer(body) ? body.length : undefined
+    const headers = context.headersFor(request, credential, length)
     const upgrade = isUpgrade(request.raw)
     const timeout = context.timeoutFor(request)
+    observationOf(request)?.sent()
     this.outgoing = { method: request.method, path, headers, body, timeout, upgrade, reply }
     this.call = transport.send(this.outgoing, this)
   }
@@ -171,6 +171,8 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
   private async onRefused(head: ResponseHead, call: Call): Promise<void> {
     try {
       const status = head.status === 401 ? 401 : 403
+      // What follows takes time elsewhere, and the next attempt is a part of its own.
+      observationOf(this.request)?.targetEnded(`http_${status}`)
       const challenges = allValues(head.headers, 'www-authenticate')
       const refusal: TargetRefusal = { status, challenges, attempt: ++this.refusals }
       const renewed =
@@ -185,10 +187,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
         call.resume()
       } else {
         call.abort()
-        throw new UpstreamError(
-          'CREDENTIAL_REFUSED',
-          'the target does not accept the credential of this gateway',
-        )
+        throw credentialRefused()
       }
     } catch (error) {
       this.fail(error)
@@ -211,10 +210,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
   private checkRepeatable(): void {
     const { body } = this.parts
     if (body === undefined || Buffer.isBuffer(body)) return
-    throw new UpstreamError('BODY_NOT_REPEATABLE', 'the body was not kept, so it cannot be sent again', {
-      statusCode: 503,
-      retryAfter: 1,
-    })
+    throw notRepeatable()
   }
 
   async readBody(maxBytes: number): Promise<Buffer> {
@@ -244,6 +240,3 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
 }
 
 const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308])
-
-const foreignRedirect = (status: number): UpstreamError =>
-  new UpstreamError('TARGET_REDIRECT', `the target redirects (${status}) to where its credential must not go`)

@@ -78,3 +78,12 @@ export interface Transport {
   send(outgoing: OutgoingRequest, handler: ResponseHandler): Call
   close(): void
 }
+
+/** What is sent to the target besides headers, and how. */
+export interface RequestParts {
+  readonly path: string
+  readonly body: Buffer | Body | undefined
+  /** The incoming body, which counts the bytes that are kept of it. */
+  readonly source: Body | undefined
+  readonly transport: Transport
+}

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { corpus } from './corpus.js'
 import type { Message } from './message.js'
+import { observing } from './observing.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
 const ABOUT_CONNECTIONS = ['connection', 'keep-alive', 'transfer-encoding', 'content-length']
@@ -29,12 +30,17 @@ function comparable({ line, headers, body }: Message): object {
   return { start, headers: kept, body }
 }
 
-for (const { name, request, answer } of corpus) {
-  test(`the same directly and through a balancing proxy: ${name}`, async (t) => {
+const LISTS = { 'a balancing proxy': [], 'one that is observed': [observing().entry] }
+
+for (const [{ name, request, answer }, [proxy, observers]] of corpus.flatMap((each) =>
+  Object.entries(LISTS).map((list) => [each, list] as const),
+)) {
+  test(`the same directly and through ${proxy}: ${name}`, async (t) => {
     const target = await rawTarget(t, () => answer)
     const list = [
       { use: 'listen/http', with: { address: '127.0.0.1:0' } },
       { use: 'auth/anonymous' },
+      ...observers,
       {
         use: 'forward/balanced',
         with: { targets: [target.origin], forwardAuthorization: true, forwardCookies: true },

@@ -6,6 +6,7 @@ import { listening } from '#kit/listening.js'
 import { allowedDifferences } from './allowed-differences.js'
 import { corpus } from './corpus.js'
 import type { Message } from './message.js'
+import { observing } from './observing.js'
 import { send, targetRoute } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
@@ -32,12 +33,17 @@ function comparable(message: Message, side: 'request' | 'response'): object {
 const lengthOf = ({ headers }: Message): string =>
   headers.find(([name]) => name.toLowerCase() === 'content-length')?.[1] ?? '0'
 
-for (const { name, request, answer } of corpus) {
-  test(`the same bytes directly and through the proxy: ${name}`, async (t) => {
+const LISTS = { 'the proxy': [], 'a proxy that is observed': [observing().entry] }
+
+for (const [{ name, request, answer }, [proxy, observers]] of corpus.flatMap((each) =>
+  Object.entries(LISTS).map((list) => [each, list] as const),
+)) {
+  test(`the same bytes directly and through ${proxy}: ${name}`, async (t) => {
     const target = await rawTarget(t, () => answer)
     const { main = '' } = (
       await serving(t, [
         ...open,
+        ...observers,
         { use: 'forward/http', with: { target: targetRoute.urlOf(target.origin), ...transparent } },
       ])
     ).addresses

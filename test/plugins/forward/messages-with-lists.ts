@@ -19,7 +19,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 const isUsable = (name: unknown): boolean => typeof name === 'string' && isShown({ name })
 
-const word = fc.oneof(
+export const word = fc.oneof(
   fc.stringMatching(/^[a-dxé"\\\n😀]{0,4}$/u),
   fc.constantFrom('result', 'tools', 'name', 'uri'),
 )

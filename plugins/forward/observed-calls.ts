@@ -1,0 +1,106 @@
+import type { FastifyRequest } from 'fastify'
+import type { McpCall } from 'sallyport'
+import { bodyReplaced, type ObservedRequest, observationOf } from 'sallyport/toolkit'
+import { AnswerEvents } from './answer-events.js'
+import { type Answer, UNREADABLE } from './answer-parts.js'
+import { AnswerScanner } from './answer-scanner.js'
+import type { Body } from './body.js'
+import { firstValue } from './headers.js'
+import { isEventStream, type ResponseSink } from './response-writer.js'
+import { withTrace } from './trace-meta.js'
+import type { Call, ResponseHead } from './transport.js'
+
+/** Tells the observers of a request what it calls. The body to send has the trace in it, where a tracer wants that. */
+export function observedBody(request: FastifyRequest, body: Buffer | Body | undefined): typeof body {
+  const observed = observationOf(request)
+  if (observed === undefined) return body
+  if (!Buffer.isBuffer(body)) {
+    // It goes on as it comes, and what it calls is known at its end.
+    observed.bodyRead(undefined)
+    body?.copyTo((whole) => observed.bodyRead(whole))
+    return body
+  }
+  observed.bodyRead(body)
+  if (observed.message === undefined || !observed.intoMeta || hasDigest(request)) return body
+  const sent = withTrace(body, observed.traceHeaders)
+  if (sent !== body) bodyReplaced(request, sent)
+  return sent
+}
+
+interface WithTrailers extends Pick<FastifyRequest, 'headers'> {
+  /** A dispatched request has none, whatever the types of Node say. */
+  readonly raw: { readonly rawTrailers?: readonly string[] | undefined }
+}
+
+const DIGESTS = ['content-digest', 'repr-digest', 'digest', 'content-md5']
+
+/** They are of the bytes that came. Those in trailers are announced, or are here with the body. */
+function hasDigest({ headers, raw }: WithTrailers): boolean {
+  const trailers = [...(headers.trailer ?? '').split(','), ...(raw.rawTrailers ?? [])]
+  const inTrailers = new Set(trailers.map((name) => name.trim().toLowerCase()))
+  return DIGESTS.some((name) => headers[name] !== undefined || inTrailers.has(name))
+}
+
+/** Tells the observers of a request, if there are any, what became of its calls. */
+export function observing(to: ResponseSink, head: ResponseHead, request: FastifyRequest): ResponseSink {
+  const observed = observationOf(request)
+  if (observed?.wantsAnswers !== true) return to
+  const calls = observed.message?.calls.filter(({ kind }) => kind === 'request') ?? []
+  if (calls.length === 0) return to
+  if (!isPlain(head)) {
+    observed.answerNotRead()
+    return to
+  }
+  const scanner = new AnswerScanner((answer) => tell(observed, calls, answer))
+  return new ObservedResponse(to, isEventStream(head) ? new AnswerEvents(scanner) : scanner)
+}
+
+const isPlain = ({ headers }: ResponseHead): boolean =>
+  PLAIN.test(firstValue(headers, 'content-encoding') ?? '')
+
+const PLAIN = /^(?:identity)?$/i
+
+function tell(observed: ObservedRequest, calls: readonly McpCall[], { id, failure, tools }: Answer): void {
+  if (id === UNREADABLE) {
+    observed.answerNotRead()
+    return
+  }
+  const call = calls.find((each) => each.id === id) ?? onlyFailure(calls, id, failure)
+  if (call === undefined) return
+  if (failure !== undefined) observed.callFailed(call.id, failure)
+  else if (call.method === 'tools/list') observed.toolsListed(tools)
+}
+
+/** An error without an id is that of a call whose id the server could not read. */
+const onlyFailure = (
+  calls: readonly McpCall[],
+  id: Answer['id'],
+  failure: Answer['failure'],
+): McpCall | undefined =>
+  failure === 'rpc_error' && (id ?? null) === null && calls.length === 1 ? calls[0] : undefined
+
+/** Passes a response on as it comes, and has it read. */
+class ObservedResponse implements ResponseSink {
+  constructor(
+    private readonly to: ResponseSink,
+    private readonly reader: AnswerEvents | AnswerScanner,
+  ) {}
+
+  begin(head: ResponseHead, call: Call, omitted: string | undefined): void {
+    this.to.begin(head, call, omitted)
+  }
+
+  data(chunk: Buffer): boolean {
+    const flows = this.to.data(chunk)
+    this.reader.scan(chunk)
+    return flows
+  }
+
+  end(trailers: readonly string[]): boolean {
+    return this.to.end(trailers)
+  }
+
+  discard(): void {
+    this.to.discard()
+  }
+}

@@ -1,0 +1,319 @@
+import assert from 'node:assert/strict'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { type AuditEvent, Credential, definePlugin, type Entry } from 'sallyport'
+import { serving } from '#kit/booted.js'
+import { listening } from '#kit/listening.js'
+import { mcpTarget } from '#kit/mcp-target.js'
+import { policy } from './hiding.js'
+import { observing } from './observing.js'
+import { openRequest, proxied, send } from './proxied.js'
+
+type Respond = (response: ServerResponse, body: string, request: IncomingMessage) => unknown
+
+const target = (t: TestContext, respond: Respond): Promise<string> =>
+  listening(t, (request, response) => {
+    void text(request).then((body) => respond(response, body, request))
+  })
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+const SSE_TYPE = { 'content-type': 'text/event-stream' }
+const request = (id: string | number | null, method = 'ping', params?: object): object => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  ...(params && { params }),
+})
+const post = (message: unknown) => ({ method: 'POST', headers: JSON_TYPE, body: JSON.stringify(message) })
+const fine = (id: string | number | null): object => ({ jsonrpc: '2.0', id, result: {} })
+const toolError = (id: string | number): object => ({ jsonrpc: '2.0', id, result: { isError: true } })
+const rpcError = (id?: string | number | null): object => ({
+  jsonrpc: '2.0',
+  id,
+  error: { code: -1, message: 'x' },
+})
+
+const outcomes = (events: readonly AuditEvent[]) =>
+  events.map(({ outcome, causes = [] }) => [outcome, ...causes].join(' '))
+
+const HOW = ['forward/http', 'forward/balanced', 'with a policy'] as const
+
+/** An observed forwarder of either kind. */
+async function observed(
+  t: TestContext,
+  origin: string,
+  how: (typeof HOW)[number],
+  more: readonly Entry[] = [],
+) {
+  const { entry, ...rest } = observing()
+  const forward =
+    how === 'forward/balanced'
+      ? { use: how, with: { targets: [origin] } }
+      : { use: 'forward/http', with: { target: origin } }
+  const { addresses } = await serving(t, [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: 'auth/anonymous' },
+    entry,
+    ...(how === 'with a policy' ? [policy()] : []),
+    ...more,
+    forward,
+  ])
+  return { main: addresses.main ?? '', ...rest }
+}
+
+for (const how of HOW) {
+  test(`a failure that a 200 tells is one, as JSON and as an event: ${how}`, async (t) => {
+    const answers: object[] = []
+    let isStream = false
+    const origin = await target(t, (response) => {
+      const answer = JSON.stringify(answers.shift())
+      if (isStream) response.writeHead(200, SSE_TYPE).end(`id: 1\ndata: ${answer}\n\n`)
+      else response.writeHead(200, JSON_TYPE).end(answer)
+    })
+    const { main, events, eventsOf } = await observed(t, origin, how)
+    const call = request(7, 'tools/call', { name: 'a' })
+    for (isStream of [false, true]) {
+      events.length = 0
+      const errors = [toolError(7), rpcError(7), rpcError(null), rpcError()]
+      for (const [index, answer] of [fine(7), ...errors, toolError(8), request(7)].entries()) {
+        answers.push(answer)
+        assert.equal((await send(main, post(call))).body.includes(JSON.stringify(answer)), true)
+        await eventsOf(index + 1)
+      }
+      const failed = ['failed tool_error', 'failed rpc_error', 'failed rpc_error', 'failed rpc_error']
+      assert.deepEqual(outcomes(events), ['allowed', ...failed, 'allowed', 'allowed'])
+    }
+  })
+
+  test(`each call of a batch has its own outcome, whatever the order of the answers: ${how}`, async (t) => {
+    const batch = [
+      request('1'),
+      request(1),
+      { jsonrpc: '2.0', method: 'notifications/x' },
+      request('é"'),
+      request(null),
+    ]
+    const answers = [fine(null), toolError('é"'), request(1), rpcError(1), fine('1'), rpcError(99)]
+    const origin = await target(t, (response, body) => {
+      if (body.includes('"stream"')) {
+        response.writeHead(200, SSE_TYPE)
+        for (const answer of answers) response.write(`data: ${JSON.stringify(answer)}\n\n`)
+        response.end()
+      } else response.writeHead(200, JSON_TYPE).end(JSON.stringify(answers))
+    })
+    const { main, events, eventsOf } = await observed(t, origin, how)
+    for (const stream of [[], [request('stream')]]) {
+      events.length = 0
+      await send(main, post([...batch, ...stream]))
+      await eventsOf(5 + stream.length)
+      assert.deepEqual(outcomes(events).slice(0, 5), [
+        'allowed',
+        'failed rpc_error',
+        'allowed',
+        'failed tool_error',
+        'allowed',
+      ])
+    }
+  })
+
+  test(`tools that a list names are labels, those of other answers are not: ${how}`, async (t) => {
+    const origin = await target(t, (response, body) => {
+      const { id, method } = JSON.parse(body)
+      const tools = [{ name: method === 'tools/list' ? 'listed' : 'unlisted' }]
+      response.writeHead(200, JSON_TYPE).end(JSON.stringify({ jsonrpc: '2.0', id, result: { tools } }))
+    })
+    const { main, eventsOf, operations } = await observed(t, origin, how)
+    for (const [index, message] of [
+      request(1, 'tools/call', { name: 'listed' }),
+      request(2, 'tools/list'),
+      request(3, 'tools/call', { name: 'listed' }),
+      request(4, 'tools/call', { name: 'unlisted' }),
+    ].entries()) {
+      await send(main, post(message))
+      await eventsOf(index + 1)
+    }
+    assert.deepEqual(
+      operations.map(({ tool }) => tool),
+      ['other', '', 'listed', 'other'],
+    )
+  })
+}
+
+test('what is not there to be read is judged by its status alone', async (t) => {
+  const failure = JSON.stringify(toolError(1))
+  const origin = await target(t, (response, _body, { url }) => {
+    if (url === '/accepted') response.writeHead(202).end()
+    else if (url === '/empty') response.writeHead(200, JSON_TYPE).end()
+    else if (url === '/broken') response.writeHead(200, JSON_TYPE).end(failure.slice(0, -1))
+    else if (url === '/silent') response.writeHead(200, SSE_TYPE).end('id: 1\n\n')
+    else response.writeHead(400, JSON_TYPE).end(failure)
+  })
+  const { main, eventsOf } = await observed(t, origin, 'forward/http')
+  const paths = ['/accepted', '/empty', '/broken', '/silent', '/400']
+  for (const [index, path] of paths.entries()) {
+    await send(main, { ...post(request(1)), path })
+    await eventsOf(index + 1)
+  }
+  assert.deepEqual(
+    (await eventsOf(5)).map(({ outcome }) => outcome),
+    [...Array(4).fill('allowed'), 'failed'],
+  )
+})
+
+test('an answer in a coding, or to an id that is too long to hold, was not read', async (t) => {
+  const origin = await target(t, (response, body, { url }) => {
+    const failure = JSON.stringify(toolError(JSON.parse(body).id))
+    if (url === '/gzip')
+      response.writeHead(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }).end(gzipSync(failure))
+    else if (url === '/stream') response.writeHead(200, SSE_TYPE).end(`data: ${failure}\n\n`)
+    else response.writeHead(200, JSON_TYPE).end(failure)
+  })
+  const { main, eventsOf } = await observed(t, origin, 'forward/http')
+  const long = 'i'.repeat(257)
+  const cases = [
+    ['/gzip', request(1), 'allowed answer_not_read'],
+    ['/json', request(long), 'allowed answer_not_read'],
+    ['/stream', request(long), 'allowed answer_not_read'],
+    ['/json', request(long.slice(1)), 'failed tool_error'],
+    ['/gzip', { jsonrpc: '2.0', method: 'notifications/x' }, 'allowed'],
+  ] as const
+  for (const [index, [path, message]] of cases.entries()) {
+    await send(main, { ...post(message), path })
+    await eventsOf(index + 1)
+  }
+  assert.deepEqual(
+    outcomes(await eventsOf(cases.length)),
+    cases.map(([, , outcome]) => outcome),
+  )
+})
+
+test('of a request that is sent again only the last answer counts', async (t) => {
+  const asked: string[] = []
+  const origin = await target(t, (response, _body, { headers: { authorization = '' } }) => {
+    asked.push(authorization)
+    if (authorization === 'Bearer 1') response.writeHead(401, JSON_TYPE).end(JSON.stringify(rpcError(1)))
+    else response.writeHead(200, JSON_TYPE).end(JSON.stringify(fine(1)))
+  })
+  const renewed = definePlugin({
+    name: 'renewed',
+    api: 1,
+    provides: [Credential],
+    setup(gateway) {
+      let token = 1
+      gateway.provide(Credential, {
+        name: 'renewed',
+        present: () => ({ header: 'Authorization', value: `Bearer ${token}` }),
+        renew: async () => ++token === 2,
+      })
+    },
+  })
+  const { main, eventsOf } = await observed(t, origin, 'forward/http', [{ use: renewed }])
+  await send(main, post(request(1)))
+  assert.deepEqual(outcomes(await eventsOf(1)), ['allowed'])
+  assert.deepEqual(asked, ['Bearer 1', 'Bearer 2'])
+})
+
+test('a stream that is cut off is a failure, whatever it has answered', async (t) => {
+  const origin = await target(t, (response) => {
+    response.writeHead(200, SSE_TYPE).write(`data: ${JSON.stringify(fine(1))}\n\n`)
+    setImmediate(() => response.destroy())
+  })
+  const { main, eventsOf } = await observed(t, origin, 'forward/http')
+  await assert.rejects(send(main, post(request(1))))
+  assert.match(outcomes(await eventsOf(1)).join(), /^failed .*aborted/)
+})
+
+test('events pass while the answer is still to come', async (t) => {
+  let response: ServerResponse | undefined
+  const origin = await target(t, (each) => {
+    response = each.writeHead(200, SSE_TYPE)
+    response.write('data: {"method":"a"')
+  })
+  const { main, eventsOf } = await observed(t, origin, 'forward/http')
+  const incoming = await openRequest(main, post(request(1)))
+  const chunks = incoming.setEncoding('utf8')[Symbol.asyncIterator]()
+  const next = async () => (await chunks.next()).value
+
+  assert.equal(await next(), 'data: {"method":"a"')
+  response?.write(',"id":1}\n')
+  assert.equal(await next(), ',"id":1}\n')
+  response?.write('\ndata: {"id":1,"err')
+  assert.equal(await next(), '\ndata: {"id":1,"err')
+  response?.end('or":{}}\n\n')
+  assert.equal(await next(), 'or":{}}\n\n')
+  assert.deepEqual(outcomes(await eventsOf(1)), ['failed rpc_error'])
+})
+
+test('a client of the official SDK: what its calls came to', async (t) => {
+  const { url } = await mcpTarget(t)
+  const { main, events, eventsOf, operations } = await observed(t, url, 'forward/http')
+  const client = new Client({ name: 'test', version: '1' })
+  // The SDK's class does not fit its own interface under exactOptionalPropertyTypes.
+  await client.connect(new StreamableHTTPClientTransport(new URL(main)) as never)
+  t.after(() => client.close())
+  await client.listTools()
+  await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } })
+  await client.callTool({ name: 'fail', arguments: {} })
+  await client.callTool({ name: 'count', arguments: { to: 3 } }, undefined, { onprogress: () => {} })
+  await assert.rejects(client.getPrompt({ name: 'none' }))
+  while (events.filter(({ kind }) => kind === 'called').length < 7) await eventsOf(events.length + 1)
+
+  const called = events.filter(({ kind }) => kind === 'called')
+  const lines = called.map((event) => `${event.mcp?.method} ${event.mcp?.name ?? ''}: ${outcomes([event])}`)
+  assert.deepEqual(lines, [
+    'initialize : allowed',
+    'notifications/initialized : allowed',
+    'tools/list : allowed',
+    'tools/call add: allowed',
+    'tools/call fail: failed tool_error',
+    'tools/call count: allowed',
+    'prompts/get none: failed rpc_error',
+  ])
+  const tools = operations.map(({ tool }) => tool).filter((tool) => tool !== '')
+  assert.deepEqual(tools, ['add', 'fail', 'count'])
+})
+
+test('a server of the official SDK without sessions: what calls came to', async (t) => {
+  const { url } = await mcpTarget(t, { era: '2026-07-28' })
+  const { main, eventsOf, operations } = await observed(t, url, 'forward/http')
+  const ask = async (method: string, params: { readonly name?: string } = {}) => {
+    const version = '2026-07-28'
+    const about = {
+      clientInfo: { name: 'test', version: '1' },
+      clientCapabilities: {},
+      protocolVersion: version,
+    }
+    const _meta = Object.fromEntries(
+      Object.entries(about).map(([key, value]) => [`io.modelcontextprotocol/${key}`, value]),
+    )
+    const { body, ...rest } = post(request(1, method, { ...params, _meta }))
+    const { name } = params
+    const headers = {
+      ...JSON_TYPE,
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': version,
+      'mcp-method': method,
+      ...(name !== undefined && { 'mcp-name': name }),
+    }
+    return send(main, { ...rest, body, headers })
+  }
+  await ask('tools/list')
+  await ask('tools/call', { name: 'fail' })
+  await ask('tools/call', { name: 'headers' })
+  const events = await eventsOf(3)
+  assert.deepEqual(outcomes(events), ['allowed', 'failed tool_error', 'allowed'])
+  assert.deepEqual(
+    operations.map(({ tool }) => tool),
+    ['', 'fail', 'headers'],
+  )
+})
+
+test('without observers nothing looks at a response', async (t) => {
+  const origin = await target(t, (response) => response.writeHead(200, JSON_TYPE).end('{"id":1,"error":{}}'))
+  const { main } = await proxied(t, origin)
+  assert.equal((await send(main, post(request(1)))).body, '{"id":1,"error":{}}')
+})

@@ -1,0 +1,57 @@
+import {
+  type AuditEvent,
+  AuditSink,
+  definePlugin,
+  type Entry,
+  type Labels,
+  Telemetry,
+  type Trace,
+  Tracer,
+} from 'sallyport'
+
+/** An audit sink and a telemetry of the test, and what they are given. */
+export function observing() {
+  const events: AuditEvent[] = []
+  const operations: Labels[] = []
+  const use = definePlugin({
+    name: 'observing',
+    api: 1,
+    provides: [AuditSink, Telemetry],
+    setup(gateway) {
+      gateway.provide(AuditSink, (event) => void events.push(event))
+      gateway.provide(Telemetry, {
+        measure({ name }, _value, labels) {
+          if (name.endsWith('mcp_operation_duration_seconds')) operations.push(labels)
+        },
+      })
+    },
+  })
+  /** Every event, once there are so many: they come after the response. */
+  const eventsOf = async (count: number): Promise<readonly AuditEvent[]> => {
+    while (events.length < count) await new Promise(setImmediate)
+    return events
+  }
+  const entry: Entry = { use }
+  return { entry, events, eventsOf, operations }
+}
+
+export const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+
+const trace: Trace = {
+  traceId: '0af7651916cd43dd8448eb211c80319c',
+  sampled: true,
+  headers: [['traceparent', TRACEPARENT]],
+  intoMeta: true,
+  part() {},
+  end() {},
+}
+
+/** A tracer of the test, whose trace goes into `_meta` too. */
+export const tracing = (): Entry => ({
+  use: definePlugin({
+    name: 'tracing',
+    api: 1,
+    provides: [Tracer],
+    setup: (gateway) => gateway.provide(Tracer, { start: () => trace }),
+  }),
+})
