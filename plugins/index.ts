@@ -3,6 +3,8 @@ import { renamed } from './presets/renamed.js'
 
 /** Every built-in plugin by its name, which is its path. */
 export const catalogue: Catalogue = {
+  'audit/file': () => import('./audit/file.js'),
+  'audit/http': () => import('./audit/http.js'),
   'auth/anonymous': () => import('./auth/anonymous.js'),
   'auth/introspection': () => import('./auth/introspection.js'),
   'auth/jwt': () => import('./auth/jwt.js'),
@@ -57,6 +59,7 @@ export const catalogue: Catalogue = {
   'state/redis': () => import('./state/redis.js'),
   'store/files': () => import('./store/files.js'),
   'store/postgres': () => import('./store/postgres.js'),
+  'trace/otlp': () => import('./trace/otlp.js'),
   'tunnel/command': () => import('./tunnel/command.js'),
   'tunnel/connection': () => import('./tunnel/connection.js'),
   'tunnel/ssh': () => import('./tunnel/ssh.js'),

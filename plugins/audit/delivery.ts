@@ -1,0 +1,177 @@
+import type { AuditEvent } from 'sallyport'
+import { lineOf } from './line.js'
+import { LineQueue } from './line-queue.js'
+import { Losses, type LossReport } from './losses.js'
+
+/** What became of lines that were to be stored, from the first on. */
+export interface Delivered {
+  readonly stored: number
+  /** All of them are refused for good. */
+  readonly refused?: string
+  /** Why the rest has to be tried again, after so many milliseconds at least. */
+  readonly failure?: { readonly reason: string; readonly retryAfter?: number | undefined }
+}
+
+/** One entry of a list: where its lines go, and where it says what was lost. */
+export interface Destination {
+  readonly report: LossReport
+  readonly limits: DeliveryLimits
+  /** One call at a time. It does not throw. */
+  deliver(lines: readonly string[], signal: AbortSignal): Promise<Delivered>
+}
+
+interface DeliveryLimits {
+  /** Milliseconds for which the first line waits for others. */
+  readonly delay: number
+  /** The most lines and characters of a batch. With as many, it waits no longer. */
+  readonly lines: number
+  readonly characters: number
+  /** Milliseconds between tries: at first, and at most. */
+  readonly backoff: readonly [first: number, most: number]
+}
+
+/** Characters that wait at most. */
+const QUEUE_SIZE = 8 * 1024 * 1024
+/** Milliseconds that the end may take; a step of the stop has ten seconds. */
+const END_LIMIT = 5_000
+/** Milliseconds after which a batch that is still under way is spoken of. */
+const SLOW = 5_000
+
+/**
+ * Stores lines in order, batch by batch, off the path of requests. The lists before and after a reload add to the same
+ * queue, and the newer one says where the lines go.
+ */
+export class Delivery {
+  private readonly queue = new LineQueue(QUEUE_SIZE)
+  private readonly losses: Losses
+  private readonly ending = new AbortController()
+  private readonly destinations: Destination[]
+  private sending: { readonly to: Destination; readonly done: Promise<Delivered> } | undefined
+  private timer: NodeJS.Timeout | undefined
+  private hurries = false
+  private work: Promise<void> | undefined
+  private wake: () => void = () => {}
+  private failures = 0
+  private stopping = false
+
+  constructor(first: Destination) {
+    this.destinations = [first]
+    this.losses = new Losses(() => this.destination.report)
+  }
+
+  /** From now on lines go there. */
+  join(destination: Destination): void {
+    if (this.destination === destination) return
+    this.destinations.push(destination)
+    // What failed may be what was changed.
+    this.wake()
+  }
+
+  /** Resolves when the destination is used no more. The last one stays until the end. */
+  async leave(destination: Destination): Promise<void> {
+    if (this.destinations.length === 1) return
+    this.destinations.splice(this.destinations.indexOf(destination), 1)
+    if (this.sending?.to === destination) await withoutHanging(this.sending.done)
+  }
+
+  add(event: AuditEvent): void {
+    if (this.ending.signal.aborted) this.losses.loseAfterEnd()
+    else if (!this.queue.add(lineOf(event), event.requestId)) this.losses.lose(1)
+    else if (this.work === undefined) this.schedule()
+  }
+
+  /** Tries once more to store what waits, for a bounded time. What is left is lost. */
+  async end(): Promise<void> {
+    this.stopping = true
+    this.wake()
+    this.start()
+    await withoutHanging(this.work)
+    this.ending.abort()
+    clearTimeout(this.timer)
+    this.losses.lose(this.queue.length, 'the gateway stops')
+    this.losses.ended()
+  }
+
+  private get destination(): Destination {
+    const last = this.destinations.at(-1)
+    if (last === undefined) throw new Error('a delivery has a destination')
+    return last
+  }
+
+  // Never at once: whoever adds a line is in the path of a request.
+  private schedule(): void {
+    const { delay, lines, characters } = this.destination.limits
+    const isFull = this.queue.length >= lines || this.queue.size >= characters
+    if (this.timer !== undefined && (this.hurries || !isFull)) return
+    clearTimeout(this.timer)
+    this.hurries = isFull
+    this.timer = setTimeout(() => this.start(), isFull ? 0 : delay).unref()
+  }
+
+  private start(): void {
+    clearTimeout(this.timer)
+    this.timer = undefined
+    this.hurries = false
+    this.work ??= this.storeWaiting().finally(() => {
+      this.work = undefined
+      if (this.queue.length > 0 && !this.stopping) this.schedule()
+    })
+  }
+
+  private async storeWaiting(): Promise<void> {
+    let due = this.queue.length
+    while (due > 0 || (this.stopping && this.queue.length > 0)) {
+      const { removed, failure } = await this.storeBatch()
+      if (this.ending.signal.aborted) return
+      due -= removed
+      if (failure === undefined) continue
+      if (this.stopping) return
+      await this.pause(failure.retryAfter ?? 0)
+    }
+  }
+
+  private async storeBatch(): Promise<{ removed: number; failure: Delivered['failure'] }> {
+    const { destination: to } = this
+    const lines = this.queue.peek(to.limits.lines, to.limits.characters)
+    this.sending = { to, done: to.deliver(lines, this.ending.signal) }
+    const slow = setTimeout(
+      () => this.losses.failed('the first of them are taking more than 5 s'),
+      SLOW,
+    ).unref()
+    const { stored, refused, failure } = await this.sending.done
+    clearTimeout(slow)
+    this.sending = undefined
+    const removed = refused === undefined ? stored : lines.length
+    // What still waited at the end has been counted as lost.
+    if (this.ending.signal.aborted) return { removed, failure }
+
+    this.queue.remove(removed)
+    if (removed > 0) this.failures = 0
+    if (failure !== undefined) this.failures++
+    if (refused !== undefined) this.losses.lose(lines.length, refused)
+    else if (failure !== undefined) this.losses.failed(failure.reason)
+    else if (!this.queue.isHalfFull) this.losses.stored()
+    return { removed, failure }
+  }
+
+  private pause(atLeast: number): Promise<void> {
+    const [first, most] = this.destination.limits.backoff
+    const longer = Math.min(most, first * 2 ** (this.failures - 1)) * (0.75 + Math.random() / 2)
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, Math.max(atLeast, longer)).unref()
+      this.wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}
+
+async function withoutHanging(work: Promise<unknown> | undefined): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, END_LIMIT)
+  })
+  await Promise.race([work, late])
+  clearTimeout(timer)
+}

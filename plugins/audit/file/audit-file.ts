@@ -1,0 +1,102 @@
+import type { Delivered } from '../delivery.js'
+import { isSame, OpenFile } from './open-file.js'
+import { writeFailure } from './place.js'
+import { fileAt, type RotationOptions, rotate } from './rotation.js'
+
+interface AuditFileOptions extends RotationOptions {
+  /** 0: it is never rotated. */
+  readonly maxBytes: number
+  readonly onUnrotated: (reason: string) => void
+}
+
+/** Milliseconds after which a rotation that failed is tried again. */
+const ROTATE_AGAIN = 60_000
+
+/** The file of this path, which is rotated when it is full, and opened anew when another one is in its place. */
+export class AuditFile {
+  private opened: OpenFile | undefined
+  private rotateFrom = 0
+  private busy = false
+  private closing = false
+
+  constructor(
+    private readonly path: string,
+    private readonly options: AuditFileOptions,
+  ) {}
+
+  async open(): Promise<void> {
+    this.opened = await OpenFile.open(this.path)
+  }
+
+  async deliver(lines: readonly string[]): Promise<Delivered> {
+    this.busy = true
+    try {
+      const buffers = lines.map((line) => Buffer.from(line))
+      let { file, size } = await this.current()
+      if (this.isFull(size, buffers) && (await this.rotated(file))) ({ file, size } = await this.current())
+      const fitting = this.fitting(size, buffers)
+      const stored = await file.append(fitting, size)
+      return stored === fitting.length ? { stored } : { stored, failure: { reason: INCOMPLETE } }
+    } catch (error) {
+      return { stored: 0, failure: { reason: writeFailure(error) } }
+    } finally {
+      this.busy = false
+      if (this.closing) await this.closeOpened().catch(() => {})
+    }
+  }
+
+  /** What a disk that hangs still holds is not waited for: it is closed if that ends. */
+  async close(): Promise<void> {
+    this.closing = true
+    if (!this.busy) await this.closeOpened()
+  }
+
+  private async closeOpened(): Promise<void> {
+    const { opened } = this
+    this.opened = undefined
+    await opened?.close()
+  }
+
+  /** The file that has the path now: after a rotation of another program or process it is a new one. */
+  private async current(): Promise<{ file: OpenFile; size: number }> {
+    const named = await fileAt(this.path)
+    if (this.opened !== undefined && named !== undefined && isSame(named, this.opened.identity))
+      return { file: this.opened, size: named.size }
+    await this.closeOpened()
+    this.opened = await OpenFile.open(this.path)
+    return { file: this.opened, size: (await fileAt(this.path))?.size ?? 0 }
+  }
+
+  private isFull(size: number, [first]: readonly Buffer[]): boolean {
+    return size > 0 && this.exceeds(size + (first?.length ?? 0)) && performance.now() >= this.rotateFrom
+  }
+
+  private async rotated(file: OpenFile): Promise<boolean> {
+    try {
+      await rotate(this.path, file, this.options)
+      return true
+    } catch (error) {
+      // A file that is too long is better than lines that are lost.
+      this.rotateFrom = performance.now() + ROTATE_AGAIN
+      this.options.onUnrotated(writeFailure(error))
+      return false
+    }
+  }
+
+  /** As many lines as the file has room for, and one at least. */
+  private fitting(size: number, lines: readonly Buffer[]): readonly Buffer[] {
+    let end = size
+    const tooLong = lines.findIndex(({ length }) => {
+      end += length
+      return this.exceeds(end)
+    })
+    if (tooLong === -1 || performance.now() < this.rotateFrom) return lines
+    return lines.slice(0, Math.max(1, tooLong))
+  }
+
+  private exceeds(size: number): boolean {
+    return this.options.maxBytes > 0 && size > this.options.maxBytes
+  }
+}
+
+const INCOMPLETE = 'not all of it could be written: the disk is full, or the file was deleted'

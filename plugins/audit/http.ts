@@ -1,0 +1,50 @@
+import { AuditSink, definePlugin } from 'sallyport'
+import { Delivery, type Destination } from './delivery.js'
+import { httpOptions } from './http/options.js'
+import { fetcherFor, send } from './http/receiver.js'
+import { lossReport } from './losses.js'
+
+const LIMITS: Destination['limits'] = {
+  delay: 1_000,
+  lines: 500,
+  characters: 1024 * 1024,
+  backoff: [1_000, 60_000],
+}
+
+export default definePlugin({
+  name: 'audit/http',
+  api: 1,
+  summary: 'Sends who called what, and what came of it, to a receiver: many events with one request.',
+  provides: [AuditSink],
+  options: httpOptions,
+
+  setup(gateway, options) {
+    for (const value of Object.values(options.headers)) gateway.scrubber.add(value)
+    const report = lossReport(gateway)
+    const fetcher = fetcherFor(gateway, options)
+    gateway.onStop(async () => {
+      report.flush()
+      await fetcher.close()
+    })
+
+    const destination: Destination = {
+      report,
+      limits: LIMITS,
+      deliver: (lines, signal) => send(fetcher.fetch, options, lines, signal),
+    }
+    // By its name: what waits for a receiver that is away goes to the one that takes its place.
+    const delivery = gateway.share(
+      gateway.id,
+      () => new Delivery(destination),
+      (shared) => shared.end(),
+    )
+    delivery.join(destination)
+    gateway.onStop(() => delivery.leave(destination))
+    gateway.provide(AuditSink, (event) => delivery.add(event))
+  },
+
+  async examine(examination, options) {
+    const { examineReceiver } = await import('./http/examine.js')
+    await examineReceiver(examination, options)
+  },
+})

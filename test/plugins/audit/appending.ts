@@ -1,0 +1,31 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+
+/** Another process that audits so many events to a file, whose ids begin with `name`. */
+export function appending(
+  t: TestContext,
+  name: string,
+  count: number,
+  options: Readonly<Record<string, unknown>>,
+) {
+  const child = spawn(
+    process.execPath,
+    [
+      ...['-C', 'source', '--import', import.meta.resolve('tsx')],
+      ...[join(import.meta.dirname, 'appending-program.ts'), name, String(count), JSON.stringify(options)],
+    ],
+    { stdio: ['pipe', 'pipe', 'ignore'] },
+  )
+  t.after(() => child.kill('SIGKILL'))
+  const closed = once(child, 'close')
+  return {
+    process: child,
+    done: once(child.stdout, 'data'),
+    async stop(): Promise<void> {
+      child.stdin.end()
+      await closed
+    },
+  }
+}

@@ -1,0 +1,35 @@
+import type { TestContext } from 'node:test'
+import { definePlugin, type List, Telemetry } from 'sallyport'
+import { boot } from 'sallyport/embed'
+import { contextFor, recordedLog } from '#kit/booted.js'
+import { feeder } from './feeder.js'
+
+export const WAITING = 'audit events cannot be stored, and wait in memory'
+export const LOSING = 'audit events are being lost'
+export const AGAIN = 'audit events are stored again'
+export const LOST = 'audit events were lost'
+
+/** A list with this entry, what it says, and how many events it counts as lost. */
+export async function auditing(
+  t: TestContext,
+  entry: List[number],
+  more: Parameters<typeof contextFor>[0] = {},
+) {
+  const { log, lines } = recordedLog()
+  const { plugin, feed } = feeder()
+  const losses: number[] = []
+  const telemetry = definePlugin({
+    name: 'telemetry',
+    api: 1,
+    provides: [Telemetry],
+    setup: (gateway) =>
+      gateway.provide(Telemetry, {
+        measure: ({ name }, value) => void (name === 'sallyport_audit_lost_total' && losses.push(value)),
+      }),
+  })
+  const running = await boot([{ use: telemetry }, entry, { use: plugin }], contextFor({ log, ...more }))
+  t.after(() => running.stop())
+  const said = (wanted: string) => lines.filter(({ msg }) => msg === wanted)
+  const lost = (): number => losses.reduce((sum, each) => sum + each, 0)
+  return { running, feed, said, lines, losses, lost }
+}

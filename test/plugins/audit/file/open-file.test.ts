@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, readFileSync, statSync, symlinkSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { folder } from '#kit/folder.js'
+import { noDisk, smallDisk } from '#kit/small-disk.js'
+import { OpenFile } from '#plugins/audit/file/open-file.js'
+
+const line = (id: string, length = 0): Buffer => Buffer.from(`{"id":"${id}","x":"${'x'.repeat(length)}"}\n`)
+
+async function opened(t: TestContext, path: string): Promise<OpenFile> {
+  const file = await OpenFile.open(path)
+  t.after(() => file.close())
+  return file
+}
+
+test('what went to a file that was deleted meanwhile counts as not written', async (t) => {
+  const path = join(folder(t), 'audit.jsonl')
+  const file = await opened(t, path)
+  assert.equal(await file.append([line('1'), line('2')], 0), 2)
+  unlinkSync(path)
+  assert.equal(await file.append([line('3')], statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0)
+})
+
+test('a symbolic link is not followed, also one that came later', async (t) => {
+  const place = folder(t, { other: 'of another program' })
+  symlinkSync(join(place, 'other'), join(place, 'audit.jsonl'))
+  await assert.rejects(OpenFile.open(join(place, 'audit.jsonl')), { code: 'ELOOP' })
+})
+
+test('white space that a full disk left at the end is no torn line', async (t) => {
+  const path = join(folder(t, { 'audit.jsonl': '{"id":"0","x":""}\n     ' }), 'audit.jsonl')
+  const file = await opened(t, path)
+  await file.append([line('1')], statSync(path).size)
+  assert.equal(readFileSync(path, 'utf8'), '{"id":"0","x":""}\n     {"id":"1","x":""}\n')
+})
+
+test('of a write that was cut off whole lines stay, and what others wrote after it', {
+  skip: noDisk ?? false,
+}, async (t) => {
+  const disk = smallDisk(t, '64k')
+  const path = join(disk.place, 'audit.jsonl')
+  const file = await opened(t, path)
+  const lines = Array.from({ length: 100 }, (_, index) => line(String(index), 1_000))
+  const written = await file.append(lines, 0)
+  assert.ok(written > 50 && written < 70, `${written}`)
+
+  disk.resize('1m')
+  appendFileSync(path, line('of another'))
+  assert.equal(await file.append(lines.slice(written), statSync(path).size), lines.length - written)
+  const found = readFileSync(path, 'utf8').trimEnd().split('\n')
+  assert.equal(found.length, 101)
+  assert.match(found[written] ?? '', /^ +\{"id":"of another"/)
+  const ids = found.map((text) => JSON.parse(text).id).filter((id) => id !== 'of another')
+  assert.deepEqual(ids, [...lines.keys()].map(String))
+})

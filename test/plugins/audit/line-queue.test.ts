@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { forAnyReader } from '#plugins/audit/line.js'
+import { LineQueue } from '#plugins/audit/line-queue.js'
+
+test('a queue is a list with a bound, whatever is done with it', () => {
+  const step = fc.oneof(
+    fc.record({
+      is: fc.constant('add' as const),
+      line: fc.string({ unit: fc.constantFrom('a', 'b', '\u2028'), maxLength: 9 }),
+      request: fc.constantFrom('1', '2', '3'),
+    }),
+    fc.record({
+      is: fc.constant('take' as const),
+      count: fc.nat(6),
+      characters: fc.nat(20),
+      part: fc.nat(6),
+    }),
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      const queue = new LineQueue(40)
+      let model: string[] = []
+      const size = (): number => model.join('').length
+      for (const each of steps) {
+        if (each.is === 'add') {
+          const fits = size() + each.line.length <= 40
+          assert.equal(queue.add(each.line, each.request), fits)
+          if (fits) model.push(each.line)
+        } else {
+          const peeked = queue.peek(each.count, each.characters)
+          assert.deepEqual(peeked, model.slice(0, peeked.length).map(forAnyReader))
+          assert.ok(peeked.length <= each.count)
+          if (each.count > 0 && model.length > 0) assert.ok(peeked.length > 0)
+          if (peeked.length > 1) assert.ok(model.slice(0, peeked.length).join('').length <= each.characters)
+          const part = Math.min(each.part, peeked.length)
+          queue.remove(part)
+          model = model.slice(part)
+        }
+        assert.equal(queue.length, model.length)
+        assert.equal(queue.size, size())
+      }
+    }),
+  )
+})
+
+test('one request with very many lines leaves half of the room to others', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 60 }), (counts) => {
+      const queue = new LineQueue(200)
+      for (const [request, count] of counts.entries()) {
+        const taken = Array.from({ length: count }, () => queue.add('x', `${request}`)).lastIndexOf(true) + 1
+        assert.ok(taken <= 16 || queue.size <= 100, 'no more than the first of them, once half is full')
+      }
+      const before = queue.size
+      assert.equal(queue.add('x', 'other'), before < 200)
+    }),
+  )
+  const queue = new LineQueue(200)
+  for (let line = 0; line < 1_000; line++) queue.add('x', 'flood')
+  assert.equal(queue.size, 100)
+  for (let line = 0; line < 100; line++) assert.ok(queue.add('x', `${line}`))
+})
