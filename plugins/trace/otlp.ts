@@ -1,0 +1,55 @@
+import { ConfigError, definePlugin, type Gateway, Tracer } from 'sallyport'
+import { openCertificates, secretFrom } from 'sallyport/toolkit'
+import { type OtlpOptions, otlpOptions } from './otlp/options.js'
+import { loadPackages } from './otlp/packages.js'
+import { type Destination, SpanExports } from './otlp/span-exports.js'
+import { Spans } from './otlp/spans.js'
+import { OtlpTracer } from './otlp/tracer.js'
+
+export default definePlugin({
+  name: 'trace/otlp',
+  api: 1,
+  summary: 'Exports a trace of a part of the requests to a collector, by OTLP over HTTP.',
+  provides: [Tracer],
+  options: otlpOptions,
+
+  async setup(gateway, options) {
+    const packages = await loadPackages()
+    const exports = new SpanExports(packages, destinationOf(gateway, options), gateway)
+    gateway.onStart(() => exports.open())
+    gateway.onStop(() => exports.close())
+    const spans = new Spans(packages, options.serviceName)
+    gateway.provide(Tracer, new OtlpTracer(options, packages, spans, exports))
+  },
+
+  async examine(examination, options) {
+    const { examineCollector } = await import('./otlp/examine.js')
+    await examineCollector(examination, options)
+  },
+})
+
+function destinationOf(gateway: Gateway, options: OtlpOptions): Destination {
+  const { log, scrubber } = gateway
+  const { url, headers, bearerTokenFile, caCertPath } = options
+  for (const value of Object.values(headers)) scrubber.add(value)
+  const file = bearerTokenFile === undefined ? undefined : gateway.path(bearerTokenFile)
+  const token = secretFrom({ file }, { log, scrubber, check: refuseNoToken })
+  gateway.onStop(() => token?.close())
+  const sent = () =>
+    token === undefined ? headers : { ...headers, authorization: `Bearer ${token.reveal()}` }
+  return { url, headers: sent, certificates: certificatesAt(caCertPath, gateway) }
+}
+
+/** Read once: the exporter keeps its certificates. */
+function certificatesAt(file: string | undefined, gateway: Gateway): string | undefined {
+  if (file === undefined) return undefined
+  const certificates = openCertificates(gateway.path(file), gateway.log)
+  certificates.close()
+  return certificates.text
+}
+
+function refuseNoToken(text: string, place: string): void {
+  if (/^[\x21-\x7e]+$/.test(text)) return
+  const message = 'holds no token: one line without white space is expected'
+  throw new ConfigError([{ place, message }])
+}

@@ -1,0 +1,72 @@
+import {
+  headerName,
+  insecureHttpAllowed,
+  isHeaderValue,
+  isInsecure,
+  secretText,
+  webUrl,
+} from 'sallyport/toolkit'
+import { z } from 'zod'
+
+const fields = {
+  url: webUrl()
+    .refine((text) => !/[?#]|^[^/]*\/\/[^/]*@/.test(text), 'expected a URL without user, query and fragment')
+    .refine((text) => new URL(text).pathname !== '/', 'expected a URL with a path, by default /v1/traces')
+    .describe('where the collector takes traces, with the path: `http://127.0.0.1:4318/v1/traces`'),
+  sample: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.05)
+    .describe('which part of the traces that begin here is exported, from 0 to 1'),
+  followParent: z
+    .boolean()
+    .default(true)
+    .describe(
+      "go on with a caller's trace, and do as it says whether it is exported; `false`: every request begins a trace, linked to the caller's",
+    ),
+  serviceName: z.string().min(1).default('sallyport').describe('what spans have as `service.name`'),
+  intoMeta: z
+    .boolean()
+    .default(false)
+    .describe('write the context into the `_meta` of what is called too, and so change the body'),
+  headers: z
+    .record(
+      headerName(),
+      secretText().refine(isHeaderValue, 'expected a header value: printable, in one line'),
+    )
+    .default({})
+    .describe('sent with every export, such as an API key'),
+  bearerTokenFile: z.string().optional().describe('a file with a token that is sent with every export'),
+  caCertPath: z
+    .string()
+    .optional()
+    .describe(
+      'certificate authorities to trust for the collector, instead of the default ones; read at the start',
+    ),
+}
+
+export const otlpOptions = z.strictObject(fields).superRefine(checkTogether)
+
+export type OtlpOptions = z.output<typeof otlpOptions>
+
+// The exporter reads them by itself, and would send them to whatever `url` names.
+const FOREIGN = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS']
+
+/** Checks options that depend on each other, and on the environment. */
+function checkTogether(options: z.output<z.ZodObject<typeof fields>>, context: z.core.$RefinementCtx): void {
+  const { url, headers, bearerTokenFile } = options
+  const report = (path: string[], message: string) =>
+    context.issues.push({ code: 'custom', input: undefined, path, message, continue: true })
+
+  const hasSecret = bearerTokenFile !== undefined || Object.keys(headers).length > 0
+  if (hasSecret && isInsecure(new URL(url)) && !insecureHttpAllowed())
+    report(['url'], 'the headers would cross a network in plain text: expected an https URL')
+  for (const name of FOREIGN) {
+    if ((process.env[name] ?? '').trim() !== '')
+      report(
+        ['headers'],
+        `the exporter would add those of the variable ${name}: unset it, and write them here`,
+      )
+  }
+}

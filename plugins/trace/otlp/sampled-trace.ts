@@ -1,0 +1,95 @@
+import type { Trace, TraceBeginning, TraceEnd, TracePart } from 'sallyport'
+import { type Attributes, describe, MAX_LENGTH } from './description.js'
+import type { SpanExports } from './span-exports.js'
+import type { SpanParts, Spans } from './spans.js'
+import { type Context, headersOf, RANDOM, SAMPLED } from './trace-context.js'
+
+interface Beginning {
+  readonly beginning: TraceBeginning
+  readonly traceId: string
+  readonly parent: Context | undefined
+  /** As known at the end. */
+  readonly links: () => readonly Context[]
+  readonly intoMeta: boolean
+}
+
+interface Makers {
+  readonly ids: { generateSpanId(): string }
+  readonly spans: Spans
+  readonly exports: SpanExports
+}
+
+/** A trace that is exported: a span for the request, and one for each of its parts. */
+export class SampledTrace implements Trace {
+  readonly sampled = true
+  readonly traceId: string
+  readonly intoMeta: boolean
+  private readonly own: Context
+  /** The next span for the target, which is told of it before. */
+  private target: Context | undefined
+
+  constructor(
+    private readonly begun: Beginning,
+    private readonly makers: Makers,
+  ) {
+    const { traceId, parent, intoMeta } = begun
+    this.traceId = traceId
+    this.intoMeta = intoMeta
+    const flags = SAMPLED | ((parent?.flags ?? 0) & RANDOM)
+    this.own = { traceId, spanId: makers.ids.generateSpanId(), flags, state: parent?.state }
+  }
+
+  get headers(): Trace['headers'] {
+    this.target ??= this.child()
+    return headersOf(this.target)
+  }
+
+  part({ name, startedAt, endedAt, failure }: TracePart): void {
+    const isTarget = name === 'target'
+    const context = (isTarget ? this.target : undefined) ?? this.child()
+    // Another attempt gets a span of its own.
+    if (isTarget) this.target = undefined
+    this.export(context, {
+      name: name.slice(0, MAX_LENGTH),
+      kind: isTarget ? 'client' : 'internal',
+      parent: this.own,
+      isRemote: false,
+      startedAt,
+      endedAt,
+      attributes: errorOf(failure),
+      links: [],
+      isFailed: failure !== undefined,
+    })
+  }
+
+  end({ endedAt, status, outcome, causes }: TraceEnd): void {
+    const { beginning, parent, links } = this.begun
+    const isFailed = outcome === 'failed'
+    const { name, attributes } = describe(beginning)
+    const cause = outcome === 'allowed' ? undefined : (causes[0] ?? (isFailed ? String(status) : '_OTHER'))
+    this.export(this.own, {
+      name,
+      kind: 'server',
+      parent,
+      isRemote: true,
+      startedAt: beginning.startedAt,
+      endedAt,
+      attributes: { ...attributes, 'http.response.status_code': status, ...errorOf(cause) },
+      links: links(),
+      // A refusal is what the gateway is for. The conventions for HTTP leave the status of a 4xx unset at a server, too.
+      isFailed,
+    })
+  }
+
+  private child(): Context {
+    return { ...this.own, spanId: this.makers.ids.generateSpanId() }
+  }
+
+  private export(context: Context, parts: Omit<SpanParts, keyof Context>): void {
+    const { exports, spans } = this.makers
+    exports.add(() => spans.ended({ ...context, ...parts }))
+  }
+}
+
+const errorOf = (cause: string | undefined): Attributes =>
+  cause === undefined ? {} : { 'error.type': cause.slice(0, MAX_LENGTH) }

@@ -1,0 +1,82 @@
+import type { McpMessage, Trace, TraceBeginning, Tracer } from 'sallyport'
+import type { Packages } from './packages.js'
+import { SampledTrace } from './sampled-trace.js'
+import type { SpanExports } from './span-exports.js'
+import type { Spans } from './spans.js'
+import { type Context, contextOf, SAMPLED } from './trace-context.js'
+import { UnsampledTrace } from './unsampled-trace.js'
+
+interface Options {
+  /** The part of traces without a parent that is exported. */
+  readonly sample: number
+  readonly followParent: boolean
+  readonly intoMeta: boolean
+}
+
+const MAX_LINKS = 32
+
+/** Decides whether a request is traced before anything is made for it, since most are not. */
+export class OtlpTracer implements Tracer {
+  private readonly isDrawn: (traceId: string) => boolean
+  private readonly ids
+
+  constructor(
+    private readonly options: Options,
+    { api, sdk }: Pick<Packages, 'api' | 'sdk'>,
+    private readonly spans: Spans,
+    private readonly exports: SpanExports,
+  ) {
+    const sampler = new sdk.TraceIdRatioBasedSampler(options.sample)
+    const yes = sdk.SamplingDecision.RECORD_AND_SAMPLED
+    this.isDrawn = (traceId) => sampler.shouldSample(api.ROOT_CONTEXT, traceId).decision === yes
+    this.ids = new sdk.RandomIdGenerator()
+  }
+
+  start(beginning: TraceBeginning): Trace {
+    const { followParent, intoMeta } = this.options
+    const { ids } = this
+    const { traceparent, tracestate } = beginning.request.headers
+    const fromHeader =
+      typeof traceparent === 'string'
+        ? contextOf({ traceparent, ...(typeof tracestate === 'string' && { tracestate }) })
+        : undefined
+    const nearest = contextOf(beginning.message?.calls[0]?.trace) ?? fromHeader
+    const parent = followParent ? nearest : undefined
+
+    const traceId = parent?.traceId ?? ids.generateTraceId()
+    const isSampled = parent === undefined ? this.isDrawn(traceId) : (parent.flags & SAMPLED) !== 0
+    // A span that nobody will see is nobody's parent: the target gets the id that came.
+    if (!isSampled) return new UnsampledTrace(parent ?? ownContext(traceId, ids.generateSpanId()), intoMeta)
+
+    const { spans, exports } = this
+    // Of a body that went on as it came, what it calls is known at the end.
+    const links = () => linksOf(parent, [nearest, fromHeader, ...contextsOf(beginning.message)])
+    return new SampledTrace({ beginning, traceId, parent, links, intoMeta }, { ids, spans, exports })
+  }
+}
+
+const ownContext = (traceId: string, spanId: string): Context => ({
+  traceId,
+  spanId,
+  flags: 0,
+  state: undefined,
+})
+
+/** Those of a batch: each of its calls may belong to another trace. */
+function* contextsOf(message: McpMessage | undefined): Generator<Context | undefined> {
+  for (const { trace } of message?.calls ?? []) yield contextOf(trace)
+}
+
+function linksOf(parent: Context | undefined, all: Iterable<Context | undefined>): readonly Context[] {
+  const known = new Set(parent === undefined ? [] : [keyOf(parent)])
+  const links: Context[] = []
+  for (const context of all) {
+    if (links.length === MAX_LINKS) break
+    if (context === undefined || known.has(keyOf(context))) continue
+    known.add(keyOf(context))
+    links.push(context)
+  }
+  return links
+}
+
+const keyOf = ({ traceId, spanId }: Context): string => traceId + spanId
