@@ -1,79 +1,66 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { definePlugin, type Instrument, Telemetry } from 'sallyport'
+import { collectDefaultMetrics, type OpenMetricsContentType, Registry } from 'prom-client'
+import { definePlugin, Health, Telemetry } from 'sallyport'
 import { z } from 'zod'
-import { PendingCounts } from './metrics/pending-counts.js'
+import { Instruments } from './metrics/instruments.js'
+import { prefersOpenMetrics, strictOpenMetrics } from './metrics/open-metrics.js'
 
 export default definePlugin({
   name: 'internal/metrics',
   api: 1,
-  summary: 'Serves `/metrics` on the internal port, in the text form that Prometheus reads.',
+  summary:
+    'Serves `/metrics` on the internal port, as OpenMetrics with exemplars or in the text form of Prometheus, as the scraper asks.',
   provides: [Telemetry],
   options: z.strictObject({
     process: z.boolean().default(true).describe('also report memory, CPU, event loop and open handles'),
   }),
 
   setup(gateway, options) {
-    const registry = new Registry()
-    const instruments = new Map<string, (value: number, labels: Readonly<Record<string, string>>) => void>()
+    const text = new Registry()
+    const openMetrics = new Registry<OpenMetricsContentType>()
+    openMetrics.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
+    gateway.provide(Telemetry, new Instruments([text, openMetrics]))
 
-    const createInstrument = ({ kind, name, help, labels }: Instrument) => {
-      const settings = { name, help, labelNames: [...labels], registers: [registry] }
-      if (kind === 'counter') {
-        const counter = new Counter({
-          ...settings,
-          collect: () => pendingCounts.flush((values, count) => counter.inc(values, count)),
-        })
-        const pendingCounts = new PendingCounts(labels)
-        return (value: number, values: Readonly<Record<string, string>>) => {
-          if (!(value >= 0 && value < Number.POSITIVE_INFINITY))
-            throw new RangeError(`${name} cannot count ${value}`)
-          const count = pendingCounts.find(values)
-          if (count !== undefined) count.pending += value
-          else {
-            // prom-client refuses labels that it does not have.
-            counter.inc(values, value)
-            pendingCounts.add(values)
-          }
-        }
+    const healthChecks = gateway.use(Health)
+    const health = gateway.meter.gauge('health', 'Whether a check of /readiness has this status', [
+      'check',
+      'status',
+    ])
+    const measureHealth = (): void => {
+      for (const part of healthChecks()) {
+        const state = part.check().status
+        for (const status of STATUSES) health(Number(status === state), { check: part.name, status })
       }
-      if (kind === 'gauge') {
-        const gauge = new Gauge(settings)
-        return (value: number, values: Readonly<Record<string, string>>) => gauge.set(values, value)
-      }
-      const histogram = new Histogram({ ...settings, buckets: BUCKETS })
-      return (value: number, values: Readonly<Record<string, string>>) => histogram.observe(values, value)
     }
 
-    gateway.provide(Telemetry, {
-      measure(instrument, value, labels) {
-        let measure = instruments.get(instrument.name)
-        if (measure === undefined) {
-          measure = createInstrument(instrument)
-          instruments.set(instrument.name, measure)
-        }
-        measure(value, labels)
-      },
-    })
-    let processMetrics = options.process ? undefined : Promise.resolve()
-    gateway.internal.get('/metrics', async (_request, reply) => {
-      processMetrics ??= watchProcess(registry)
-      await processMetrics
+    const watched = new Map<unknown, Promise<void>>()
+    gateway.internal.get('/metrics', async ({ headers }, reply) => {
+      const registry = prefersOpenMetrics(headers.accept) ? openMetrics : text
+      if (options.process) {
+        const watching = watched.get(registry) ?? watchProcess(registry)
+        watched.set(registry, watching)
+        await watching
+      }
+      measureHealth()
+      // For one who adds up those of several processes.
+      if (headers.accept === 'application/json') return registry.getMetricsAsJSON()
       reply.type(registry.contentType)
-      return registry.metrics()
+      const metrics = await registry.metrics()
+      return registry === openMetrics ? strictOpenMetrics(metrics) : metrics
     })
-    gateway.onStop(() => registry.clear())
+    gateway.onStop(() => {
+      for (const registry of [text, openMetrics]) registry.clear()
+    })
   },
 })
 
-// Seconds: from a cached token on the same machine to a slow tool call.
-const BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30]
+const STATUSES = ['ok', 'degraded', 'down'] as const
 
 // Milliseconds between samples of the event loop's delay; without a sample it reads as the largest number there is.
 const SAMPLING_INTERVAL = 10
 
 /** Begins with the first scrape: without one, nobody reads the event loop's delay. */
-async function watchProcess(register: Registry): Promise<void> {
+async function watchProcess(register: Registry | Registry<OpenMetricsContentType>): Promise<void> {
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: SAMPLING_INTERVAL })
   await pause(3 * SAMPLING_INTERVAL)
 }

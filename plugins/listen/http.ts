@@ -1,6 +1,7 @@
 import { definePlugin, Listener, ResourceMetadata } from 'sallyport'
 import { addressRange, duration, LONGEST_WAIT, listenAddress } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { measureEnd } from './http/certificate-end.js'
 import { tlsOptions } from './http/options.js'
 import { openTls } from './http/tls.js'
 
@@ -41,6 +42,7 @@ export default definePlugin({
       ...options,
       ...(secure !== undefined && { tls: secure }),
     })
+    if (secure !== undefined) measureEnd(gateway, secure)
     if (secure !== undefined && secure.clientCertificate !== 'none')
       gateway.provide(ResourceMetadata, { tls_client_certificate_bound_access_tokens: true })
   },
