@@ -11,7 +11,7 @@ import {
   type TargetRefusal,
   UpstreamError,
 } from 'sallyport'
-import { within } from 'sallyport/toolkit'
+import { timed, within } from 'sallyport/toolkit'
 import { CallbackListener } from './oauth/callback-listener.js'
 import { readChallenges } from './oauth/challenge.js'
 import { openEgress } from './oauth/egress.js'
@@ -57,12 +57,18 @@ export default definePlugin({
 })
 
 function openTokenManager(gateway: Gateway, options: OAuthOptions): TokenManager {
-  const { log, scrubber } = gateway
+  const { log, scrubber, id: plugin } = gateway
+  const loginNeeded = gateway.meter.gauge(
+    'login_needed',
+    'Whether a login to the target is needed and has not succeeded yet',
+    ['plugin'],
+  )
   const fetch = openEgress(gateway, options)
   return new TokenManager({
     options,
     log,
     scrubber,
+    loginNeeded: (needed) => loginNeeded(Number(needed), { plugin }),
     sessions: new SessionStore(options, gateway.use(StateStore), log),
     login: new Login({ options, fetch, log, scrubber, registrars: gateway.use(ClientRegistrar) }),
     endpointOf: ({ server, client, resource }) => new TokenEndpoint({ server, client, resource }, fetch),
@@ -126,7 +132,7 @@ class OAuthCredential implements Credential {
       return credential
     }
     if (this.options.login === 'demand' && !this.manager.hasSession) return undefined
-    return this.waitForToken(request)
+    return timed(request, 'login', () => this.waitForToken(request))
   }
 
   async renew(request: FastifyRequest, { status, challenges, attempt }: TargetRefusal): Promise<boolean> {
@@ -147,13 +153,13 @@ class OAuthCredential implements Credential {
       if (token !== undefined && manager.mayRefresh && (expired || !history.refreshed)) {
         history.refreshed = true
         const { logins } = manager
-        await manager.replace(token, challenge)
+        await timed(request, 'login', () => manager.replace(token, challenge))
         history.loggedIn = manager.logins > logins
         return true
       }
       history.loggedIn = true
     }
-    await manager.logInAgain(token, challenge)
+    await timed(request, 'login', () => manager.logInAgain(token, challenge))
     return true
   }
 

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Authenticator, ConfigError, Credential, definePlugin, type Gateway, Health } from 'sallyport'
+import { timed } from 'sallyport/toolkit'
 import { openEndpoint } from './token-exchange/endpoint.js'
 import { Exchanger } from './token-exchange/exchanger.js'
 import { type ExchangeOptions, exchangeOptions } from './token-exchange/options.js'
@@ -63,7 +64,9 @@ function credentialOf({ id }: Gateway, options: ExchangeOptions, exchanger: Exch
     name: id,
     present(request, previous) {
       const subject = subjectOf(request, previous, wantsIdToken)
-      return refused.delete(request) ? exchanger.renew(subject) : exchanger.exchange(subject)
+      return timed(request, 'exchange', () =>
+        refused.delete(request) ? exchanger.renew(subject) : exchanger.exchange(subject),
+      )
     },
     renew(request, { status, attempt }) {
       // Another token of the same subject allows no more (403), and a third attempt is no better (401).

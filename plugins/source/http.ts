@@ -2,7 +2,9 @@ import { ConfigError, definePlugin, type Gateway, Source } from 'sallyport'
 import {
   createFetcher,
   duration,
+  headerName,
   insecureHttpAllowed,
+  isHeaderValue,
   isInsecure,
   isPrivateUrl,
   secretText,
@@ -17,13 +19,14 @@ const base = webUrl().refine(
   'expected a URL without user, query and fragment',
 )
 
-const headerName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'expected a header name')
-
 const options = z.strictObject({
   name: z.string().min(1).describe('the name that registries list it by'),
   url: base.describe('the base URL of a registry with the API v0.1: `/v0.1/servers` is appended'),
   headers: z
-    .record(headerName, secretText())
+    .record(
+      headerName(),
+      secretText().refine(isHeaderValue, 'expected a header value: printable, in one line'),
+    )
     .default({})
     .describe('sent with every request, such as an API key'),
   bearerTokenFile: z.string().optional().describe('a file with a token that is sent to the origin of `url`'),

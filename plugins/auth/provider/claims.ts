@@ -139,7 +139,7 @@ export function identityFrom(claims: Claims, provider: string, token: string): I
 
 // A token of a client itself may have no `sub`.
 function subjectOf({ sub, client_id, azp }: Claims): string {
-  return [sub, client_id, azp].find((name) => typeof name === 'string') ?? ''
+  return [sub, client_id, azp].find((name): name is string => typeof name === 'string' && name !== '') ?? ''
 }
 
 // `scp` is `scope` at Entra and Okta.

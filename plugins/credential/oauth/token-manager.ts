@@ -16,6 +16,8 @@ interface Dependencies {
   readonly endpointOf: (session: Session) => TokenEndpoint
   readonly log: Log
   readonly scrubber: Scrubber
+  /** Told when a login is needed, and when there is a session again. */
+  readonly loginNeeded: (needed: boolean) => void
 }
 
 /** The session of this process: gives out its access token, refreshes it before it expires, and logs in again when needed. */
@@ -197,6 +199,7 @@ export class TokenManager {
 
   private async logIn(challenge: Challenge | undefined): Promise<void> {
     const request = { challenge, previous: this.currentToken.session }
+    this.dependencies.loginNeeded(true)
     await this.save(await this.signIn.run(request, this.waitingSince))
   }
 
@@ -208,6 +211,7 @@ export class TokenManager {
 
   private adopt(session: Session): void {
     this.currentToken.set(session)
+    this.dependencies.loginNeeded(false)
     this.failures = 0
     this.scheduleRefresh()
   }

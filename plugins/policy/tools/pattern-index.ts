@@ -12,45 +12,68 @@ export interface PatternIndex<Name> {
   all(name: Name): readonly CompiledPattern[]
 }
 
+/** Patterns by the text that a name has at one of its ends. These texts have few lengths. */
+class Affixes {
+  private readonly patterns = new Map<string, CompiledPattern[]>()
+  private readonly lengths: number[] = []
+
+  constructor(private readonly affixOf: (name: string, length: number) => string) {}
+
+  add(affix: string, pattern: CompiledPattern): void {
+    append(this.patterns, affix, pattern)
+    if (!this.lengths.includes(affix.length)) this.lengths.push(affix.length)
+  }
+
+  first(name: string, standing: Standing, wanted: number): CompiledPattern | undefined {
+    for (const length of this.lengths) {
+      const found = standingSo(this.at(name, length), standing, wanted)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
+  all(name: string): readonly CompiledPattern[] {
+    return this.lengths.flatMap((length) => this.at(name, length) ?? [])
+  }
+
+  private at(name: string, length: number): readonly CompiledPattern[] | undefined {
+    return length > name.length ? undefined : this.patterns.get(this.affixOf(name, length))
+  }
+}
+
 type Entry = readonly [glob: Glob, pattern: CompiledPattern]
 
-/** Tools and prompts: with a hundred rules one look takes 0.4 µs, and 2.2 µs where each pattern is tried. */
+/** Tools and prompts: with a hundred rules a judgement takes 0.5 µs, and 4 µs where each pattern is tried. */
 export class NameIndex implements PatternIndex<string> {
   private readonly exact = new Map<string, CompiledPattern[]>()
-  /** Most patterns have their only star at the end. */
-  private readonly prefixed = new Map<string, CompiledPattern[]>()
-  private readonly lengths: readonly number[]
+  /** Most patterns have their only star at the end, or at the start. */
+  private readonly prefixed = new Affixes((name, length) => name.slice(0, length))
+  private readonly suffixed = new Affixes((name, length) => name.slice(-length))
   private readonly others: Entry[] = []
 
   constructor(entries: readonly Entry[]) {
     for (const [glob, pattern] of entries) {
-      const [first, ...rest] = glob
-      if (rest.length === 0) append(this.exact, first, pattern)
-      else if (rest.length === 1 && rest[0] === '') append(this.prefixed, first, pattern)
+      const [first, last, ...rest] = glob
+      if (last === undefined) append(this.exact, first, pattern)
+      else if (rest.length === 0 && last === '') this.prefixed.add(first, pattern)
+      else if (rest.length === 0 && first === '') this.suffixed.add(last, pattern)
       else this.others.push([glob, pattern])
     }
-    this.lengths = [...new Set([...this.prefixed.keys()].map(({ length }) => length))].toSorted(
-      (a, b) => a - b,
-    )
   }
 
   first(name: string, standing: Standing, wanted: number): CompiledPattern | undefined {
-    const found = standingSo(this.exact.get(name), standing, wanted)
+    const found =
+      standingSo(this.exact.get(name), standing, wanted) ??
+      this.prefixed.first(name, standing, wanted) ??
+      this.suffixed.first(name, standing, wanted)
     if (found !== undefined) return found
-    for (const length of this.lengths) {
-      if (length > name.length) break
-      const prefixed = standingSo(this.prefixed.get(name.slice(0, length)), standing, wanted)
-      if (prefixed !== undefined) return prefixed
-    }
     for (const [glob, pattern] of this.others)
       if (standing[pattern.rule] === wanted && matchesGlob(glob, name)) return pattern
     return undefined
   }
 
   all(name: string): readonly CompiledPattern[] {
-    const found = [...(this.exact.get(name) ?? [])]
-    for (const length of this.lengths)
-      if (length <= name.length) found.push(...(this.prefixed.get(name.slice(0, length)) ?? []))
+    const found = [...(this.exact.get(name) ?? []), ...this.prefixed.all(name), ...this.suffixed.all(name)]
     for (const [glob, pattern] of this.others) if (matchesGlob(glob, name)) found.push(pattern)
     return found.length < 2 ? found : found.toSorted((one, other) => one.rule - other.rule)
   }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { Authenticator, definePlugin, type List } from 'sallyport'
+import { definePlugin, type List } from 'sallyport'
 import { booted } from '#kit/booted.js'
+import { corp } from '#kit/corp.js'
 import { noRedis, testRedis } from '#kit/redis.js'
 
 const mcp = definePlugin({
@@ -11,24 +12,9 @@ const mcp = definePlugin({
   setup: ({ http }) => void http.all('/', { config: { mcp: true } }, () => 'here'),
 })
 
-/** Whoever brings a token is its subject. */
-const corp = definePlugin({
-  name: 'corp',
-  api: 1,
-  provides: [Authenticator],
-  setup: (gateway) =>
-    gateway.provide(Authenticator, {
-      provider: 'corp',
-      authenticate: ({ credentials }) =>
-        credentials.kind === 'bearer'
-          ? { identity: { provider: 'corp', subject: credentials.token, claims: {} } }
-          : { rejection: { kind: 'notMine', cause: 'none' } },
-    }),
-})
-
 const listWith = (options: object): List => [
   { use: mcp },
-  { use: corp },
+  { use: corp() },
   { use: 'limit/requests', with: options },
 ]
 

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { List } from 'sallyport'
-import { Authenticator, definePlugin } from 'sallyport'
+import { definePlugin } from 'sallyport'
 import { booted } from '#kit/booted.js'
+import { corp } from '#kit/corp.js'
 
 const routes = definePlugin({
   name: 'routes',
@@ -11,24 +12,9 @@ const routes = definePlugin({
   setup: ({ http }) => void http.get('/', () => 'here'),
 })
 
-/** Whoever brings a token is its subject. */
-const corp = definePlugin({
-  name: 'corp',
-  api: 1,
-  provides: [Authenticator],
-  setup: (gateway) =>
-    gateway.provide(Authenticator, {
-      provider: 'corp',
-      authenticate: ({ credentials }) =>
-        credentials.kind === 'bearer'
-          ? { identity: { provider: 'corp', subject: credentials.token, claims: {} } }
-          : { rejection: { kind: 'notMine', cause: 'none' } },
-    }),
-})
-
 const listWith = (options: object): List => [
   { use: routes },
-  { use: corp },
+  { use: corp() },
   { use: 'limit/requests', with: options },
 ]
 

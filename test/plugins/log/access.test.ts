@@ -8,28 +8,10 @@ import { boot } from 'sallyport/embed'
 import { contractSuite } from 'sallyport/testing'
 import { contextFor, recordedLog, serving } from '#kit/booted.js'
 import { capturedLog, eventually } from '#kit/captured-log.js'
+import { corp } from '#kit/corp.js'
 import { dial, spoken } from '#kit/raw.js'
 
-/** Somebody whose claims are what the request says. */
-const callers = definePlugin({
-  name: 'callers',
-  api: 1,
-  provides: [Authenticator],
-  setup: (gateway) =>
-    gateway.provide(Authenticator, {
-      provider: 'corp',
-      authenticate: ({ credentials }) =>
-        credentials.kind === 'bearer'
-          ? {
-              identity: {
-                provider: 'corp',
-                subject: JSON.parse(`"${subjectIn(credentials.token)}"`),
-                claims: {},
-              },
-            }
-          : { rejection: { kind: 'invalid', cause: 'missing' } },
-    }),
-})
+const callers = corp((token) => ({ subject: JSON.parse(`"${subjectIn(token)}"`) }))
 
 const subjectIn = (token: string): string =>
   token === 'long' ? 'x'.repeat(10_000) : token === 'bad' ? String.raw`a\nb\u001b[31m` : token

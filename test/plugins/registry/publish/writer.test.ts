@@ -145,10 +145,19 @@ test('a publication is audited when its caller has gone before the answer', asyn
   await new Promise((resolve) => socket.once('close', resolve))
   release()
 
-  const [event] = await eventually(() => events.length > 0 && events)
+  await eventually(() => events.length === 2)
   assert.deepEqual(
-    [event?.kind, event?.status, event?.subject, event?.server?.name],
-    ['published', 499, 'somebody', NAME],
+    events.map(({ kind, status, subject, outcome, server }) => [
+      kind,
+      status,
+      subject,
+      outcome,
+      server?.name,
+    ]),
+    [
+      ['accepted', 499, 'somebody', 'failed', undefined],
+      ['published', 499, 'somebody', 'allowed', NAME],
+    ],
   )
 })
 
