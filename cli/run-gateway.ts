@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty'
 import type { List, Log } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
-import type { BootContext, GatewayServer } from 'sallyport/embed'
+import type { GatewayServer } from 'sallyport/embed'
 import { createLog, LogScrubber, serve } from 'sallyport/embed'
 import { allProblems, silentContext } from './config/all-problems.js'
 import { type Located, mapped } from './config/result.js'
@@ -13,7 +13,7 @@ import { reload } from './reload.js'
 import { tuneHeap } from './runtime-tuning.js'
 import { exitOnUncaughtError, handleSignals } from './signals.js'
 import { exitCode, printError, printProblems, said } from './terminal.js'
-import { workerCount } from './workers/flags.js'
+import { workerCount, workers } from './workers/flags.js'
 import { workerNumber } from './workers/worker-id.js'
 
 const STDERR = 2
@@ -36,24 +36,13 @@ export async function runGateway<Settings>(
   }
   if (invocation.problems.length > 0) return printProblems(invocation.problems)
   if (isOn(invocation, 'print-plugins')) return printPlugins(command.list(result.settings), result)
-  return end(await runProcesses(command, invocation, result))
+  return end(await new GatewayProcess(command, invocation).run(result))
 }
 
 /** Everything was stopped. A timer that a plugin forgot must not keep the process here. */
 async function end(code: number): Promise<never> {
   await said()
   process.exit(code)
-}
-
-async function runProcesses<Settings>(
-  command: GatewayCommand<Settings>,
-  invocation: Invocation,
-  located: Located<Settings>,
-): Promise<number> {
-  const count = workerCount(invocation)
-  if (count === 1) return new GatewayProcess(command, invocation).run(located)
-  const { Primary } = await import('./workers/primary.js')
-  return new Primary(command, invocation, count).run(located)
 }
 
 async function printPlugins(list: List, located: Located<unknown>): Promise<number> {
@@ -64,12 +53,15 @@ async function printPlugins(list: List, located: Located<unknown>): Promise<numb
 
 const isOn = ({ options }: Invocation, flag: string): boolean => options.get(flag)?.value === true
 
+/** A list that is served, by this process or by its workers. */
+type Running = Pick<GatewayServer, 'addresses' | 'keepsStdout' | 'over' | 'swap' | 'stop'>
+
 class GatewayProcess<Settings> {
   private readonly debug: boolean
   private readonly scrubber = new LogScrubber()
   private readonly log: Log
   private readonly ending = new AbortController()
-  private running: GatewayServer | undefined
+  private running: Running | undefined
   /** It serves on for the drain delay when it is stopped: not when it ends by itself. */
   private drains = false
 
@@ -87,7 +79,7 @@ class GatewayProcess<Settings> {
     const few = fewOpenFiles()
     if (few !== undefined) this.log.warn(few)
     try {
-      const running = await serve(this.command.list(located.settings), this.contextOf(located))
+      const running = await this.serve(located)
       this.running = running
       if (!running.keepsStdout) await this.announce(located, running)
       await this.untilStopped(running)
@@ -97,7 +89,16 @@ class GatewayProcess<Settings> {
     }
   }
 
-  private async announce({ settings }: Located<Settings>, { addresses }: GatewayServer): Promise<void> {
+  private async serve(located: Located<Settings>): Promise<Running> {
+    const list = this.command.list(located.settings)
+    const context = this.contextOf(located)
+    const count = workerCount(this.invocation)
+    if (count === 1) return serve(list, context)
+    const { serveWorkers } = await import('./workers/worker-pool.js')
+    return serveWorkers(count, this.invocation.options.get(workers.name)?.place ?? '--workers', list, context)
+  }
+
+  private async announce({ settings }: Located<Settings>, { addresses }: Running): Promise<void> {
     const line = await this.command.readyLine?.(settings, addresses)
     if (line !== undefined) process.stdout.write(`${line}\n`)
   }
@@ -117,7 +118,7 @@ class GatewayProcess<Settings> {
     exitOnUncaughtError(this.log)
   }
 
-  private async untilStopped(running: GatewayServer): Promise<void> {
+  private async untilStopped(running: Running): Promise<void> {
     const { signal } = this.ending
     // A list without a server has nothing else that keeps the process alive.
     const keepAlive = setInterval(() => {}, 2 ** 30)
@@ -133,7 +134,7 @@ class GatewayProcess<Settings> {
     }
   }
 
-  private reload(running: GatewayServer): Promise<void> {
+  private reload(running: Running): Promise<void> {
     return reload(
       this.log,
       () => this.command.read(this.invocation),
@@ -141,8 +142,9 @@ class GatewayProcess<Settings> {
     )
   }
 
-  private contextOf({ folder, locate, secrets }: Located<Settings>): BootContext {
+  private contextOf({ folder, locate, secrets }: Located<Settings>) {
     for (const secret of secrets) this.scrubber.add(secret)
-    return { catalogue, folder, locate, log: this.log, scrubber: this.scrubber, signal: this.ending.signal }
+    const { log, scrubber, ending } = this
+    return { catalogue, folder, locate, secrets, log, scrubber, signal: ending.signal }
   }
 }

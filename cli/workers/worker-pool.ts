@@ -1,246 +1,179 @@
+import cluster from 'node:cluster'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Addresses, GatewayError, type HealthState, type Log } from 'sallyport'
-import { meterDroppedLines } from 'sallyport/embed'
-import { Handover } from './handover.js'
-import { InternalFanout, isExposition } from './internal-fanout.js'
-import { errorOf, type ToPrimary, type WorkerConfig, type WorkerResponse } from './messages.js'
-import { MetricsMerge } from './metrics-merge.js'
-import { PrimaryMeter } from './primary-meter.js'
-import { startWatchdog } from './watchdog.js'
-import type { WorkerExit, WorkerHandle } from './worker-handle.js'
-import { WorkerSlot } from './worker-slot.js'
+import { type Addresses, ConfigError, GatewayError, type List, type Log } from 'sallyport'
+import { type BootContext, createLog, planList } from 'sallyport/embed'
+import { requestAll } from './internal-fanout.js'
+import { singleProcessOnly } from './single-process.js'
+import type { InternalRequest, WorkerConfig } from './worker.js'
+import { WorkerHandle } from './worker-handle.js'
 
-// Workers are stopped one after the other; so long in all, as a slow one must not use up the time of the next.
-const STOP_STAGGER = 1_000
-// A drain, and then the stop of every plugin.
-const STOP_TIMEOUT = 25_000
+// The death of a worker that has lived so long has nothing to do with those before.
+const STABLE_AFTER = 60_000
+const MAX_DEATHS = 5
+const FIRST_PAUSE = 250
+const MAX_PAUSE = 30_000
 
-/** Keeps a number of worker processes alive, with the current list. */
-export class WorkerPool {
-  /** All workers are ready for the first time; rejects when they will never be. */
-  readonly ready: Promise<Addresses>
+interface WorkersContext extends BootContext {
+  readonly secrets: ReadonlySet<string>
+  readonly signal: AbortSignal
+}
+
+/** Serves a list in several processes on the same ports, as `serve` does in one. `place` is where their number was written. */
+export async function serveWorkers(
+  count: number,
+  place: string,
+  list: List,
+  context: WorkersContext,
+): Promise<WorkerPool> {
+  const pool = new WorkerPool(place, context.log)
+  try {
+    await pool.start(count, list, context)
+  } catch (error) {
+    await pool.stop(undefined, 0)
+    throw error
+  }
+  return pool
+}
+
+/** Keeps a number of workers alive, which serve the current list. */
+class WorkerPool {
+  readonly keepsStdout = false
+  addresses: Addresses = {}
   /** Rejects when new workers can be expected to die as well. */
-  readonly failed: Promise<never>
-  private readonly slots: readonly WorkerSlot[]
-  private readonly metrics = new MetricsMerge()
-  private readonly meter = new PrimaryMeter()
-  private readonly restarts = restartsIn(this.meter)
-  private readonly internal = new InternalFanout(this, this.metrics, () => this.meter.text())
+  over = Promise.resolve()
+  private readonly workers = new Map<number, WorkerHandle>()
   private readonly ending = new AbortController()
-  private addresses: Addresses | undefined
-  private readonly stopWatchdog: () => void
+  private readonly key = randomBytes(32)
+  private config: WorkerConfig | undefined
   private complete = false
-  private stopping = false
-  private resolveReady: (addresses: Addresses) => void = () => {}
-  private rejectFailed: (error: Error) => void = () => {}
+  private starting = 0
+  private openPorts = (): void => {}
+  private readonly opening = new Promise<void>((resolve) => {
+    this.openPorts = resolve
+  })
+  private swaps = Promise.resolve()
 
   constructor(
-    count: number,
-    private config: WorkerConfig,
+    private readonly place: string,
     private readonly log: Log,
   ) {
-    const handover = new Handover()
-    this.slots = Array.from({ length: count }, (_, index) => new WorkerSlot(index + 1, handover))
-    this.failed = new Promise((_, reject) => {
-      this.rejectFailed = reject
+    // JSON has no Set and no bytes.
+    cluster.setupPrimary({ serialization: 'advanced' })
+    // A worker that hangs does not notice the end of this process.
+    process.on('exit', () => {
+      for (const worker of this.workers.values()) worker.kill()
     })
-    this.ready = Promise.race([
-      this.failed,
-      new Promise<Addresses>((resolve) => {
-        this.resolveReady = resolve
-      }),
-    ])
-    meterDroppedLines(log, this.meter)
-    this.stopWatchdog = startWatchdog(() => this.handles, log)
-    // Awaited only for a time; a later rejection would count as unhandled.
-    for (const promise of [this.ready, this.failed]) promise.catch(() => {})
   }
 
-  start(): void {
-    for (const slot of this.slots) this.startWorker(slot)
-  }
-
-  get handles(): readonly WorkerHandle[] {
-    return this.slots.flatMap(({ handle }) => handle ?? [])
-  }
-
-  get health(): HealthState {
-    const ready = this.readyHandles.length
-    if (this.stopping) return { status: 'down', reason: 'stopping' }
-    if (!this.complete) return { status: 'down', reason: 'starting' }
-    if (ready === this.slots.length) return { status: 'ok' }
-    return {
-      status: ready === 0 ? 'down' : 'degraded',
-      reason: `${ready} of ${this.slots.length} take requests`,
-    }
+  /** Resolves when all workers are ready. */
+  async start(count: number, list: List, context: WorkersContext): Promise<void> {
+    const { signal } = context
+    this.config = await this.checked(list, context)
+    signal.throwIfAborted()
+    this.starting = count
+    const runs: Promise<void>[] = []
+    const starts = Array.from({ length: count }, (_, index) => {
+      return new Promise<void>((ready) => runs.push(this.keepAlive(index + 1, ready)))
+    })
+    this.over = Promise.all(runs).then(() => {})
+    await Promise.race([Promise.all(starts), this.over, once(signal, 'abort')])
+    signal.throwIfAborted()
+    this.complete = true
   }
 
   /** Gives all workers another list, one after the other. When the first of them fails, nothing changes. */
-  async swap(config: WorkerConfig): Promise<void> {
-    const [first] = this.readyHandles
-    // Without a ready worker, the first that becomes ready tells the addresses.
-    this.addresses = await first?.swap(config, false)
-    this.config = config
-    // A worker that became ready meanwhile has the previous list.
-    for (let handle = this.outdated(); handle !== undefined; handle = this.outdated())
-      await this.update(handle)
+  swap(list: List, context: WorkersContext): Promise<void> {
+    const swapped = this.swaps.then(async () => {
+      const config = await this.checked(list, context)
+      const [first] = this.serving
+      await first?.load(config, false)
+      this.config = config
+      for (const worker of this.serving) {
+        await this.update(worker, true).catch((error: unknown) => {
+          this.log.warn(
+            { worker: worker.number, err: error },
+            'a worker could not swap its list; it is replaced',
+          )
+          void worker.stop(0)
+        })
+      }
+    })
+    this.swaps = swapped.catch(() => {})
+    return swapped
   }
 
-  /** Stops one worker after the other, so that the port is served as long as possible; first `drains` the load balancers. */
-  async stop(drains: boolean): Promise<void> {
-    this.stopping = true
-    const isServing = drains && this.complete
-    const drainDelay = isServing ? Math.max(0, ...this.readyHandles.map((one) => one.drainDelay)) : 0
-    if (drainDelay > 0) {
-      this.log.info({ drainDelay }, 'not ready any more; requests are accepted for this long')
-      await pause(drainDelay)
-    }
+  async stop(_drainLimit: undefined, drainDelay?: number): Promise<void> {
     this.ending.abort()
-    const { handles } = this
-    for (const handle of handles) {
-      handle.stop()
-      await Promise.race([handle.exited, pause(STOP_STAGGER / handles.length)])
-    }
-    const late = setTimeout(() => {
-      this.log.error('workers that have not ended in time are killed')
-      this.kill()
-    }, STOP_TIMEOUT)
-    await Promise.all(handles.map(({ exited }) => exited))
-    clearTimeout(late)
-    this.stopWatchdog()
+    await Promise.all(Array.from(this.workers.values(), (worker) => worker.stop(drainDelay)))
   }
 
-  kill(): void {
-    for (const handle of this.handles) handle.kill()
+  private get serving(): readonly WorkerHandle[] {
+    return [...this.workers.values()].filter(({ config }) => config !== undefined)
   }
 
-  get readyHandles(): readonly WorkerHandle[] {
-    return this.handles.filter(({ stage }) => stage === 'ready')
-  }
+  /** Starts a worker, and another when it has died. */
+  private async keepAlive(number: number, ready: () => void): Promise<void> {
+    const { signal } = this.ending
+    for (let restarts = 0, deaths = 0; !signal.aborted; restarts++) {
+      const since = Date.now()
+      const request = (sent: InternalRequest) => requestAll(this.serving, sent)
+      const worker = new WorkerHandle(number, restarts, { request, started: () => this.started() }, this.log)
+      this.workers.set(number, worker)
+      const failure = this.bringUp(worker).then(ready, (error: Error) => {
+        worker.kill()
+        return error
+      })
+      const end = await worker.exited
+      this.workers.delete(number)
+      if (signal.aborted) return
 
-  /** While requests are in flight at the end, somebody still tells about it. */
-  get answering(): readonly WorkerHandle[] {
-    return this.handles.filter(({ stage }) => stage === 'ready' || (this.stopping && stage === 'stopping'))
-  }
-
-  private outdated(): WorkerHandle | undefined {
-    return this.readyHandles.find(({ config }) => config !== this.config)
-  }
-
-  private async update(handle: WorkerHandle): Promise<void> {
-    try {
-      await handle.swap(this.config, true)
-    } catch (error) {
-      this.log.warn({ worker: handle.number, err: error }, 'a worker could not swap its list; it is replaced')
-      if (handle.stage === 'ready') handle.stop()
+      deaths = Date.now() - since > STABLE_AFTER ? 1 : deaths + 1
+      const err = (await failure) ?? undefined
+      this.checkWorthRestarting(number, deaths, end, err)
+      const wait = deaths === 1 ? 0 : Math.min(FIRST_PAUSE * 2 ** (deaths - 2), MAX_PAUSE)
+      this.log.error(
+        { worker: number, pid: worker.pid, end, err, wait },
+        'a worker died; it is started again',
+      )
+      await pause(wait, undefined, { signal }).catch(() => {})
     }
   }
 
-  private startWorker(slot: WorkerSlot): void {
-    const handle = slot.start((from, message) => this.receive(slot, from, message))
-    void handle.exited.then((exit) => this.onExit(slot, handle, exit))
+  /** At the first start the ports are opened by all together: a mistake in one ends it before anything was served. */
+  private async started(): Promise<void> {
+    if (--this.starting === 0) this.openPorts()
+    await this.opening
   }
 
-  private receive(slot: WorkerSlot, handle: WorkerHandle, message: ToPrimary): void {
-    switch (message.kind) {
-      case 'online':
-        // At the first start one worker logs what all of them would.
-        handle.boot(this.config, !this.complete && slot.number > 1)
-        return
-      case 'started':
-        handle.stage = 'started'
-        this.openPorts()
-        return
-      case 'ready':
-        this.onReady(slot, handle, message.addresses)
-        return
-      case 'request':
-        void this.internal.respond(message.request).then((response) => handle.respond(message.id, response))
-        return
-      case 'finalMetrics':
-        this.addFinalMetrics(handle, message.response)
-        return
-      case 'pong':
-        return
-      case 'response':
-      case 'swapped':
-      case 'failed':
-        handle.receive(message)
-    }
+  private async bringUp(worker: WorkerHandle): Promise<void> {
+    // At the first start one worker logs what all of them would.
+    await this.update(worker, !this.complete && worker.number > 1)
+    const { number, pid } = worker
+    this.log.info({ worker: number, ...this.addresses, pid }, 'a worker is ready')
   }
 
-  /** At the first start for all workers together: a mistake in one ends the start before anything was served. */
-  private openPorts(): void {
-    if (!this.complete && this.handles.some(({ stage }) => stage === 'starting')) return
-    for (const handle of this.handles) if (handle.stage === 'started') handle.open()
+  /** Gives it the current list, which may change meanwhile. */
+  private async update(worker: WorkerHandle, quiet: boolean): Promise<void> {
+    while (this.config !== undefined && worker.config !== this.config)
+      this.addresses = await worker.load(this.config, quiet)
   }
 
-  private onReady(slot: WorkerSlot, handle: WorkerHandle, addresses: Addresses): void {
-    handle.stage = 'ready'
-    slot.onReady()
-    this.log.info({ worker: handle.number, pid: handle.pid }, 'a worker is ready')
-    if (handle.config !== this.config) {
-      void this.update(handle)
-      return
-    }
-    this.addresses ??= addresses
-    if (addresses.main !== this.addresses.main || addresses.internal !== this.addresses.internal) {
-      // No worker held the free port any more, and clients do not know the new one.
-      const message = 'all workers died, and the free port of the ready line could not be opened again'
-      this.rejectFailed(new GatewayError('WORKERS_FAILED', message))
-    }
-    if (this.complete || this.readyHandles.length < this.slots.length) return
-    this.complete = true
-    this.resolveReady(addresses)
+  private checkWorthRestarting(number: number, deaths: number, end: string, cause: Error | undefined): void {
+    // What fails before anything was served would fail at the next try too.
+    if (!this.complete && cause !== undefined) throw cause
+    if (deaths < MAX_DEATHS || this.serving.length > 0) return
+    const message = `worker ${number} ended ${deaths} times in a row (${end})`
+    throw new GatewayError('WORKERS_FAILED', message, { cause })
   }
 
-  private onExit(slot: WorkerSlot, handle: WorkerHandle, { code, signal }: WorkerExit): void {
-    const { stage, number, failure } = handle
-    this.metrics.forget(handle.id)
-    if (this.ending.signal.aborted) return
-    if (stage === 'stopping') {
-      slot.onStopped()
-      this.startWorker(slot)
-      return
-    }
-    const wait = slot.onDeath(stage === 'ready')
-    const err = failure === undefined ? undefined : errorOf(failure)
-    const reason = this.errorToGiveUp(slot, err, signal ?? `code ${code}`)
-    if (reason !== undefined) {
-      this.rejectFailed(reason)
-      return
-    }
-    this.log.error(
-      { worker: number, pid: handle.pid, code, signal, err, wait },
-      'a worker died; it is started again',
-    )
-    this.openPorts()
-    pause(wait, undefined, { signal: this.ending.signal }).then(
-      () => {
-        this.restarts(1)
-        this.startWorker(slot)
-      },
-      () => {},
-    )
-  }
-
-  private errorToGiveUp(
-    { number, giveUpReason }: WorkerSlot,
-    err: Error | undefined,
-    end: string,
-  ): Error | undefined {
-    // An error before anything was served would happen at the next try too.
-    if (!this.complete && err !== undefined) return err
-    if (giveUpReason === undefined || (this.complete && this.readyHandles.length > 0)) return undefined
-    const message = `worker ${number} ${giveUpReason} (${end})`
-    return new GatewayError('WORKERS_FAILED', message, { cause: err })
-  }
-
-  private addFinalMetrics(handle: WorkerHandle, response: WorkerResponse): void {
-    if (isExposition(response))
-      this.metrics.add({ process: handle.id, boot: response.boot, text: response.body })
+  /** What the workers load, after the checks that need no boot. */
+  private async checked(list: List, context: WorkersContext): Promise<WorkerConfig> {
+    const plan = await planList(list, { ...context, log: createLog({ level: 'silent' }) })
+    const problems = singleProcessOnly(plan, this.place)
+    if (problems.length > 0) throw new ConfigError(problems)
+    const { folder, secrets } = context
+    return { list, folder, secrets, key: this.key }
   }
 }
-
-const restartsIn = (meter: PrimaryMeter) =>
-  meter.counter('worker_restarts_total', 'Workers that died and were started again')

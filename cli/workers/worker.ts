@@ -1,185 +1,160 @@
-import cluster from 'node:cluster'
-import type { List } from 'sallyport'
+import cluster, { type Worker } from 'node:cluster'
+import { randomUUID } from 'node:crypto'
+import type { FastifyRequest, InjectOptions } from 'fastify'
+import { type Addresses, definePlugin, type List, type Plugin } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import {
   createLog,
   type GatewayServer,
   type LogOptions,
   LogScrubber,
-  type ServeContext,
   StderrLines,
   serve,
 } from 'sallyport/embed'
 import { exitOnUncaughtError } from '../signals.js'
 import { exitCode } from '../terminal.js'
-import {
-  failureOf,
-  type InternalRequest,
-  type InternalResponse,
-  type ToPrimary,
-  type ToWorker,
-  type WorkerConfig,
-  type WorkerResponse,
-} from './messages.js'
-import { workerPlugins } from './worker-plugins.js'
+import { Channel } from './channel.js'
 
-/** Runs one of several processes on a port. It does what the primary says, and exits when that is gone. */
-export const runWorker = (number: number, options: WorkerLog): Promise<number> =>
-  new Worker(number, options).run()
+/** A list, with what a worker needs to serve it. It may hold secrets. */
+export interface WorkerConfig {
+  readonly list: List
+  readonly folder: string
+  readonly secrets: ReadonlySet<string>
+  /** What all workers sign with. */
+  readonly key: Uint8Array
+}
+
+/** A request on the internal port. */
+export interface InternalRequest extends Pick<InjectOptions, 'method' | 'headers' | 'payload'> {
+  readonly url: string
+}
+
+export interface InternalResponse {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, string | string[] | number | undefined>>
+  readonly body: string
+}
+
+interface Load extends WorkerConfig {
+  /** Only errors are logged until it serves: another worker logs the rest. */
+  readonly quiet: boolean
+  /** How often this worker was started again. */
+  readonly restarts: number
+}
+
+export interface PrimaryCalls {
+  /** The first message of the worker: from here on it receives calls. */
+  online(): Promise<void>
+  /** Everything is started. Resolves when the ports may be opened. */
+  started(): Promise<void>
+  /** Has all workers respond: one response of theirs. */
+  request(request: InternalRequest): Promise<InternalResponse>
+}
+
+export type WorkerCalls = Pick<WorkerProcess, 'load' | 'stop' | 'ping' | 'request'>
+
+/** Runs one of several processes on a port. It does what the first process asks, and ends with it. */
+export function runWorker(number: number, options: WorkerLog): Promise<number> {
+  const { worker } = cluster
+  if (worker === undefined) throw new Error('no other process has started this worker')
+  return new Promise((end) => new WorkerProcess(worker, number, options, end))
+}
 
 type WorkerLog = Pick<LogOptions, 'level' | 'pretty'>
 
-class Worker {
+class WorkerProcess {
+  /** What the list that is served responds on the internal port. */
+  request: PrimaryCalls['request'] = () => Promise.reject(new Error('nothing is served'))
   private readonly scrubber = new LogScrubber()
   private readonly stderr: StderrLines
   private readonly ending = new AbortController()
-  private readonly pending = new Map<number, (response: InternalResponse) => void>()
-  private requests = 0
-  private boots = 0
-  private running: GatewayServer | undefined
-  private busy: Promise<void> = Promise.resolve()
-  private open: () => void = () => {}
-  private respond: (request: InternalRequest) => Promise<WorkerResponse> = async () => NOT_READY
+  private readonly primary: Channel<PrimaryCalls, WorkerCalls>
+  private server: GatewayServer | undefined
+  private loading: Promise<unknown> = Promise.resolve()
 
   constructor(
+    worker: Worker,
     private readonly number: number,
     private readonly options: WorkerLog,
+    private readonly end: (code: number) => void,
   ) {
     this.stderr = new StderrLines(options.pretty)
-  }
-
-  run(): Promise<number> {
-    // A terminal sends them to the whole process group; the primary stops the workers one by one.
+    // A terminal sends them to the whole process group; the first process stops the others.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-    exitOnUncaughtError(this.log(false))
-    return new Promise((end) => {
-      // Node would end this process at once, in the middle of responses.
-      if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
-      process.on('disconnect', () => void this.stop().then(end))
-      process.on('message', (message: ToWorker) => void this.receive(message, end))
-      void this.send({ kind: 'online' })
-    })
+    exitOnUncaughtError(this.log(() => false))
+    this.primary = new Channel<PrimaryCalls, WorkerCalls>(worker, this, this.scrubber)
+    void this.primary.call('online', undefined)
   }
 
-  private async receive(message: ToWorker, end: (code: number) => void): Promise<void> {
-    switch (message.kind) {
-      case 'boot':
-        this.busy = this.boot(message.config, message.quiet, end)
-        return
-      case 'swap':
-        this.busy = this.swap(message.config, message.quiet)
-        return
-      case 'open':
-        this.open()
-        return
-      case 'stop':
-        end(await this.stop())
-        return
-      case 'ping':
-        return this.send({ kind: 'pong' })
-      case 'request':
-        return this.sendResponse(message.id, message.request)
-      case 'response':
-        this.pending.get(message.id)?.(message.response)
-        this.pending.delete(message.id)
-    }
+  /** Serves a list, in place of the one before. When it fails, that goes on. */
+  load(config: Load): Promise<Addresses> {
+    const loaded = this.serveList(config)
+    this.loading = loaded.catch(() => {})
+    return loaded
   }
 
-  private async boot(config: WorkerConfig, quiet: boolean, end: (code: number) => void): Promise<void> {
-    const released = new Promise<void>((open) => {
-      this.open = open
-    })
-    const started = async (): Promise<void> => {
-      await this.send({ kind: 'started' })
-      await released
-    }
-    try {
-      this.running = await serve(...this.servingOf(config, quiet, started))
-      const { addresses, drainDelay } = this.running
-      await this.send({ kind: 'ready', addresses, drainDelay })
-    } catch (error) {
-      if (this.ending.signal.aborted) return
-      await this.send({ kind: 'failed', failure: failureOf(error, this.scrubber) })
-      end(exitCode.failed)
-    }
+  /** Drains, and ends the process. */
+  async stop(drainDelay: number | undefined): Promise<void> {
+    this.ending.abort(new Error('the gateway was stopped'))
+    if (this.server === undefined) await this.loading
+    await this.server?.stop(undefined, drainDelay)
+    this.end(exitCode.ok)
   }
 
-  private async swap(config: WorkerConfig, quiet: boolean): Promise<void> {
-    try {
-      if (this.running === undefined) throw new Error('there is no list to swap')
-      await this.running.swap(...this.servingOf(config, quiet, async () => {}))
-      const { addresses, drainDelay } = this.running
-      await this.send({ kind: 'swapped', addresses, drainDelay })
-    } catch (error) {
-      await this.send({ kind: 'failed', failure: failureOf(error, this.scrubber) })
-    }
-  }
+  async ping(): Promise<void> {}
 
-  /** Accepts nothing new, and answers what is in flight. The drain delay is over: the primary waits for it. */
-  private async stop(): Promise<number> {
-    if (!this.ending.signal.aborted) this.ending.abort(new Error('the gateway was stopped'))
-    if (this.running === undefined) await this.busy
-    await this.running?.stop(undefined, 0)
-    return exitCode.ok
-  }
-
-  private servingOf(
-    { list, folder, secrets, key }: WorkerConfig,
-    quiet: boolean,
-    started: () => Promise<void>,
-  ): [List, ServeContext] {
+  private async serveList({ list, folder, secrets, key, quiet, restarts }: Load): Promise<Addresses> {
     for (const secret of secrets) this.scrubber.add(secret)
-    const boot = ++this.boots
     let starting = true
-    const parts = workerPlugins(
-      {
-        boot,
-        started,
-        request: (request) => this.request(request),
-        finalMetrics: (response) => void this.send({ kind: 'finalMetrics', response }),
-        opened: (respond) => {
-          starting = false
-          this.respond = respond
-        },
-      },
-      list,
-    )
-    const { signal } = this.ending
     const log = this.log(() => quiet && starting)
-    return [parts, { catalogue, folder, log, scrubber: this.scrubber, signal, key }]
+    const { scrubber } = this
+    const context = { catalogue, folder, log, scrubber, signal: this.ending.signal, key }
+    const withOwn = [...list, { use: this.internalPort(restarts) }]
+    if (this.server === undefined) this.server = await serve(withOwn, context)
+    else await this.server.swap(withOwn, context)
+    starting = false
+    return this.server.addresses
   }
 
-  private async sendResponse(id: number, request: InternalRequest): Promise<void> {
-    const response = await this.respond(request).catch(() => NOT_READY)
-    await this.send({ kind: 'response', id, response })
-  }
-
-  private request(request: InternalRequest): Promise<InternalResponse> {
-    const id = this.requests++
-    return new Promise((resolve) => {
-      this.pending.set(id, resolve)
-      if (process.connected) void this.send({ kind: 'request', id, request })
-      else resolve(NOT_READY)
+  /** Requests on the internal port go to all workers, so that the response is about all of them. */
+  private internalPort(restarts: number): Plugin {
+    return definePlugin({
+      name: 'workers/internal',
+      api: 1,
+      setup: (gateway) => {
+        const { internal, meter } = gateway
+        const restarted = meter.counter('worker_restarts_total', 'Workers that died and were started again')
+        // Known to this process alone: nobody else can take the response of one worker for that of all.
+        const own = { [FROM_PRIMARY]: randomUUID() }
+        internal.addHook(
+          'preHandler',
+          async (request: FastifyRequest<{ Body: InternalRequest['payload'] }>, reply) => {
+            if (request.headers[FROM_PRIMARY] === own[FROM_PRIMARY]) return
+            const { method, url, body: payload } = request
+            // The payload was parsed, and is written anew.
+            const { 'content-length': _, ...headers } = request.headers
+            const response = await this.primary.call('request', { method, url, headers, payload })
+            await reply.code(response.statusCode).headers(response.headers).send(response.body)
+          },
+        )
+        gateway.onStart(() => this.primary.call('started', undefined))
+        gateway.onReady(() => {
+          restarted(restarts)
+          this.request = async (request) => {
+            const injected = { ...request, headers: { ...request.headers, ...own } }
+            const { statusCode, headers: all, body } = await internal.inject(injected)
+            const { connection: _, ...headers } = all
+            return { statusCode, headers, body }
+          }
+        })
+      },
     })
   }
 
-  private log(muted: false | (() => boolean)) {
+  private log(muted: () => boolean) {
     const { options, scrubber, stderr, number: worker } = this
-    return createLog({ ...options, scrubber, stderr, ...(muted !== false && { muted }) }).child({ worker })
-  }
-
-  /** Resolves when the message is sent. The end of the primary is noticed by the end of the channel. */
-  private send(message: ToPrimary): Promise<void> {
-    return new Promise((resolve) => {
-      if (process.send === undefined) resolve()
-      else process.send(message, undefined, {}, () => resolve())
-    })
+    return createLog({ ...options, scrubber, stderr, muted }).child({ worker })
   }
 }
 
-const NOT_READY: WorkerResponse = {
-  status: 503,
-  headers: { 'content-type': 'application/json; charset=utf-8' },
-  body: JSON.stringify({ error: 'service not ready', checks: { gateway: { status: 'down' } } }),
-  boot: 0,
-}
+const FROM_PRIMARY = 'x-sallyport-worker'

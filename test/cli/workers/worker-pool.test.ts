@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
-import { lives, load, ofTwo, once, reached } from './several.js'
+import { anew, listText, lives, load, ofTwo, once, reached } from './several.js'
+
+const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0'
 
 test('workers answer on one port as one gateway, and end together', async (t) => {
   const gateway = await ofTwo(t)
@@ -16,17 +20,29 @@ test('workers answer on one port as one gateway, and end together', async (t) =>
   assert.deepEqual(new Set(answers.map(({ body }) => Number(body))), new Set(pids))
   assert.equal(await gateway.counted('sallyport_http_requests_total'), 40)
   assert.equal(await gateway.counted('sallyport_http_request_duration_seconds_count'), 40)
-  const metrics = await (await fetch(`${gateway.internal}/metrics`)).text()
+  const scraped = await fetch(`${gateway.internal}/metrics`, { headers: { accept: OPEN_METRICS } })
+  assert.equal(scraped.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
+  const metrics = await scraped.text()
   for (const worker of [1, 2])
     assert.match(metrics, new RegExp(`^process_open_fds{worker="${worker}"} \\d+$`, 'm'))
   assert.equal(metrics.match(/^# TYPE process_open_fds /gm)?.length, 1)
+  const openMetrics = { accept: 'application/openmetrics-text;version=1.0.0,*/*;q=0.1' }
+  const asked = await fetch(`${gateway.internal}/metrics`, { headers: openMetrics })
+  assert.match(asked.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
+  assert.match(await asked.text(), /^process_open_fds\{worker="2"\}/m)
 
-  // Nobody asks for the metrics before these lists are gone.
-  await Promise.all(Array.from({ length: 10 }, (_, id) => once(`${gateway.url}/`, `${id}`)))
   gateway.process.kill('SIGHUP')
   await gateway.until(/is in force"/)
-  assert.equal(await gateway.counted('sallyport_http_requests_total'), 50)
   assert.equal(gateway.lines('these need no credentials').length, 2)
+
+  // A list that not even the first worker can boot changes nothing in any.
+  const fails = "export default { name: 'fails', api: 1, setup() { throw new Error('not today') } }"
+  writeFileSync(join(gateway.home, 'fails.mjs'), fails)
+  writeFileSync(join(gateway.home, 'gateway.yaml'), listText(gateway.internal, '  - { use: ./fails.mjs }'))
+  gateway.process.kill('SIGHUP')
+  assert.match(await gateway.until(/\{.*is not in force.*\}/), /not today/)
+  const still = await Promise.all([1, 2, 3, 4].map((id) => anew(gateway.url, `${id}`)))
+  assert.deepEqual(new Set(still.map(({ body }) => Number(body))), new Set(pids))
 
   const slow = once(`${gateway.url}/?ms=1500`, 'slow')
   await once(`${gateway.url}/`, 'after')
@@ -37,16 +53,23 @@ test('workers answer on one port as one gateway, and end together', async (t) =>
 })
 
 test('a worker that is killed costs its own connections; a reload and a stop cost nothing', async (t) => {
-  const gateway = await ofTwo(t)
+  const gateway = await ofTwo(t, { host: '[::1]' })
+  assert.match(
+    gateway.output.stdout,
+    / listening on http:\/\/\[::1\]:\d+ \(health and metrics on http:\S+\)\n$/,
+  )
   const kept = load(gateway.url, 'kept')
   await kept.more(200)
 
   const [[number, pid] = [0, 0]] = gateway.pids()
   process.kill(pid, 'SIGKILL')
+  await gateway.until(/a worker died/)
+  const readiness = await once(`${gateway.internal}/readiness`, 'short of one')
+  assert.deepEqual([readiness.status, readiness.body], [200, '{"status":"ready"}'])
   await kept.more(200)
   await eventually(() => gateway.lines('a worker is ready').length === 3 || undefined, 60)
   assert.deepEqual(
-    gateway.lines('a worker died').map((line) => [line['worker'], line['pid'], line['signal']]),
+    gateway.lines('a worker died').map((line) => [line['worker'], line['pid'], line['end']]),
     [[number, pid, 'SIGKILL']],
   )
   const failures = kept.failed().length
@@ -57,7 +80,10 @@ test('a worker that is killed costs its own connections; a reload and a stop cos
   await gateway.until(/is in force"/)
   await kept.more(200)
   await kept.stop()
-  assert.equal(kept.failed().length, failures, JSON.stringify(kept.failed()))
+  // Node keeps a connection that it was just giving to the worker that died: one caller waits for its own limit.
+  const unanswered = kept.failed().filter(({ code }) => code === 'nobody answers')
+  assert.ok(unanswered.length <= 1, JSON.stringify(kept.failed()))
+  assert.equal(kept.failed().length - unanswered.length, failures, JSON.stringify(kept.failed()))
 
   const asking = load(gateway.url, 'asking', { keepAlive: false })
   await asking.more(100)

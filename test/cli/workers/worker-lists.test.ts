@@ -114,7 +114,7 @@ plugins:
         gateway.internal.post('/work', async (request, reply) => {
           try {
             mkdirSync(gateway.path('done'))
-            return { did: 'it' }
+            return { did: request.body.what }
           } catch {
             return reply.code(202).send({ did: 'not' })
           }
@@ -125,7 +125,12 @@ plugins:
   await gateway.ready()
   const internal = /metrics on (\S+)\)/.exec(gateway.output.stdout)?.[1] ?? ''
   for (const status of [200, 202]) {
-    const answer = await fetch(`${internal}/work`, { method: 'POST' })
+    const answer = await fetch(`${internal}/work`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{ "what": "all" }',
+    })
     assert.equal(answer.status, status)
+    assert.deepEqual(await answer.json(), { did: status === 200 ? 'all' : 'not' })
   }
 })
