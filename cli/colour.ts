@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 
-export type Paint = (style: 'bold' | 'dim' | 'red' | 'yellow' | 'cyan', text: string) => string
+export type Paint = (style: 'bold' | 'dim' | 'red' | 'yellow' | 'green' | 'cyan', text: string) => string
 
 /** Styles text for a terminal; leaves it as it is in a pipe, with NO_COLOR, and on a dumb terminal. */
 export function painter(stream: { readonly isTTY?: boolean }, environment: NodeJS.ProcessEnv): Paint {

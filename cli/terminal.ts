@@ -62,11 +62,14 @@ function stackOf(error: Error): string {
 }
 
 /**
- * Text from outside in one line. Control characters could break it or send commands to the terminal, and those for the
- * direction of text could show another one than there is: they are shown by their codes.
+ * Text from outside in one line. Control characters and line separators could break it or send commands to the terminal,
+ * and those for the direction of text could show another one than there is: they are shown by their codes.
  */
 export const printable = (text: string): string =>
-  text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, (character) => {
+  replaceUnsafe(text, (character) => {
     const code = character.charCodeAt(0).toString(16)
     return code.length > 2 ? `\\u${code.padStart(4, '0')}` : `\\x${code.padStart(2, '0')}`
   })
+
+export const replaceUnsafe = (text: string, replacement: (character: string) => string): string =>
+  text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, replacement)

@@ -18,6 +18,7 @@ import { registryCommand } from './registry/flags.js'
 import { runCommand } from './run/flags.js'
 import { schemaCommand } from './schema/flags.js'
 import { secretCommand } from './secret/flags.js'
+import { tailCommand } from './tail/flags.js'
 import { validateCommand } from './validate/flags.js'
 
 /** The commands of `sallyport`, in the order of its help. A command's own code is imported when it is called. */
@@ -37,6 +38,7 @@ export const commands: readonly Command[] = [
   { ...quickstartCommand, run: async () => (await import('./quickstart/run.js')).quickstart },
   { ...publishCommand, run: async () => (await import('./publish/run.js')).publish },
   { ...explainCommand, run: async () => (await import('./explain/run.js')).explain },
+  { ...tailCommand, run: async () => (await import('./tail/run.js')).tail },
   { ...checkCommand, run: async () => (await import('./check/run.js')).check },
   { ...validateCommand, run: async () => (await import('./validate/run.js')).validate },
   { ...doctorCommand, run: async () => (await import('./doctor/run.js')).doctor },

@@ -6,7 +6,7 @@ export type OptionType = SettingType
 
 /** One option of a command: parsing, environment, validation, help and completion follow from it. */
 export interface Option extends Setting {
-  readonly short?: 'h' | 'v'
+  readonly short?: 'f' | 'h' | 'n' | 'v'
   /** It has no environment variable. */
   readonly flagOnly?: true
 }

@@ -1,9 +1,9 @@
+import { parseSize } from '#core/toolkit/byte-size-text.js'
 import { parseDuration } from '#core/toolkit/duration-text.js'
 import { parseHostPort, parsePort } from '#core/toolkit/host-port.js'
 import { isJsonObject } from '#core/toolkit/json-object.js'
 import type { Option, OptionType, OptionValue, Pair } from './option.js'
 import { accumulates, placeholderOf } from './option.js'
-import { parseSize } from './size.js'
 
 /** Returns undefined for a text that is not what `expectation` describes. */
 type Reader = (text: string, option: Option) => OptionValue | undefined

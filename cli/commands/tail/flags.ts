@@ -1,0 +1,68 @@
+import type { CommandDefinition } from '../../line/option.js'
+import { asJson, general } from '../../line/shared-flags.js'
+
+export const tailCommand = {
+  name: 'tail',
+  summary: 'Read who did what: show, follow, filter and sum up an audit file',
+  description:
+    'Reads the lines of an audit file, and prints one line for people for each event: when (UTC), what became of it, who, what, status, duration, why, and the id of the request. Filters are combined: what is printed matches all of them. In the patterns, * stands for any text. The exit code is 0, also after an interrupt, 1 when reading fails half way, and 2 when the file cannot be read or the command line is wrong.',
+  positionals: [
+    { name: 'FILE', help: 'the file of the audit sink, or - for standard input', required: true },
+  ],
+  groups: general(
+    {
+      name: 'follow',
+      type: 'boolean',
+      short: 'f',
+      help: 'Go on with what is written from now on, also in a new file after a rotation; wait for a file that is not there yet',
+    },
+    {
+      name: 'lines',
+      type: 'string',
+      short: 'n',
+      placeholder: 'COUNT|all',
+      help: 'How many matching lines are shown first, the last ones; 20 by default, and all with --since, --request or --trace',
+    },
+    {
+      name: 'summary',
+      type: 'boolean',
+      help: 'Sum up all that matches, in place of its lines: who, what, how often, how slow, and why not',
+    },
+    {
+      name: 'rotated',
+      type: 'boolean',
+      help: 'Begin with the rotated files beside it, FILE.1, FILE.2 and so on, the oldest first',
+    },
+    { ...asJson, help: 'Print the matching lines as they are, or one object with --summary' },
+    {
+      name: 'caller',
+      type: 'string',
+      placeholder: 'PATTERN',
+      help: 'Only what this caller did: a subject, PROVIDER/SUBJECT, or an address',
+    },
+    { name: 'tool', type: 'string', placeholder: 'PATTERN', help: 'Only calls of these tools' },
+    {
+      name: 'outcome',
+      type: 'list',
+      choices: ['allowed', 'denied', 'failed'],
+      help: 'Only with this outcome',
+    },
+    {
+      name: 'since',
+      type: 'string',
+      placeholder: 'TIME',
+      help: 'Only what ended since then: a duration such as 10m or 24h, or a time such as 2026-01-31T09:00:00Z',
+    },
+    { name: 'request', type: 'string', placeholder: 'ID', help: 'Only this request' },
+    { name: 'trace', type: 'string', placeholder: 'ID', help: 'Only requests of this trace' },
+  ),
+  examples: [
+    'sallyport tail audit.jsonl --follow',
+    '# who was denied a tool in the last hour',
+    "sallyport tail audit.jsonl --since 1h --outcome denied --tool '*'",
+    '# who did what, how often and how slow, with what was rotated away',
+    'sallyport tail audit.jsonl --summary --rotated',
+    '# for programs',
+    "sallyport tail audit.jsonl --lines all --json --tool 'delete_*'",
+  ],
+} as const satisfies CommandDefinition

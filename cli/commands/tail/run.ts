@@ -1,0 +1,68 @@
+import type { Problem } from 'sallyport'
+import type { Invocation } from '../../line/option.js'
+import { valuesOf } from '../../line/values.js'
+import { exitCode, printProblems, printWarnings } from '../../terminal.js'
+import { filterOf } from './filter.js'
+import { tailCommand } from './flags.js'
+import { Output } from './output.js'
+import { showLines, sumUp } from './show.js'
+import { openSource } from './source.js'
+
+const FEW = 20
+const WITHOUT_SUMMARY = 'cannot be combined with --summary, which sums up'
+
+type Values = ReturnType<typeof valuesOf<typeof tailCommand.groups>>
+
+/** Shows, follows and sums up what matches in an audit file. */
+export async function tail({ positionals: [path = ''], options }: Invocation): Promise<number> {
+  const values = valuesOf(tailCommand.groups, options)
+  const filtered = filterOf(values, Date.now())
+  const problems = [...misused(path, values), ...('problems' in filtered ? filtered.problems : [])]
+  if ('problems' in filtered || problems.length > 0) return printProblems(problems)
+  const source = await openSource({ ...values, path })
+  if ('problem' in source) return printProblems([source.problem])
+
+  const output = new Output(process.stdout)
+  const isEndless = values.follow || 'stream' in source
+  const signal = isEndless ? AbortSignal.any([interrupted(), output.ended]) : output.ended
+  const task = { ...values, path, source, filter: filtered.filter, output, signal, count: countOf(values) }
+  const malformed = values.summary ? await sumUp(task) : await showLines(task)
+  await output.flush()
+  if (malformed > 0 && !output.ended.aborted) {
+    const [lines, was] =
+      malformed === 1
+        ? ['1 line is no audit event', 'was']
+        : [`${malformed} lines are no audit events`, 'were']
+    printWarnings([
+      { place: path === '-' ? 'standard input' : path, message: `${lines}, and ${was} passed over` },
+    ])
+  }
+  return exitCode.ok
+}
+
+function misused(path: string, { follow, summary, rotated, lines }: Values): readonly Problem[] {
+  const rules: readonly (readonly [isBroken: boolean, place: string, message: string])[] = [
+    [
+      !/^(?:all|\d{1,9})$/.test(lines ?? 'all'),
+      '--lines',
+      'a whole number of at least 0, or all, is expected',
+    ],
+    [follow && summary, '--follow', `${WITHOUT_SUMMARY} what is there`],
+    [summary && lines !== undefined, '--lines', `${WITHOUT_SUMMARY} all that matches; --since bounds it`],
+    [rotated && path === '-', '--rotated', 'needs a file: standard input has no others beside it'],
+  ]
+  return rules.flatMap(([isBroken, place, message]) => (isBroken ? [{ place, message }] : []))
+}
+
+/** Aborts at the first signal; the second ends the process as if nobody listened. */
+function interrupted(): AbortSignal {
+  const controller = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort())
+  return controller.signal
+}
+
+/** How many lines are shown first; `undefined` for all. */
+function countOf({ lines, since, request, trace }: Values): number | undefined {
+  if (lines !== undefined) return lines === 'all' ? undefined : Number(lines)
+  return [since, request, trace].some((bound) => bound !== undefined) ? undefined : FEW
+}
