@@ -8,7 +8,7 @@ import { flagOf, keyOf, type SettingGroup } from '#plugins/presets/settings/sett
 import type { Invocation, Option, OptionValue, ResolvedOption } from '../line/option.js'
 import { expectation, readValue } from '../line/read.js'
 import { type Document, readDocument } from './document.js'
-import { fromHere, usesOf } from './further-uses.js'
+import { fromHere, placeOfFlag, usesOf } from './further-uses.js'
 import { hidden } from './hidden.js'
 import type { Path } from './path.js'
 import { resolveSettings } from './resolve-settings.js'
@@ -158,7 +158,7 @@ class PresetSettings<Settings> {
   private locate(path: Path, part?: 'key' | 'value'): string {
     for (let length = path.length; length > 0; length--) {
       const place = this.places.get(pathText(path.slice(0, length)))
-      if (place !== undefined) return place
+      if (place !== undefined) return placeOfFlag(place, path.slice(length))
     }
     if (this.document !== undefined) return this.document.locate(path, part)
     const [key = ''] = path.map(String)

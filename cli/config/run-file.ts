@@ -6,6 +6,7 @@ import { entryFields } from '#plugins/presets/settings/further.js'
 import type { Complaint } from './complaint.js'
 import { complaintsOf } from './complaint.js'
 import type { Document } from './document.js'
+import { placeOfFlag } from './further-uses.js'
 import type { Path } from './path.js'
 import type { Result } from './result.js'
 
@@ -31,7 +32,7 @@ export function runSettings(
   const { value, folder, secrets } = document
   const isList = Array.isArray(value)
   const locate = (path: Path, part?: 'key' | 'value') =>
-    path[0] === FLAG ? FLAG : document.locate(isList ? path.slice(1) : path, part)
+    path[0] === FLAG ? placeOfFlag(FLAG, path.slice(1)) : document.locate(isList ? path.slice(1) : path, part)
   const root = isList ? { plugins: value } : value
   const complaints: Complaint[] = []
   const plugins = readRoot(root, complaints)
@@ -39,7 +40,7 @@ export function runSettings(
     place: locate(path, part),
     ...complaint,
   }))
-  const added = uses.map((use) => ({ use, named: [FLAG] }))
+  const added = uses.map((use) => ({ use, named: [FLAG], origin: { '': [FLAG, 'with'] } }))
   const located = { settings: { plugins: [...plugins, ...added] }, folder, secrets, locate }
   return problems.length + earlier.length > 0
     ? { problems: [...earlier, ...problems], readable: located }

@@ -4,19 +4,22 @@ import fc from 'fast-check'
 import { printable } from '#cli/terminal.js'
 
 test('what could command a terminal or turn text around is shown by its code', () => {
-  assert.equal(printable('a\n\u001b[31mb\u0085 \u202ec\u2066'), 'a\\x0a\\x1b[31mb\\x85 \\u202ec\\u2066')
+  assert.equal(
+    printable('a\n\u001b[31mb\u0085 \u202ec\u2066\u2028\u2029'),
+    'a\\x0a\\x1b[31mb\\x85 \\u202ec\\u2066\\u2028\\u2029',
+  )
   assert.equal(printable('ä 名 \u{1f600} \\'), 'ä 名 \u{1f600} \\')
 })
 
 test('whatever a text holds, it is one line that no terminal obeys', () => {
   const unit = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 1 }),
-    fc.constantFrom('\u200e', '\u061c', '\u009b'),
+    fc.constantFrom('\u2028', '\u200e', '\u061c', '\u009b'),
   )
   fc.assert(
     fc.property(fc.array(unit), (units) => {
       const shown = printable(units.join(''))
-      assert.doesNotMatch(shown, /[\p{Cc}\p{Bidi_Control}]/u)
+      assert.doesNotMatch(shown, /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u)
       assert.equal(printable(shown), shown)
     }),
   )

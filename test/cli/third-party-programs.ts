@@ -32,6 +32,7 @@ export const rows = {
     ['AccessSink', 'path', 'replaces', 'log/access'],
     ['AuditSink', 'file', 'before', 'internal/metrics'],
     ['Telemetry', 'path', 'after', 'internal/metrics'],
+    ['Tracer', 'package', 'added'],
     ['Health', 'package', 'added'],
     ['BackgroundTask', 'file', 'added'],
   ],
@@ -62,6 +63,7 @@ export const rows = {
     ['AccessSink', 'file', 'after', 'log/access'],
     ['AuditSink', 'package', 'added'],
     ['Telemetry', 'file', 'added'],
+    ['Tracer', 'path', 'before', 'forward/http'],
     ['Health', 'path', 'before', 'internal/metrics'],
     ['BackgroundTask', 'package', 'added'],
     ['PublicAddress', 'file', 'after', 'internal/server'],
@@ -84,6 +86,7 @@ export const rows = {
     ['AccessSink', 'package', 'added'],
     ['AuditSink', 'path', 'after', 'forward/http'],
     ['Telemetry', 'package', 'added'],
+    ['Tracer', 'file', 'added'],
     ['BackgroundTask', 'file', 'added'],
   ],
   'proxy stdio with a login': [
@@ -194,6 +197,7 @@ export async function lookAtEdge({ started, home }: Running, path: string, token
   assert.match(notes(home), /^AuditSink refused$/m)
   assert.match(notes(home), /^AccessSink 401$/m)
   assert.match(notes(home), /^Telemetry \w+$/m)
+  assert.match(notes(home), /^Tracer denied$/m)
 }
 
 /** An issuer that publishes its keys alone. */

@@ -81,6 +81,15 @@ const VALUES = {
     locked: (_key, work) => work(),
   }`,
   Telemetry: `{ measure: ({ name }) => note(name) }`,
+  Tracer: `{
+    start: () => ({
+      traceId: 'a'.repeat(32),
+      sampled: false,
+      headers: [['traceparent', \`00-\${'a'.repeat(32)}-\${'b'.repeat(16)}-00\`]],
+      part: () => {},
+      end: ({ outcome }) => note(outcome),
+    }),
+  }`,
   Tunnel: `{
     name: 'own',
     key: 'own',

@@ -125,9 +125,10 @@ test('standard input with plugins of a third party', async (t) => {
       'Guard asked',
       'Limiter .*friend.*',
       'Policy judged tools/list',
-      'AuditSink accepted',
+      'AuditSink called',
       'AccessSink 200',
       'Telemetry \\w+',
+      'Tracer allowed',
     ])
       assert.match(notes(running.home), new RegExp(`^${line}$`, 'm'))
   }

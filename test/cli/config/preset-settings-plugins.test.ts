@@ -154,6 +154,9 @@ test('a flag adds a plugin, by its file or its package, after those of the file'
     assert.deepEqual(names?.slice(-3), ['mine-guard', 'mine-header', 'mine-observer'], problems?.join())
     const wrong = await planned([...argv, '--plugin', './absent.mjs'])
     assert.match(wrong.problems?.join() ?? '', /^--plugin: plugin ".*absent\.mjs" not found/)
+    const { problems: missing } = await planned([...argv, '--plugin', 'audit/http'])
+    const place = '--plugin gives no options, `plugins` in a file of --config does: url (audit/http)'
+    assert.deepEqual(missing, [`${place}: missing: expected string`])
   }
 })
 
