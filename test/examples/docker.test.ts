@@ -40,7 +40,7 @@ test('what it copies is there, and has all that is compiled and all that `plugin
   )
 })
 
-test('what is left of the packages for the image has the drivers of databases, at their versions in the lock file', async (t) => {
+test('what is left of the packages for the image has the drivers of databases and what exports traces, at their versions in the lock file', async (t) => {
   const cwd = folder(t)
   for (const file of words('COPY')[0]?.slice(0, -1) ?? []) cpSync(join(root, file), join(cwd, file))
   // Links are enough: npm deletes files, and changes none.
@@ -54,9 +54,13 @@ test('what is left of the packages for the image has the drivers of databases, a
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
   const versionOf = (name: string) =>
     JSON.parse(readFileSync(join(cwd, 'node_modules', name, 'package.json'), 'utf8')).version
-  for (const name of ['pg', 'ioredis', ...Object.keys(manifest.dependencies)])
+  for (const name of Object.keys({ ...manifest.peerDependencies, ...manifest.dependencies }))
     assert.equal(versionOf(name), packages[`node_modules/${name}`].version)
-  await run(process.execPath, ['-e', `import('pg'); import('ioredis')`], { cwd })
+  await run(
+    process.execPath,
+    ['-e', `import('pg'); import('ioredis'); import('@opentelemetry/exporter-trace-otlp-http')`],
+    { cwd },
+  )
   assert.ok(!existsSync(join(cwd, 'node_modules/typescript')))
   assert.deepEqual(JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')), manifest)
 })

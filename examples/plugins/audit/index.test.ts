@@ -1,13 +1,35 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { definePlugin } from 'sallyport'
 import { booted, contractSuite, recordedLog } from 'sallyport/testing'
 import plugin from './index.js'
 
-test('a refusal is written down', async (t) => {
+test('what was denied is written down', async (t) => {
   const { log, lines } = recordedLog()
   const app = await booted(t, [{ use: plugin }], { log })
   assert.equal((await app.inject('/')).statusCode, 401)
-  assert.ok(lines.some(({ msg }) => msg === 'refused'))
+  assert.ok(lines.some(({ msg }) => msg === 'denied'))
+})
+
+test('so is what failed, and not what was allowed', async (t) => {
+  const { log, lines } = recordedLog()
+  const routes = definePlugin({
+    name: 'routes',
+    api: 1,
+    setup({ http }) {
+      http.get('/good', async () => ({}))
+      http.get('/bad', (_request, reply) => reply.code(500).send())
+    },
+  })
+  const app = await booted(t, [{ use: plugin }, { use: 'auth/anonymous' }, { use: routes }], { log })
+
+  assert.equal((await app.inject('/good')).statusCode, 200)
+  assert.equal((await app.inject('/bad')).statusCode, 500)
+  const told = lines.filter(({ msg, route }) => msg === 'failed' || route === '/good')
+  assert.deepEqual(
+    told.map(({ route }) => route),
+    ['/bad'],
+  )
 })
 
 contractSuite('my-audit', () => ({ list: [{ use: plugin }] }))
