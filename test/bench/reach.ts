@@ -2,6 +2,7 @@ import { apache } from './anchors/apache.js'
 import { haproxy } from './anchors/haproxy.js'
 import { floor, sallyport } from './anchors/own.js'
 import type { CallResult, Figure, Reached, Results } from './results.js'
+import { AUDIT, TRACE } from './rows/observers.js'
 import { POLICY } from './rows/policy.js'
 import { bareFastify } from './rows/registry.js'
 import { ratio } from './statistics.js'
@@ -139,6 +140,18 @@ const goals: readonly Goal[] = [
     target: 5,
     unit: 'µs',
     value: figure('policy', POLICY, 'µs'),
+  },
+  {
+    what: 'CPU that a line in an audit file adds to a call',
+    target: 10,
+    unit: 'µs',
+    value: figure('observers', AUDIT, 'µs'),
+  },
+  {
+    what: 'CPU that a trace adds to a call, which is not sampled',
+    target: 5,
+    unit: 'µs',
+    value: figure('observers', TRACE, 'µs'),
   },
   ...registryGoals,
   ...startGoals,

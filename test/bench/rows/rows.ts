@@ -3,6 +3,7 @@ import type { World } from '../world.js'
 import { measureAccessLog } from './access-log.js'
 import { measureBodies } from './bodies.js'
 import { callRows } from './calls.js'
+import { measureObservers } from './observers.js'
 import { measurePolicy } from './policy.js'
 import { measureProxies } from './proxied.js'
 import { measureRegistry } from './registry.js'
@@ -34,6 +35,7 @@ export const rows: readonly Row[] = [
   })),
   figures('access-log', measureAccessLog),
   figures('policy', measurePolicy),
+  figures('observers', measureObservers),
   figures('events', measureFirstEvents),
   figures('streams', measureOpenStreams),
   figures('bodies', measureBodies),

@@ -1,0 +1,64 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { sallyport, withFile } from '../anchors/own.js'
+import type { Contestant } from '../contestant.js'
+import type { Figure } from '../results.js'
+import { median } from '../statistics.js'
+import type { World } from '../world.js'
+import { callRows } from './calls.js'
+import { measureCalls } from './measure-calls.js'
+import { askedOf, startTarget } from './proxied.js'
+
+/** A proxy with further plugins. */
+export interface Equipped {
+  readonly name: string
+  readonly plugins: readonly object[]
+}
+
+/** Throws when a contestant leaves out what it is measured for. */
+type Check = (contestant: Contestant, token: string) => Promise<void>
+
+/** What plugins add to a call: each list against none, in one run. */
+export async function measureWithPlugins(
+  world: World,
+  { row, title }: Pick<Figure, 'row' | 'title'>,
+  equipped: readonly Equipped[],
+  check: Check,
+): Promise<readonly Figure[]> {
+  const plain = callRows.find(({ key }) => key === 'rs256')
+  if (plain === undefined) throw new Error('no row has RS256 in')
+  const target = await startTarget()
+  const { task, token = '', order } = await askedOf(world, plain, target)
+  const standing: Contestant[] = []
+  try {
+    standing.push(await sallyport.start(task, world.home))
+    for (const [index, { name, plugins }] of equipped.entries()) {
+      const file = join(world.home, `${row}-${index}.json`)
+      writeFileSync(file, JSON.stringify({ plugins }))
+      standing.push(await withFile(task, name, file))
+    }
+    for (const one of standing) await check(one, token)
+    const everyone = standing.map((contestant) => ({ contestant, order }))
+    const found = await measureCalls(world, everyone, { row, title, subject: sallyport.name })
+    const [none = Number.NaN, ...others] = found.map(({ cpu }) => median(cpu))
+    return equipped.flatMap(({ name }, index): readonly Figure[] => {
+      const cpu = others[index] ?? Number.NaN
+      return [
+        { row, title, name: `${name}, against none`, value: cpu / none, unit: 'times' },
+        { row, title, name, value: cpu - none, unit: 'µs' },
+      ]
+    })
+  } finally {
+    await Promise.all([...standing, target].map((one) => one.stop()))
+  }
+}
+
+/** Calls a tool, and returns the status of the answer. */
+export async function callTool({ port }: Contestant, token: string, name: string): Promise<number> {
+  const { status } = await fetch(`http://127.0.0.1:${port}/mcp`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } }),
+  })
+  return status
+}
