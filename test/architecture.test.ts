@@ -229,6 +229,7 @@ test('every file of the core that does something has a test under its name', () 
     ].map((file) => [`core/conformance/${file}.ts`, 'by those of the suites'] as const),
     ['core/contract/list.ts', 'types, and one predicate'],
     ['core/contract/plugin.ts', 'types, and a function that returns what it is given'],
+    ['core/http/authentication-refusal.ts', 'by that of gate'],
     ['core/http/end-socket.ts', 'by that of pending-upgrade, which ends every socket by it'],
     ['core/log/dropped-lines.ts', 'by that of stderr'],
     ['core/log/line-sink.ts', 'by that of stderr'],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { chmodSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { issuing } from '#kit/issuer.js'
@@ -127,6 +128,108 @@ test('T10, RS-31: the proxy at debug level tells no secret to anybody', async (t
   assertNowhere(output, { ...values, jwt, signature }, 'the output')
   assertNowhere(answers, { ...values, jwt, signature }, 'an answer')
   assert.deepEqual(readdirSync(home).toSorted(), ['bearer', 'client', 'secrets'], 'no file was written')
+})
+
+test('T10: what was called is written down everywhere, and nothing that was said', async (t) => {
+  const issuer = await issuing(t)
+  const values = {
+    argument: canary('argument'),
+    result: canary('result'),
+    failure: canary('failure'),
+    query: canary('query'),
+    user: canary('user'),
+    meta: canary('meta'),
+    session: canary('session'),
+    stored: canary('stored'),
+    receiver: canary('receiver'),
+    collector: canary('collector'),
+  }
+  const target = await listening(t, (request, response) => {
+    void text(request).then((body) => {
+      const { id, method } = JSON.parse(body)
+      const content = [{ type: 'text', text: values.result }]
+      const answer =
+        method === 'tools/call'
+          ? { result: { isError: true, content, structuredContent: { value: values.result } } }
+          : { error: { code: -32000, message: values.failure, data: values.failure } }
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
+    })
+  })
+  let sent = ''
+  const outside = await listening(t, (request, response) => {
+    void text(request).then((body) => {
+      sent += body
+      response.end('{}')
+    })
+  })
+  const home = folder(t, {
+    bearer: values.stored,
+    receiver: values.receiver,
+    collector: values.collector,
+    'proxy.json': JSON.stringify({
+      targetUri: `${target}/mcp`,
+      oidcIssuer: issuer.url,
+      oidcAudience: issuer.audience,
+      oidcAllowPrivateIp: true,
+      remoteAuthBearerTokenFile: './bearer',
+      internalAddress: '127.0.0.1:0',
+      plugins: [
+        { use: 'policy/tools', with: { rules: [{ allow: ['*', 'resource:*'] }, { deny: ['drop'] }] } },
+        { use: 'audit/file', with: { path: './audit.jsonl' } },
+        {
+          use: 'audit/http',
+          with: { url: `${outside}/in`, bearerTokenFile: './receiver', allowPrivateIP: true },
+        },
+        {
+          use: 'trace/otlp',
+          with: { url: `${outside}/v1/traces`, sample: 1, bearerTokenFile: './collector' },
+        },
+      ],
+    }),
+  })
+  for (const file of ['bearer', 'receiver', 'collector']) chmodSync(join(home, file), 0o600)
+  const proxy = program(t, ['proxy', 'canary', '--debug', '--config=proxy.json'], {
+    cwd: home,
+    environment: { SALLYPORT_INSECURE_HTTP: '1' },
+  })
+  const url = await proxy.ready()
+  const jwt = await issuer.jwt()
+  const calls = [
+    [
+      'tools/call',
+      { name: 'add', arguments: { [values.argument]: values.argument }, _meta: { own: values.meta } },
+    ],
+    ['tools/call', { name: 'drop', arguments: { a: values.argument } }],
+    ['resources/read', { uri: `https://${values.user}:x@a.example/b?token=${values.query}#${values.query}` }],
+    ['made/up', { anything: values.argument }],
+  ] as const
+  for (const [method, params] of calls) {
+    await fetch(`${url}?access_token=${values.query}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${jwt}`,
+        'content-type': 'application/json',
+        cookie: `a=${values.session}`,
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    }).then((answer) => answer.text())
+  }
+  const internal = /health and metrics on (http:\S+)\)/.exec(proxy.output.stdout)?.[1] ?? ''
+  const metrics = await (await fetch(`${internal}/metrics`)).text()
+  const output = await ended(proxy)
+  const written = readFileSync(join(home, 'audit.jsonl'), 'utf8')
+  for (const [where, told, expected] of [
+    ['the audit file', written, /"name":"drop".*"outcome":"denied"/],
+    ['the audit file', written, /"name":"add".*"outcome":"failed".*tool_error/],
+    ['what is sent', sent, /https:\/\/a\.example\/b/],
+    ['what is sent', sent, /tools\/call add/],
+    ['the metrics', metrics, /mcp_operation_duration_seconds_count\{[^}]*tools\/call/],
+    ['the output', output, /POLICY_DENIED/],
+  ] as const) {
+    assert.match(told, expected, where)
+    assertNowhere(told, { ...values, jwt, signature: jwt.split('.')[2] ?? '' }, where)
+  }
 })
 
 test('T10, RS-31: the registry at debug level tells no secret to anybody', async (t) => {
