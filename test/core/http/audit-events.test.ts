@@ -101,6 +101,20 @@ test('what is refused is denied: with the rule, and with the call as far as it w
   )
 })
 
+test('the events of one request are bounded, and so are the texts in them', async (t) => {
+  const long = 'x'.repeat(1000)
+  const { post } = await audited(t, [], { subject: long, claims: { act: { sub: long } } })
+  const uris = Array.from({ length: 40 }, (_, index) => `notes:${index}`)
+  const params = { notifications: { resourceSubscriptions: uris } }
+  const events = await post({ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params })
+  assert.deepEqual(
+    events.map(({ mcp, causes }) => [mcp?.name, causes]),
+    uris.slice(0, 16).map((uri) => [uri, ['more_names']]),
+  )
+  const [event] = events
+  assert.deepEqual([event?.subject?.length, event?.actors?.[0]?.length], [256, 256])
+})
+
 test('a body that cannot be read is passed on, and its event says so', async (t) => {
   const { post } = await audited(t)
   const twice = '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}'

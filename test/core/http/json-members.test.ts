@@ -225,3 +225,14 @@ test('megabytes of a batch of subscriptions are refused before they are parsed',
   const { user } = process.cpuUsage(before)
   assert.ok(user < 50_000, `${user} microseconds`)
 })
+
+test('what would take hundreds of megabytes once it is parsed is refused before that', () => {
+  const holding = (list: string): string =>
+    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":[${list}]}}`
+  for (const item of ['{}', '[]']) {
+    assert.equal(codeOf(holding(`${item},`.repeat(199_990) + item)), undefined)
+    assert.equal(codeOf(holding(`${item},`.repeat(200_000) + item)), 'MESSAGE_TOO_LARGE')
+  }
+  assert.equal(codeOf(holding(`${'1,'.repeat(999_990)}1`)), undefined)
+  assert.equal(codeOf(holding(`${'1,'.repeat(1_000_000)}1`)), 'MESSAGE_TOO_LARGE')
+})

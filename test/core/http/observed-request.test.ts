@@ -98,6 +98,30 @@ test('what takes time is a part, before and after the trace has started, also wh
   for (const { startedAt, endedAt } of trace?.parts ?? []) assert.ok(endedAt >= startedAt)
 })
 
+test('a part that has not ended when its request does ends with it, and nothing is told after that', async (t) => {
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const open = definePlugin({
+    name: 'open',
+    api: 1,
+    setup: ({ http }) =>
+      void http.get('/open', (request) => {
+        void timed(request, 'exchange', () => held)
+        return 'answered'
+      }),
+  })
+  const { app, traces } = await traced(t, [known(), { use: open }])
+  await app.inject({ url: '/open', headers: asAnn })
+  release()
+  await held
+  assert.deepEqual(
+    traces[0]?.parts.map(({ name, failure }) => [name, failure]),
+    [['exchange', 'aborted']],
+  )
+})
+
 test('observers that throw stop nothing, and the others get theirs', async (t) => {
   const thrower = (): never => {
     throw new Error('no')
