@@ -40,8 +40,10 @@ export function resultOf(observed: ObservedRequest, { status, aborted, request }
   return { outcome: 'allowed', causes: listed(unread, isAnswerUnread ? 'answer_not_read' : undefined) }
 }
 
-const listed = (...causes: readonly (string | undefined)[]): readonly string[] =>
-  causes.filter((cause) => cause !== undefined)
+const listed = (first: string | undefined, second: string | undefined): readonly string[] =>
+  first === undefined && second === undefined ? NONE : [first, second].filter((cause) => cause !== undefined)
+
+const NONE: readonly string[] = []
 
 /** Of one call of it: an answer with status 200 may tell that it failed. */
 export function resultOfCall(observed: ObservedRequest, { kind, id }: McpCall, result: Result): Result {
@@ -67,26 +69,28 @@ export function auditEvents(
   observed: ObservedRequest,
   ended: EndedRequest,
   result: Result,
+  at: string,
 ): readonly AuditEvent[] {
   const { changes, refusal, message, unreadable } = observed
   if (changes !== undefined) {
     // Whatever its caller was told: it was done.
     const done: Result = { ...result, outcome: 'allowed' }
-    return changes.map((server) => eventOf(observed, ended, { kind: 'published', result: done, server }))
+    return changes.map((server) => eventOf(observed, ended, { at, kind: 'published', result: done, server }))
   }
   const kind = refusal === undefined ? 'called' : 'refused'
   if (message !== undefined) {
-    const events = eventsOfCalls(observed, ended, message, { kind, result })
+    const events = eventsOfCalls(observed, ended, message, { at, kind, result })
     if (events.length > 0) return events
   }
   const isUnread = unreadable !== undefined || (ended.status === 101 && observed.place.isMcp)
-  if (refusal !== undefined || isUnread) return [eventOf(observed, ended, { kind, result })]
+  if (refusal !== undefined || isUnread) return [eventOf(observed, ended, { at, kind, result })]
   if (ended.request.identity === undefined) return []
-  return [eventOf(observed, ended, { kind: 'accepted', result })]
+  return [eventOf(observed, ended, { at, kind: 'accepted', result })]
 }
 
 /** What differs between the events of one request. */
 interface Particulars {
+  readonly at: string
   readonly kind: AuditEvent['kind']
   readonly result: Result
   readonly mcp?: AuditedCall
@@ -97,7 +101,7 @@ function eventsOfCalls(
   observed: ObservedRequest,
   ended: EndedRequest,
   { calls, protocolVersion }: McpMessage,
-  { kind, result }: Particulars,
+  { at, kind, result }: Particulars,
 ): readonly AuditEvent[] {
   const events: AuditEvent[] = []
   for (const call of calls) {
@@ -106,12 +110,17 @@ function eventsOfCalls(
     const { subjects } = call
     if (subjects.length === 0)
       events.push(
-        eventOf(observed, ended, { kind, result: own, mcp: auditedCall(call, undefined, protocolVersion) }),
+        eventOf(observed, ended, {
+          at,
+          kind,
+          result: own,
+          mcp: auditedCall(call, undefined, protocolVersion),
+        }),
       )
     const causes = subjects.length > MAX_NAMES ? [...own.causes, 'more_names'] : own.causes
     for (let index = 0; index < subjects.length && index < MAX_NAMES; index++) {
       const mcp = auditedCall(call, subjects[index], protocolVersion)
-      events.push(eventOf(observed, ended, { kind, result: { outcome: own.outcome, causes }, mcp }))
+      events.push(eventOf(observed, ended, { at, kind, result: { outcome: own.outcome, causes }, mcp }))
     }
   }
   return events
@@ -137,11 +146,10 @@ function auditedCall(
 function eventOf(
   observed: ObservedRequest,
   { request, status, durationMs }: EndedRequest,
-  { kind, result: { outcome, causes }, mcp, server }: Particulars,
+  { at, kind, result: { outcome, causes }, mcp, server }: Particulars,
 ): AuditEvent {
   const { traceId, refusal } = observed
   const { identity, id: requestId, clientAddress: address, method } = request
-  const at = new Date().toISOString()
   const { route } = observed.place
   const event: Mutable<AuditEvent> = {
     at,

@@ -2,7 +2,6 @@ import type { FastifyRequest } from 'fastify'
 import type { OutgoingHeaders } from '../contract/capabilities/header-source.js'
 import type { Trace, TraceBeginning, TraceEnd, TracePart, Tracer } from '../contract/capabilities/tracer.js'
 import type { McpMessage } from '../contract/message.js'
-import { messageRead } from './mcp-message.js'
 
 /** Runs an observer, whose errors are logged. */
 export type Safely = (observe: () => unknown, message: string) => void
@@ -13,11 +12,23 @@ export const TRACER_FAILED = 'a tracer failed'
 export class Beginning implements TraceBeginning {
   constructor(
     readonly request: FastifyRequest,
-    readonly startedAt: number,
+    private readonly observed: Pick<TraceBeginning, 'startedAt' | 'message'> & {
+      readonly unparsed: Buffer | undefined
+    },
   ) {}
 
+  get startedAt(): number {
+    return this.observed.startedAt
+  }
+
   get message(): McpMessage | undefined {
-    return messageRead(this.request)
+    return this.observed.message
+  }
+
+  get withoutContext(): boolean {
+    const { unparsed } = this.observed
+    // Nobody writes these letters as escapes, and who did would lose its own trace alone.
+    return unparsed !== undefined && !unparsed.includes('traceparent')
   }
 }
 
@@ -70,3 +81,9 @@ class JoinedTrace implements Trace {
     for (const trace of this.traces) this.safely(() => trace.end(end), TRACER_FAILED)
   }
 }
+
+/** The caller's own, where no tracer decides. */
+export const traceIdIn = (traceparent: unknown): string | undefined =>
+  typeof traceparent === 'string'
+    ? /^00-((?!0{32})[\da-f]{32})-[\da-f]{16}-/.exec(traceparent)?.[1]
+    : undefined

@@ -27,7 +27,7 @@ const [ARRAY, END_OF_ARRAY, OBJECT, END_OF_OBJECT] = [91, 93, 123, 125] as const
  * is no JSON has no meaning.
  */
 export function countMembers(text: string, levels = 3): number {
-  const outside = /^\s*\[/.test(text) ? 1 : 0
+  const outside = text.charCodeAt(0) !== OBJECT && /^\s*\[/.test(text) ? 1 : 0
   let count = 0
   let depth = 0
   let calls = outside

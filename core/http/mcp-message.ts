@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../contract/errors.js'
-import type { McpCall, McpMessage, McpSubject } from '../contract/message.js'
+import type { McpCall, McpMessage, McpSubject, TraceContext } from '../contract/message.js'
 import { isPromise } from '../toolkit/deadline.js'
 import { isJsonObject, type JsonObject } from '../toolkit/json-object.js'
 import { MCP_METHODS } from '../toolkit/mcp-methods.js'
@@ -155,17 +155,22 @@ function toCall(envelope: unknown): McpCall {
     throw malformed('the method is no text, or too long')
   checkMethod(method)
   const subjects = subjectsOf(method, isJsonObject(params) ? params : {})
+  const called = Object.hasOwn(envelope, 'id')
+    ? ({ kind: 'request', method, id: idOf(id), subjects } as const)
+    : ({ kind: 'notification', method, subjects } as const)
   const trace = isJsonObject(params) ? traceIn(params['_meta']) : undefined
-  if (!Object.hasOwn(envelope, 'id')) return { kind: 'notification', method, subjects, ...trace }
-  if (typeof id !== 'string' && typeof id !== 'number' && id !== null)
-    throw malformed('the id is neither text nor a number')
-  return { kind: 'request', method, id, subjects, ...trace }
+  return trace === undefined ? called : { ...called, trace }
 }
 
-function traceIn(meta: unknown): Pick<McpCall, 'trace'> | undefined {
+function idOf(id: unknown): string | number | null {
+  if (typeof id === 'string' || typeof id === 'number' || id === null) return id
+  throw malformed('the id is neither text nor a number')
+}
+
+function traceIn(meta: unknown): TraceContext | undefined {
   if (!isJsonObject(meta) || typeof meta['traceparent'] !== 'string') return undefined
   const { traceparent, tracestate } = meta
-  return { trace: { traceparent, ...(typeof tracestate === 'string' && { tracestate }) } }
+  return { traceparent, ...(typeof tracestate === 'string' && { tracestate }) }
 }
 
 function subjectsOf(method: string, params: JsonObject): readonly McpSubject[] {

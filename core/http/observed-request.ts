@@ -5,7 +5,7 @@ import type { Trace, TraceEnd, TracePart, Tracer } from '../contract/capabilitie
 import { GatewayError, type Refusal } from '../contract/errors.js'
 import type { McpCall, McpMessage } from '../contract/message.js'
 import { isPromise } from '../toolkit/deadline.js'
-import { Beginning, type Safely, TRACER_FAILED } from './joined-tracer.js'
+import { Beginning, type Safely, TRACER_FAILED, traceIdIn } from './joined-tracer.js'
 import { messageRead, readMessageFrom } from './mcp-message.js'
 
 const OBSERVED = Symbol('observed')
@@ -66,6 +66,8 @@ export class ObservedRequest {
   errorCode: string | undefined
   isAnswerUnread = false
   changes: PublishedChange[] | undefined
+  /** While its trace starts, for a tracer that asks. */
+  unparsed: Buffer | undefined
   private failures: Map<string, CallFailure> | undefined
   private parts: TracePart[] | undefined
   private open: Set<OpenPart> | undefined
@@ -86,6 +88,7 @@ export class ObservedRequest {
 
   /** What the body calls, as far as somebody has read it. */
   get message(): McpMessage | undefined {
+    this.parse()
     return messageRead(this.request)
   }
 
@@ -94,12 +97,22 @@ export class ObservedRequest {
    * POST calls something.
    */
   bodyRead(body: Buffer | undefined): void {
-    if (this.message !== undefined) return
-    this.unreadable = undefined
+    if (messageRead(this.request) !== undefined) return
+    const isRead = body !== undefined && body.length <= MAX_OBSERVED_BODY && this.request.method === 'POST'
+    this.unreadable = isRead ? undefined : 'body_not_read'
+    if (!isRead) return
+    this.unparsed = body
+    // Nobody looks at what a trace calls that is not sampled, and parsing is most of what that would cost.
+    if (this.wantsAnswers || this.intoMeta) this.parse()
+    this.unparsed = undefined
+  }
+
+  private parse(): void {
+    const { unparsed } = this
+    if (unparsed === undefined) return
+    this.unparsed = undefined
     try {
-      const isRead = body !== undefined && body.length <= MAX_OBSERVED_BODY && this.request.method === 'POST'
-      if (isRead) readMessageFrom(this.request, body)
-      else this.unreadable = 'body_not_read'
+      readMessageFrom(this.request, unparsed)
     } catch (error) {
       this.unreadable = failureCode(error)
     }
@@ -201,7 +214,7 @@ export class ObservedRequest {
     if (tracer === undefined || this.state !== 'waiting') return this.trace
     this.state = 'started'
     this.safely(() => {
-      this.trace = tracer.start(new Beginning(this.request, this.startedAt))
+      this.trace = tracer.start(new Beginning(this.request, this))
     }, TRACER_FAILED)
     this.parts = undefined
     for (const part of parts ?? []) this.tell(part)
@@ -235,9 +248,3 @@ const now = (): number => START + performance.now()
 
 const failureCode = (error: unknown): string =>
   error instanceof GatewayError ? error.code.toLowerCase() : 'error'
-
-/** The caller's own, where no tracer decides. */
-const traceIdIn = (traceparent: unknown): string | undefined =>
-  typeof traceparent === 'string'
-    ? /^00-((?!0{32})[\da-f]{32})-[\da-f]{16}-/.exec(traceparent)?.[1]
-    : undefined

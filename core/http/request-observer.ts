@@ -7,7 +7,7 @@ import type { Tracer } from '../contract/capabilities/tracer.js'
 import type { Refusal } from '../contract/errors.js'
 import type { Meter } from '../contract/meter.js'
 import { runSafely } from '../toolkit/deadline.js'
-import { auditEvents, resultOf, resultOfCalls } from './audit-events.js'
+import { auditEvents, type Result, resultOf, resultOfCalls } from './audit-events.js'
 import { CallMetrics } from './call-metrics.js'
 import { isDispatched } from './dispatched-request.js'
 import { EndedRequests, markRefused, onceEnded } from './ended-request.js'
@@ -15,6 +15,7 @@ import { joinedTracer, type Safely } from './joined-tracer.js'
 import type { LogThrottle } from './log-throttle.js'
 import { fieldsOf, routeOf } from './logged-fields.js'
 import { ObservedRequest, observationOf, observe } from './observed-request.js'
+import { TimeText } from './time-text.js'
 
 /** The observers of a list, once it is complete. */
 export interface Observers {
@@ -31,6 +32,7 @@ export class RequestObserver {
   private readonly refusals
   private readonly calls: CallMetrics
   private readonly endedRequests: EndedRequests
+  private readonly clock = new TimeText()
   private joined: Tracer | undefined
 
   constructor(
@@ -115,7 +117,8 @@ export class RequestObserver {
     observed.changes ??= []
     observed.changes.push(server)
     // Its caller is gone, and the request was audited without it.
-    if (reply.raw.destroyed) onceEnded(reply, (ended) => this.audit(observed, ended))
+    if (reply.raw.destroyed)
+      onceEnded(reply, (ended) => this.audit(observed, ended, resultOf(observed, ended)))
   }
 
   /** Installed only when a plugin of the list measures requests: it runs for every one of them. */
@@ -141,14 +144,14 @@ export class RequestObserver {
     const result = resultOf(observed, ended)
     if (this.observers.telemetry().length > 0 && observed.place.isMcp)
       this.calls.record(observed, ended.durationMs, result)
-    this.audit(observed, ended)
+    this.audit(observed, ended, result)
     observed.end(ended.status, resultOfCalls(observed, result))
   }
 
-  private audit(observed: ObservedRequest, ended: EndedRequest): void {
+  private audit(observed: ObservedRequest, ended: EndedRequest, result: Result): void {
     const sinks = this.observers.auditSinks()
     if (sinks.length === 0) return
-    for (const event of auditEvents(observed, ended, resultOf(observed, ended)))
+    for (const event of auditEvents(observed, ended, result, this.clock.now()))
       for (const sink of sinks) this.runSafely(() => sink(event), 'an audit sink failed')
     observed.changes = undefined
   }

@@ -8,9 +8,12 @@ export interface TraceBeginning {
   readonly request: FastifyRequest
   /**
    * What a POST to an MCP server calls; `undefined` for other requests, and where it could not be read. Of a large body,
-   * or one in chunks, it is not known at the start, but at the end.
+   * or one in chunks, it is not known at the start, but at the end. The body is parsed for who asks: of a trace that is not
+   * sampled only `start` may.
    */
   readonly message: McpMessage | undefined
+  /** No `_meta` says anything of a trace: who looks for that alone need not ask for `message`. */
+  readonly withoutContext?: boolean
   readonly startedAt: number
 }
 

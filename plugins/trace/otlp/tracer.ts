@@ -40,7 +40,8 @@ export class OtlpTracer implements Tracer {
       typeof traceparent === 'string'
         ? contextOf({ traceparent, ...(typeof tracestate === 'string' && { tracestate }) })
         : undefined
-    const nearest = contextOf(beginning.message?.calls[0]?.trace) ?? fromHeader
+    const inBody = beginning.withoutContext === true ? undefined : beginning.message?.calls[0]?.trace
+    const nearest = contextOf(inBody) ?? fromHeader
     const parent = followParent ? nearest : undefined
 
     const traceId = parent?.traceId ?? ids.generateTraceId()

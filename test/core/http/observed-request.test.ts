@@ -35,6 +35,38 @@ test('a request has one trace, with what it calls and what its `_meta` says', as
   assert.deepEqual(end, { status: 202, outcome: 'allowed', causes: [] })
 })
 
+test('what is called is read for a tracer that asks at the start, and for nobody else', async (t) => {
+  const untraced = { ...call, params: { name: 'add' } }
+  for (const payload of [call, untraced]) {
+    for (const isAsking of [true, false]) {
+      const seen: unknown[] = []
+      const tracer: Tracer = {
+        start(beginning) {
+          seen.push(beginning.withoutContext)
+          if (isAsking) seen.push(beginning.message?.calls[0]?.method)
+          return {
+            traceId: TRACE_ID,
+            sampled: false,
+            headers: [],
+            part() {},
+            end: () => void seen.push(beginning.message?.calls[0]?.method),
+          }
+        },
+      }
+      const use = definePlugin({
+        name: 'unsampled',
+        api: 1,
+        provides: [Tracer],
+        setup: (gateway) => gateway.provide(Tracer, tracer),
+      })
+      const app = await booted(t, [{ use }, known(), taking])
+      await app.inject({ method: 'POST', url: '/mcp', headers: asAnn, payload })
+      const read = isAsking ? ['tools/call', 'tools/call'] : [undefined]
+      assert.deepEqual(seen, [payload === untraced, ...read])
+    }
+  }
+})
+
 test('a request that is refused, and one that calls nothing, are traced too', async (t) => {
   const { app, traces } = await traced(t, [known()])
   await app.inject({ method: 'POST', url: '/mcp', payload: call })

@@ -65,7 +65,7 @@ test('a context that is none is passed over and never sent on', async (t) => {
   assert.deepEqual(fromHeader.headers[1], ['tracestate', 'a=1'])
 
   const own = tracer.start({ request: await requestWith(bad), message: undefined, startedAt })
-  assert.doesNotMatch(JSON.stringify(own.headers), /cccc|c=3|tracestate/i)
+  assert.doesNotMatch(JSON.stringify(own.headers), /c{16}|c=3|tracestate/i)
   const alone = tracer.start({
     request: await requestWith({ tracestate: 'a=1' }),
     message: undefined,
@@ -137,14 +137,14 @@ test('with `followParent: false` every request begins a trace, whatever its call
   const message = messageOf(callOf({ traceparent: parentOf('b') }))
   const unsampled = tracer.start({ request, message, startedAt })
   assert.equal(unsampled.sampled, false)
-  assert.doesNotMatch(JSON.stringify(unsampled.headers), /aaaa|bbbb|tracestate/)
+  assert.doesNotMatch(JSON.stringify(unsampled.headers), /a{16}|b{16}|tracestate/)
   unsampled.end(END)
   await stop()
   assert.equal(spans().length, 0)
 
   const all = await tracing(t, { url, sample: 1, followParent: false })
   const trace = all.tracer.start({ request, message, startedAt })
-  assert.doesNotMatch(JSON.stringify(trace.headers), /aaaa|bbbb|tracestate/)
+  assert.doesNotMatch(JSON.stringify(trace.headers), /a{16}|b{16}|tracestate/)
   trace.end(END)
   await all.stop()
   const [server] = spans()
