@@ -1,6 +1,7 @@
 import type { AuditEvent } from 'sallyport'
 import { lineOf } from './line.js'
 import { LineQueue } from './line-queue.js'
+import type { Lines } from './lines.js'
 import { Losses, type LossReport } from './losses.js'
 
 /** What became of lines that were to be stored, from the first on. */
@@ -17,20 +18,20 @@ export interface Destination {
   readonly report: LossReport
   readonly limits: DeliveryLimits
   /** One call at a time. It does not throw. */
-  deliver(lines: readonly string[], signal: AbortSignal): Promise<Delivered>
+  deliver(lines: Lines, signal: AbortSignal): Promise<Delivered>
 }
 
 interface DeliveryLimits {
   /** Milliseconds for which the first line waits for others. */
   readonly delay: number
-  /** The most lines and characters of a batch. With as many, it waits no longer. */
+  /** The most lines and bytes of a batch. With as many, it waits no longer. */
   readonly lines: number
-  readonly characters: number
+  readonly bytes: number
   /** Milliseconds between tries: at first, and at most. */
   readonly backoff: readonly [first: number, most: number]
 }
 
-/** Characters that wait at most. */
+/** Bytes that wait at most. */
 const QUEUE_SIZE = 8 * 1024 * 1024
 /** Milliseconds that the end may take; a step of the stop has ten seconds. */
 const END_LIMIT = 5_000
@@ -100,8 +101,8 @@ export class Delivery {
 
   // Never at once: whoever adds a line is in the path of a request.
   private schedule(): void {
-    const { delay, lines, characters } = this.destination.limits
-    const isFull = this.queue.length >= lines || this.queue.size >= characters
+    const { delay, lines, bytes } = this.destination.limits
+    const isFull = this.queue.length >= lines || this.queue.size >= bytes
     if (this.timer !== undefined && (this.hurries || !isFull)) return
     clearTimeout(this.timer)
     this.hurries = isFull
@@ -132,7 +133,7 @@ export class Delivery {
 
   private async storeBatch(): Promise<{ removed: number; failure: Delivered['failure'] }> {
     const { destination: to } = this
-    const lines = this.queue.peek(to.limits.lines, to.limits.characters)
+    const lines = this.queue.peek(to.limits.lines, to.limits.bytes)
     this.sending = { to, done: to.deliver(lines, this.ending.signal) }
     const slow = setTimeout(
       () => this.losses.failed('the first of them are taking more than 5 s'),
@@ -141,14 +142,14 @@ export class Delivery {
     const { stored, refused, failure } = await this.sending.done
     clearTimeout(slow)
     this.sending = undefined
-    const removed = refused === undefined ? stored : lines.length
+    const removed = refused === undefined ? stored : lines.lengths.length
     // What still waited at the end has been counted as lost.
     if (this.ending.signal.aborted) return { removed, failure }
 
     this.queue.remove(removed)
     if (removed > 0) this.failures = 0
     if (failure !== undefined) this.failures++
-    if (refused !== undefined) this.losses.lose(lines.length, refused)
+    if (refused !== undefined) this.losses.lose(lines.lengths.length, refused)
     else if (failure !== undefined) this.losses.failed(failure.reason)
     else if (!this.queue.isHalfFull) this.losses.stored()
     return { removed, failure }

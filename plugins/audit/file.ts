@@ -10,7 +10,7 @@ import { lossReport } from './losses.js'
 const LIMITS: Destination['limits'] = {
   delay: 100,
   lines: 10_000,
-  characters: 1024 * 1024,
+  bytes: 1024 * 1024,
   backoff: [500, 5_000],
 }
 

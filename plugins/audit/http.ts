@@ -7,7 +7,7 @@ import { lossReport } from './losses.js'
 const LIMITS: Destination['limits'] = {
   delay: 1_000,
   lines: 500,
-  characters: 1024 * 1024,
+  bytes: 1024 * 1024,
   backoff: [1_000, 60_000],
 }
 

@@ -1,43 +1,60 @@
-import type { AuditEvent } from 'sallyport'
-
-/** An event as one line of JSON: these fields and no others, in this order. */
-export function lineOf(event: AuditEvent): string {
-  const { mcp, server } = event
-  return `${JSON.stringify({
-    at: event.at,
-    kind: event.kind,
-    requestId: event.requestId,
-    traceId: event.traceId,
-    provider: event.provider,
-    subject: event.subject,
-    actors: event.actors,
-    address: event.address,
-    method: event.method,
-    route: event.route,
-    status: event.status,
-    mcp: mcp && { method: mcp.method, kind: mcp.kind, name: mcp.name, protocolVersion: mcp.protocolVersion },
-    outcome: event.outcome,
-    policy: event.policy,
-    causes: event.causes,
-    durationMs: event.durationMs,
-    server,
-  })}\n`
-}
-
-// DEL, the C1 controls, which end lines or move the cursor of a terminal, and the two separators of Unicode.
-const UNSAFE = /[\u007f-\u009f\u2028\u2029]|\\ud/
-const ESCAPED = /\\\\|\\ud[89a-f][0-9a-f]{2}|[\u007f-\u009f\u2028\u2029]/g
+import type { AuditEvent, AuditedCall } from 'sallyport'
 
 /**
- * The same line for readers that are stricter than JSON. A caller could otherwise name a tool so that its line is two
- * lines to one reader, or an error to another: strict parsers refuse half of a surrogate pair.
+ * An event as one line of JSON in ASCII: these fields and no others, in this order. It is put together by hand, since this
+ * runs for each call: with `JSON.stringify` for all of it a line takes twice as long.
  */
-export function forAnyReader(line: string): string {
-  return UNSAFE.test(line) ? line.replaceAll(ESCAPED, escaped) : line
+export function lineOf(event: AuditEvent): string {
+  const { mcp } = event
+  let line = `{"at":"${event.at}","kind":"${event.kind}"`
+  line += text('requestId', event.requestId)
+  line += text('traceId', event.traceId)
+  line += text('provider', event.provider)
+  line += text('subject', event.subject)
+  line += json('actors', event.actors)
+  line += text('address', event.address)
+  line += text('method', event.method)
+  line += text('route', event.route)
+  line += number('status', event.status)
+  if (mcp !== undefined) line += `,"mcp":${subjectOf(mcp)}`
+  if (event.outcome !== undefined) line += `,"outcome":"${event.outcome}"`
+  line += text('policy', event.policy)
+  line += json('causes', event.causes)
+  line += number('durationMs', event.durationMs)
+  line += json('server', event.server)
+  return `${line}}\n`
 }
 
-function escaped(found: string): string {
-  if (found === '\\\\') return found
-  if (found.startsWith('\\')) return String.raw`\ufffd`
-  return `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
+function subjectOf({ method, kind, name, protocolVersion }: AuditedCall): string {
+  const named = `${text('kind', kind)}${text('name', name)}${text('protocolVersion', protocolVersion)}`
+  return `{"method":${quoted(method)}${named}}`
 }
+
+const number = (name: string, value: number | undefined): string =>
+  value === undefined ? '' : `,"${name}":${value}`
+
+const text = (name: string, value: string | undefined): string =>
+  value === undefined ? '' : `,"${name}":${quoted(value)}`
+
+const json = (name: string, value: unknown): string =>
+  value === undefined ? '' : `,"${name}":${inAscii(JSON.stringify(value, wellFormed))}`
+
+// Most texts need no escapes.
+const NOT_PLAIN = /[^\x20\x21\x23-\x5b\x5d-\x7e]/
+
+const quoted = (value: string): string =>
+  NOT_PLAIN.test(value) ? inAscii(JSON.stringify(value.toWellFormed())) : `"${value}"`
+
+// Strict readers refuse half of a surrogate pair.
+const wellFormed = (_name: string, value: unknown): unknown =>
+  typeof value === 'string' ? value.toWellFormed() : value
+
+/**
+ * A caller could otherwise name a tool so that its line is two lines to one reader, or that a terminal shows it in another
+ * order. And a byte for each character is written in a quarter of the time.
+ */
+const inAscii = (written: string): string =>
+  written.replaceAll(
+    /[^\x20-\x7e]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )

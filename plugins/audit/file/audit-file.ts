@@ -1,4 +1,5 @@
 import type { Delivered } from '../delivery.js'
+import { firstLines, type Lines } from '../lines.js'
 import { isSame, OpenFile } from './open-file.js'
 import { writeFailure } from './place.js'
 import { fileAt, type RotationOptions, rotate } from './rotation.js'
@@ -28,15 +29,14 @@ export class AuditFile {
     this.opened = await OpenFile.open(this.path)
   }
 
-  async deliver(lines: readonly string[]): Promise<Delivered> {
+  async deliver(lines: Lines): Promise<Delivered> {
     this.busy = true
     try {
-      const buffers = lines.map((line) => Buffer.from(line))
       let { file, size } = await this.current()
-      if (this.isFull(size, buffers) && (await this.rotated(file))) ({ file, size } = await this.current())
-      const fitting = this.fitting(size, buffers)
+      if (this.isFull(size, lines) && (await this.rotated(file))) ({ file, size } = await this.current())
+      const fitting = firstLines(lines, this.fitting(size, lines))
       const stored = await file.append(fitting, size)
-      return stored === fitting.length ? { stored } : { stored, failure: { reason: INCOMPLETE } }
+      return stored === fitting.lengths.length ? { stored } : { stored, failure: { reason: INCOMPLETE } }
     } catch (error) {
       return { stored: 0, failure: { reason: writeFailure(error) } }
     } finally {
@@ -67,8 +67,8 @@ export class AuditFile {
     return { file: this.opened, size: (await fileAt(this.path))?.size ?? 0 }
   }
 
-  private isFull(size: number, [first]: readonly Buffer[]): boolean {
-    return size > 0 && this.exceeds(size + (first?.length ?? 0)) && performance.now() >= this.rotateFrom
+  private isFull(size: number, { lengths: [first = 0] }: Lines): boolean {
+    return size > 0 && this.exceeds(size + first) && performance.now() >= this.rotateFrom
   }
 
   private async rotated(file: OpenFile): Promise<boolean> {
@@ -83,15 +83,15 @@ export class AuditFile {
     }
   }
 
-  /** As many lines as the file has room for, and one at least. */
-  private fitting(size: number, lines: readonly Buffer[]): readonly Buffer[] {
+  /** How many lines the file has room for, and one at least. */
+  private fitting(size: number, { lengths }: Lines): number {
     let end = size
-    const tooLong = lines.findIndex(({ length }) => {
+    const tooLong = lengths.findIndex((length) => {
       end += length
       return this.exceeds(end)
     })
-    if (tooLong === -1 || performance.now() < this.rotateFrom) return lines
-    return lines.slice(0, Math.max(1, tooLong))
+    if (tooLong === -1 || performance.now() < this.rotateFrom) return lengths.length
+    return Math.max(1, tooLong)
   }
 
   private exceeds(size: number): boolean {

@@ -1,5 +1,6 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import type { Lines } from '../lines.js'
 
 const NEWLINE = 0x0a
 const SPACE = 0x20
@@ -49,17 +50,17 @@ export class OpenFile {
    * Appends whole lines in one write, so that those of other processes are before or after them. Returns how many of them
    * are in the file, which are fewer when the disk is full.
    */
-  async append(lines: readonly Buffer[], size: number): Promise<number> {
+  async append({ bytes: lines, lengths }: Lines, size: number): Promise<number> {
     await this.blank()
-    const before = this.tornBefore ? [Buffer.of(NEWLINE)] : []
-    const bytes = Buffer.concat([...before, ...lines])
+    const bytes = this.tornBefore ? Buffer.concat([Buffer.of(NEWLINE), lines]) : lines
+    const before = bytes.length - lines.length
     const { bytesWritten } = await this.appending.write(bytes)
     if (bytesWritten > 0) this.tornBefore = false
     // A file without a name is gone when it is closed, with all that was written to it.
-    if (bytesWritten === bytes.length) return (await this.appending.stat()).nlink > 0 ? lines.length : 0
+    if (bytesWritten === bytes.length) return (await this.appending.stat()).nlink > 0 ? lengths.length : 0
 
-    const { whole, end } = wholeLines(lines, bytesWritten - before.length)
-    const start = end + before.length
+    const { whole, end } = wholeLines(lengths, bytesWritten - before)
+    const start = end + before
     if (bytesWritten > start)
       this.fragment = { from: size, written: Buffer.from(bytes.subarray(0, bytesWritten)), start }
     // Where even this fails, it is tried again before the next lines.
@@ -102,12 +103,12 @@ export class OpenFile {
 export const isSame = (one: Pick<Stats, 'dev' | 'ino'>, other: Pick<Stats, 'dev' | 'ino'>): boolean =>
   one.dev === other.dev && one.ino === other.ino
 
-function wholeLines(lines: readonly Buffer[], length: number): { whole: number; end: number } {
+function wholeLines(lengths: readonly number[], written: number): { whole: number; end: number } {
   let whole = 0
   let end = 0
-  for (const line of lines) {
-    if (end + line.length > length) break
-    end += line.length
+  for (const length of lengths) {
+    if (end + length > written) break
+    end += length
     whole++
   }
   return { whole, end }

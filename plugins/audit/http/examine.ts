@@ -12,7 +12,7 @@ export async function examineReceiver(examination: Examination, options: HttpOpt
   try {
     const fetcher = fetcherFor(examination, options)
     try {
-      report(examination, await fetcher.fetch(url, requestOf(options, [])))
+      report(examination, await fetcher.fetch(url, requestOf(options, '')))
     } finally {
       await fetcher.close()
     }

@@ -1,6 +1,7 @@
 import type { Examination, Fetch, Gateway } from 'sallyport'
 import { createFetcher, type Fetcher, insecureHttpAllowed } from 'sallyport/toolkit'
 import type { Delivered } from '../delivery.js'
+import type { Lines } from '../lines.js'
 import type { HttpOptions } from './options.js'
 
 /** Milliseconds that one request may take. */
@@ -28,12 +29,12 @@ export function fetcherFor({ path, log, scrubber }: Surroundings, options: HttpO
 }
 
 /** What a request with these lines is. */
-export function requestOf({ headers, format }: HttpOptions, lines: readonly string[]) {
+export function requestOf({ headers, format }: HttpOptions, lines: string) {
   const isArray = format === 'array'
   return {
     method: 'POST',
     headers: { 'content-type': isArray ? 'application/json' : 'application/x-ndjson', ...headers },
-    body: isArray ? `[${lines.join(',')}]` : lines.join(''),
+    body: isArray ? `[${lines.trimEnd().replaceAll('\n', ',\n')}]` : lines,
   }
 }
 
@@ -41,13 +42,13 @@ export function requestOf({ headers, format }: HttpOptions, lines: readonly stri
 export async function send(
   fetch: Fetch,
   options: HttpOptions,
-  lines: readonly string[],
+  { bytes, lengths }: Lines,
   signal: AbortSignal,
 ): Promise<Delivered> {
   try {
-    const { status, headers } = await fetch(options.url, { ...requestOf(options, lines), signal })
+    const { status, headers } = await fetch(options.url, { ...requestOf(options, bytes.toString()), signal })
     const reason = `the receiver answers ${status}`
-    if (status >= 200 && status < 300) return { stored: lines.length }
+    if (status >= 200 && status < 300) return { stored: lengths.length }
     if (status >= 400 && status < 500 && !PASSING.has(status)) return { stored: 0, refused: reason }
     return { stored: 0, failure: { reason, retryAfter: retryAfter(headers.get('retry-after')) } }
   } catch (error) {

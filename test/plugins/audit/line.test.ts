@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { AuditEvent } from 'sallyport'
-import { forAnyReader, lineOf } from '#plugins/audit/line.js'
+import { lineOf } from '#plugins/audit/line.js'
 
 const FIELDS =
   'at kind requestId traceId provider subject actors address method route status mcp outcome policy causes durationMs server'
@@ -56,22 +56,19 @@ test('whatever is in an event, it is one line that every reader reads alike', ()
   fc.assert(
     fc.property(anything, anything, anything, (subject, name, cause) => {
       const mcp = { method: 'tools/call', kind: 'tool', name } as const
-      const line = forAnyReader(
-        lineOf({
-          kind: 'called',
-          at: '',
-          requestId: '',
-          method: '',
-          route: '',
-          subject,
-          mcp,
-          causes: [cause],
-        }),
-      )
+      const line = lineOf({
+        kind: 'called',
+        at: '',
+        requestId: '',
+        method: '',
+        route: '',
+        subject,
+        mcp,
+        causes: [cause],
+      })
       const text = line.slice(0, -1)
       assert.equal(line.at(-1), '\n')
-      assert.doesNotMatch(text, /[\p{Cc}\p{Zl}\p{Zp}]/u)
-      assert.ok(text.isWellFormed())
+      assert.match(text, /^[\x20-\x7e]*$/)
       const read = JSON.parse(text)
       assert.equal(read.subject, subject.toWellFormed())
       assert.equal(read.mcp.name, name.toWellFormed())

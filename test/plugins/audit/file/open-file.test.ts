@@ -5,8 +5,14 @@ import { type TestContext, test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { OpenFile } from '#plugins/audit/file/open-file.js'
+import type { Lines } from '#plugins/audit/lines.js'
 
 const line = (id: string, length = 0): Buffer => Buffer.from(`{"id":"${id}","x":"${'x'.repeat(length)}"}\n`)
+
+const all = (...lines: readonly Buffer[]): Lines => ({
+  bytes: Buffer.concat(lines),
+  lengths: lines.map(({ length }) => length),
+})
 
 async function opened(t: TestContext, path: string): Promise<OpenFile> {
   const file = await OpenFile.open(path)
@@ -17,9 +23,9 @@ async function opened(t: TestContext, path: string): Promise<OpenFile> {
 test('what went to a file that was deleted meanwhile counts as not written', async (t) => {
   const path = join(folder(t), 'audit.jsonl')
   const file = await opened(t, path)
-  assert.equal(await file.append([line('1'), line('2')], 0), 2)
+  assert.equal(await file.append(all(line('1'), line('2')), 0), 2)
   unlinkSync(path)
-  assert.equal(await file.append([line('3')], statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0)
+  assert.equal(await file.append(all(line('3')), statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0)
 })
 
 test('a symbolic link is not followed, also one that came later', async (t) => {
@@ -31,7 +37,7 @@ test('a symbolic link is not followed, also one that came later', async (t) => {
 test('white space that a full disk left at the end is no torn line', async (t) => {
   const path = join(folder(t, { 'audit.jsonl': '{"id":"0","x":""}\n     ' }), 'audit.jsonl')
   const file = await opened(t, path)
-  await file.append([line('1')], statSync(path).size)
+  await file.append(all(line('1')), statSync(path).size)
   assert.equal(readFileSync(path, 'utf8'), '{"id":"0","x":""}\n     {"id":"1","x":""}\n')
 })
 
@@ -42,12 +48,12 @@ test('of a write that was cut off whole lines stay, and what others wrote after 
   const path = join(disk.place, 'audit.jsonl')
   const file = await opened(t, path)
   const lines = Array.from({ length: 100 }, (_, index) => line(String(index), 1_000))
-  const written = await file.append(lines, 0)
+  const written = await file.append(all(...lines), 0)
   assert.ok(written > 50 && written < 70, `${written}`)
 
   disk.resize('1m')
   appendFileSync(path, line('of another'))
-  assert.equal(await file.append(lines.slice(written), statSync(path).size), lines.length - written)
+  assert.equal(await file.append(all(...lines.slice(written)), statSync(path).size), lines.length - written)
   const found = readFileSync(path, 'utf8').trimEnd().split('\n')
   assert.equal(found.length, 101)
   assert.match(found[written] ?? '', /^ +\{"id":"of another"/)
