@@ -7,7 +7,7 @@ import type { OutgoingCredentials } from './credentials.js'
 import { targetFailure } from './failures.js'
 import { FilteredBody } from './filtered-body.js'
 import { FilteredEvents } from './filtered-events.js'
-import { allValues, type FlatHeaders, RequestRules } from './headers.js'
+import { type FlatHeaders, joinedValues, RequestRules } from './headers.js'
 import type { ListFilter } from './list-filter.js'
 import { observing } from './observed-calls.js'
 import { isEventStream, type ResponseSink, ResponseWriter } from './response-writer.js'
@@ -140,8 +140,7 @@ function isForOneCall({ headers }: ResponseHead, request: FastifyRequest): boole
   if (message === undefined || message.isBatch) return false
   const [call] = message.calls
   if (call?.kind !== 'request' || call.subjects.length === 0) return false
-  const types = allValues(headers, 'content-type')
-  return types.length === 1 && PLAIN_JSON.test(types[0] ?? '')
+  return PLAIN_JSON.test(joinedValues(headers, 'content-type') ?? '')
 }
 
 // Clients look for the type of event streams anywhere in the header.

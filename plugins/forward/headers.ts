@@ -125,7 +125,7 @@ export function firstValue(raw: readonly string[], wanted: string): string | und
 }
 
 /** The values of a header that is a list, as one. */
-function joinedValues(raw: readonly string[], wanted: string): string | undefined {
+export function joinedValues(raw: readonly string[], wanted: string): string | undefined {
   let joined: string | undefined
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index]

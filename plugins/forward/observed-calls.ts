@@ -21,7 +21,7 @@ export function observedBody(request: FastifyRequest, body: Buffer | Body | unde
     return body
   }
   observed.bodyRead(body)
-  if (observed.message === undefined || !observed.intoMeta || hasDigest(request)) return body
+  if (!observed.intoMeta || observed.message === undefined || hasDigest(request)) return body
   const sent = withTrace(body, observed.traceHeaders)
   if (sent !== body) bodyReplaced(request, sent)
   return sent
@@ -51,8 +51,7 @@ export function observing(to: ResponseSink, head: ResponseHead, request: Fastify
     observed.answerNotRead()
     return to
   }
-  const scanner = new AnswerScanner((answer) => tell(observed, calls, answer))
-  return new ObservedResponse(to, isEventStream(head) ? new AnswerEvents(scanner) : scanner)
+  return new ObservedResponse(to, observed, calls, head)
 }
 
 const isPlain = ({ headers }: ResponseHead): boolean =>
@@ -81,9 +80,13 @@ const onlyFailure = (
 
 /** Passes a response on as it comes, and has it read. */
 class ObservedResponse implements ResponseSink {
+  private reader: AnswerEvents | AnswerScanner | undefined
+
   constructor(
     private readonly to: ResponseSink,
-    private readonly reader: AnswerEvents | AnswerScanner,
+    private readonly observed: ObservedRequest,
+    private readonly calls: readonly McpCall[],
+    private readonly head: ResponseHead,
   ) {}
 
   begin(head: ResponseHead, call: Call, omitted: string | undefined): void {
@@ -92,6 +95,8 @@ class ObservedResponse implements ResponseSink {
 
   data(chunk: Buffer): boolean {
     const flows = this.to.data(chunk)
+    if (this.reader === undefined && this.tellsNothing(chunk)) return flows
+    this.reader ??= this.readerFor()
     this.reader.scan(chunk)
     return flows
   }
@@ -103,4 +108,21 @@ class ObservedResponse implements ResponseSink {
   discard(): void {
     this.to.discard()
   }
+
+  /**
+   * Most answers tell of no failure, and are there in one piece: a search is faster than a scan. A target that writes these
+   * letters as escapes hides its own failure, which it could do by telling none.
+   */
+  private tellsNothing(chunk: Buffer): boolean {
+    const isWhole = chunk.length === Number(firstValue(this.head.headers, 'content-length'))
+    return isWhole && !chunk.includes(FAILURE) && !this.calls.some(({ method }) => method === 'tools/list')
+  }
+
+  private readerFor(): AnswerEvents | AnswerScanner {
+    const scanner = new AnswerScanner((answer) => tell(this.observed, this.calls, answer))
+    return isEventStream(this.head) ? new AnswerEvents(scanner) : scanner
+  }
 }
+
+// The end of `error` and of `isError`.
+const FAILURE = 'rror"'
