@@ -9,6 +9,8 @@ const CHUNK = 256 * 1024
 const LINE_FEED = 0x0a
 /** So many names without a file end the search: while files are renamed, one name at a time has none. */
 const MOST_MISSING = 2
+/** A known file may have been removed: then no search comes to it. */
+const MOST_SEARCHES = 9
 
 /** How reading goes on, and when it ends. */
 export interface Reading {
@@ -126,14 +128,24 @@ export const identityOf = ({ dev, ino }: { readonly dev: bigint; readonly ino: b
 /**
  * Opens FILE, FILE.1, FILE.2 and so on, up to the first of `known` or to the number `last`, and returns them, the oldest
  * first. They may be renamed meanwhile, but only towards higher numbers, and that is the way of the search: none is
- * passed over.
+ * passed over. But one that is newer than another may be found after it, and between two renames names are without a
+ * file: a search in which that could be is made again.
  */
 export async function openNewer(
   path: string,
   known: readonly OpenFile[],
   last = Number.POSITIVE_INFINITY,
-): Promise<OpenFile[]> {
+): Promise<readonly OpenFile[]> {
+  for (let searches = 1; ; searches++) {
+    const { newer, isSure } = await search(path, known, last)
+    if (isSure || searches === MOST_SEARCHES) return newer
+    for (const file of newer) await file.close()
+  }
+}
+
+async function search(path: string, known: readonly OpenFile[], last: number) {
   const newer: OpenFile[] = []
+  let wereRenamed = false
   for (let number = 0, missing = 0; number <= last && missing < MOST_MISSING; number++) {
     const file = await openIfThere(number === 0 ? path : `${path}.${number}`)
     const isIn = (files: readonly OpenFile[]) => files.some(({ identity }) => identity === file?.identity)
@@ -141,12 +153,15 @@ export async function openNewer(
     if (file === undefined) continue
     if (isIn(known)) {
       await file.close()
-      break
+      return { newer, isSure: !wereRenamed }
     }
-    if (isIn(newer)) await file.close()
-    else newer.unshift(file)
+    if (isIn(newer)) {
+      wereRenamed = true
+      await file.close()
+    } else newer.unshift(file)
   }
-  return newer
+  // Otherwise it has not come to one that is known.
+  return { newer, isSure: !wereRenamed && known.length === 0 }
 }
 
 async function openIfThere(path: string): Promise<OpenFile | undefined> {
