@@ -26,7 +26,6 @@ export class Caller {
     const to = { host: '127.0.0.1', port }
     this.socket = tls ? connectTls({ ...to, rejectUnauthorized: false }) : connect(to)
     this.socket.setNoDelay(true)
-    this.socket.setNoDelay(true)
     this.socket.on('data', (chunk) => this.read(chunk))
     this.socket.on('error', (error) => this.finish(error))
     this.socket.on('close', () => this.finish(new Error('the connection was closed')))
