@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join, relative } from 'node:path'
 import { compiled } from './compiled.js'
 
@@ -30,7 +31,8 @@ const sources = join(compiled(join(root, '..')), 'test')
 // What measures time or memory has the machine for itself: its name ends in `.alone.test.ts`.
 const alone = files.filter((file) => file.endsWith('.alone.test.ts'))
 const together = files.filter((file) => !alone.includes(file))
-const failed = [...run(together, 2), ...run(alone, 1)]
+// Many tests wait for something most of their time.
+const failed = [...run(together, availableParallelism() * 2), ...run(alone, 1)]
 // A file that ran by itself has had its chance.
 const again = files.length === 1 ? failed : tryAgain(failed)
 process.exit(again.length === 0 ? 0 : 1)
