@@ -9,8 +9,8 @@ interface Timed<T> {
 }
 
 /**
- * A bounded cache of values, each with its own expiry. When it is full, the oldest value that was not read meanwhile
- * is evicted (second chance): reading moves nothing. The key for a secret is its hash.
+ * A bounded cache of values, each with its own expiry. When it is full, the oldest values that were not read meanwhile
+ * are evicted (second chance): reading moves nothing. The key for a secret is its hash.
  */
 export class ExpiringMap<T> {
   private readonly entries = new Map<string, Timed<T>>()
@@ -31,15 +31,21 @@ export class ExpiringMap<T> {
   /** `until` is in milliseconds since the epoch. */
   set(key: string, value: T, until: number): void {
     this.entries.delete(key)
-    // A value that was read moves to the end of the queue once: the second time it counts as unread.
+    if (this.entries.size >= this.capacity) this.evict()
+    this.entries.set(key, { value, until, deadline: performance.now() + until - Date.now(), wasRead: false })
+  }
+
+  // Many at once: a map finds its oldest by stepping over all that were deleted before.
+  private evict(): void {
+    const least = this.capacity - Math.ceil(this.capacity / 50)
     for (const [oldest, one] of this.entries) {
-      if (this.entries.size < this.capacity) break
+      if (this.entries.size <= least) break
       this.entries.delete(oldest)
       if (!one.wasRead || isExpired(one)) continue
+      // It moves to the end of the queue once: the second time it counts as unread.
       one.wasRead = false
       this.entries.set(oldest, one)
     }
-    this.entries.set(key, { value, until, deadline: performance.now() + until - Date.now(), wasRead: false })
   }
 
   delete(key: string): void {
