@@ -16,61 +16,73 @@ export interface ClaimPolicy {
 // In seconds. Clocks may be ahead by this much; a later `iat` is invalid.
 const IAT_ALLOWANCE = 60
 
+/** Texts are made for who reads them: for each new token they would cost more than the checks. */
+interface ClaimCheck extends Omit<Finding, 'detail'> {
+  readonly detail: () => string
+}
+
 /** Checks every relevant claim, in order. The first that does not hold is the cause of a rejection. */
-export function claimFindings(
-  claims: Claims,
-  policy: ClaimPolicy,
-  now = Date.now() / 1000,
-): readonly Finding[] {
+export function checkClaims(claims: Claims, policy: ClaimPolicy): readonly ClaimCheck[] {
+  const now = Date.now() / 1000
   return [
-    issuerFinding(claims['iss'], policy),
-    audienceFinding(claims['aud'], policy),
-    expiryFinding(claims['exp'], policy, now),
-    timeFinding('nbf', claims['nbf'], now + policy.tolerance, now),
-    timeFinding('iat', claims['iat'], now + Math.max(policy.tolerance, IAT_ALLOWANCE), now),
-    confirmationFinding(claims['cnf']),
+    checkIssuer(claims['iss'], policy),
+    checkAudience(claims['aud'], policy),
+    checkExpiry(claims['exp'], policy, now),
+    checkTime('nbf', claims['nbf'], now + policy.tolerance, now),
+    checkTime('iat', claims['iat'], now + Math.max(policy.tolerance, IAT_ALLOWANCE), now),
+    checkConfirmation(claims['cnf']),
   ]
 }
 
-export function issuerFinding(iss: unknown, { issuer, optional }: ClaimPolicy): Finding {
+export const claimFindings = (claims: Claims, policy: ClaimPolicy): readonly Finding[] =>
+  checkClaims(claims, policy).map(toFinding)
+
+export const issuerFinding = (iss: unknown, policy: ClaimPolicy): Finding =>
+  toFinding(checkIssuer(iss, policy))
+
+const toFinding = ({ about, holds, detail }: ClaimCheck): Finding => ({ about, holds, detail: detail() })
+
+function checkIssuer(iss: unknown, { issuer, optional }: ClaimPolicy): ClaimCheck {
   if (iss === undefined) return missing('iss', optional.includes('iss'))
-  return { about: 'iss', holds: iss === issuer, detail: difference(iss, issuer) }
+  return { about: 'iss', holds: iss === issuer, detail: () => difference(iss, issuer) }
 }
 
-function audienceFinding(aud: unknown, { audience, optional }: ClaimPolicy): Finding {
-  if (audience === undefined) return { about: 'aud', holds: true, detail: 'any audience is accepted' }
+function checkAudience(aud: unknown, { audience, optional }: ClaimPolicy): ClaimCheck {
+  if (audience === undefined) return { about: 'aud', holds: true, detail: () => 'any audience is accepted' }
   if (aud === undefined) return missing('aud', optional.includes('aud'))
   const holds = aud === audience || (Array.isArray(aud) && aud.includes(audience))
-  return { about: 'aud', holds, detail: `${quoted(aud)}, expected ${quoted(audience)}` }
+  return { about: 'aud', holds, detail: () => `${quoted(aud)}, expected ${quoted(audience)}` }
 }
 
-function expiryFinding(exp: unknown, { tolerance, optional }: ClaimPolicy, now: number): Finding {
+function checkExpiry(exp: unknown, { tolerance, optional }: ClaimPolicy, now: number): ClaimCheck {
   if (exp === undefined) return missing('exp', optional.includes('exp'))
-  if (!isTime(exp)) return { about: 'exp', holds: false, detail: `${quoted(exp)} is not a time` }
+  if (!isTime(exp)) return { about: 'exp', holds: false, detail: () => `${quoted(exp)} is not a time` }
   const left = exp - now
-  const detail = left > 0 ? `expires in ${span(left)}` : `expired ${span(-left)} ago`
+  const detail = () => (left > 0 ? `expires in ${span(left)}` : `expired ${span(-left)} ago`)
   return { about: 'exp', holds: left > -tolerance, detail }
 }
 
 /** A time that must not be later than `latest`. */
-function timeFinding(about: 'nbf' | 'iat', time: unknown, latest: number, now: number): Finding {
+function checkTime(about: 'nbf' | 'iat', time: unknown, latest: number, now: number): ClaimCheck {
   if (time === undefined) return missing(about, true)
-  if (!isTime(time)) return { about, holds: false, detail: `${quoted(time)} is not a time` }
-  const detail = time > now ? `${span(time - now)} ahead` : `${span(now - time)} ago`
+  if (!isTime(time)) return { about, holds: false, detail: () => `${quoted(time)} is not a time` }
+  const detail = () => (time > now ? `${span(time - now)} ahead` : `${span(now - time)} ago`)
   return { about, holds: time <= latest, detail }
 }
 
 // A token bound to a key counts as stolen when it is sent without proof of that key. The proof of one that is bound to a
 // certificate (RFC 8705) is the connection, which `isBoundTo` compares; DPoP (RFC 9449) has none here.
-function confirmationFinding(cnf: unknown): Finding {
-  if (cnf === undefined || cnf === null) return { about: 'cnf', holds: true, detail: 'not bound to a key' }
+function checkConfirmation(cnf: unknown): ClaimCheck {
+  if (cnf === undefined || cnf === null)
+    return { about: 'cnf', holds: true, detail: () => 'not bound to a key' }
   const holds = boundThumbprint(cnf) !== undefined
   return {
     about: 'cnf',
     holds,
-    detail: holds
-      ? 'bound to a client certificate, and accepted only on a connection with that certificate'
-      : 'bound to a key, but sent without proof of it',
+    detail: () =>
+      holds
+        ? 'bound to a client certificate, and accepted only on a connection with that certificate'
+        : 'bound to a key, but sent without proof of it',
   }
 }
 
@@ -89,7 +101,7 @@ export const isBound = ({ claims: { cnf } }: Identity): boolean => cnf !== undef
 export const isBoundTo = ({ claims: { cnf } }: Identity, thumbprint: string | undefined): boolean =>
   thumbprint !== undefined && thumbprint === boundThumbprint(cnf)
 
-const missing = (about: string, holds: boolean): Finding => ({ about, holds, detail: 'missing' })
+const missing = (about: string, holds: boolean): ClaimCheck => ({ about, holds, detail: () => 'missing' })
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 

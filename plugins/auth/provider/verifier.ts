@@ -1,6 +1,6 @@
 import type { Measure, Rejection, Verdict } from 'sallyport'
 import { clientThumbprint, ExpiringMap, isPromise, within } from 'sallyport/toolkit'
-import { type ClaimPolicy, claimFindings, identityFrom, isBound, isBoundTo } from './claims.js'
+import { type ClaimPolicy, checkClaims, identityFrom, isBound, isBoundTo } from './claims.js'
 import type { IntrospectionResult, Introspector } from './introspector.js'
 import type { JwksCache } from './jwks-cache.js'
 import {
@@ -149,7 +149,7 @@ export class TokenVerifier {
   }
 
   private verdictOfClaims(claims: Claims, policy: ClaimPolicy, token: string): Verdict {
-    const fault = claimFindings(claims, policy).find(({ holds }) => !holds)
+    const fault = checkClaims(claims, policy).find(({ holds }) => !holds)
     if (fault !== undefined) return { rejection: { kind: 'invalid', cause: `claim:${fault.about}` } }
     return { identity: identityFrom(claims, this.options.name, token) }
   }
