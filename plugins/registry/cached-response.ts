@@ -13,6 +13,8 @@ const ACCEPTS_GZIP = /(?:^|[\s,])gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i
 /** A whole response, made once and sent often. */
 export class CachedResponse {
   readonly etag: string
+  /** Since the cache last looked. */
+  wasRead = false
   private gzip: Buffer | Promise<Buffer> | undefined
 
   /** `tag` identifies the body. */
@@ -66,7 +68,10 @@ export class CachedResponse {
   }
 }
 
-/** An LRU cache of responses by URL. It lives as long as its snapshot. */
+/**
+ * A cache of responses by URL, as long as its snapshot lives. When it is full, the oldest that were not read meanwhile go:
+ * reading moves nothing, since V8 makes a new table for a map that changes with each request, and keeps the old ones.
+ */
 export class ResponseCache {
   private readonly responses = new Map<string, CachedResponse>()
   private size = 0
@@ -75,21 +80,34 @@ export class ResponseCache {
 
   get(url: string): CachedResponse | undefined {
     const response = this.responses.get(url)
-    if (response === undefined) return undefined
-    this.responses.delete(url)
-    this.responses.set(url, response)
+    if (response !== undefined) response.wasRead = true
     return response
   }
 
   add(url: string, response: CachedResponse): void {
     const previous = this.responses.get(url)
     if (previous !== undefined) this.evict(url, previous)
+    const needed = sizeOf(url, response)
+    if (needed > this.maxBytes) return
+    if (this.size + needed > this.maxBytes) this.makeRoom(needed)
+    this.put(url, response)
+  }
+
+  // For many at once: a map finds its oldest by stepping over all that were deleted before.
+  private makeRoom(needed: number): void {
+    const least = Math.min(this.maxBytes - needed, this.maxBytes * 0.98)
+    for (const [url, response] of this.responses) {
+      if (this.size <= least) break
+      this.evict(url, response)
+      if (!response.wasRead) continue
+      response.wasRead = false
+      this.put(url, response)
+    }
+  }
+
+  private put(url: string, response: CachedResponse): void {
     this.responses.set(url, response)
     this.size += sizeOf(url, response)
-    for (const [oldest, old] of this.responses) {
-      if (this.size <= this.maxBytes) break
-      this.evict(oldest, old)
-    }
   }
 
   private evict(url: string, response: CachedResponse): void {
