@@ -148,9 +148,11 @@ test('a part that has not ended when its request does ends with it, and nothing 
   await app.inject({ url: '/open', headers: asAnn })
   release()
   await held
+  // On a busy machine a verification is long enough to be told too.
+  const exchanges = traces[0]?.parts.filter(({ name }) => name === 'exchange')
   assert.deepEqual(
-    traces[0]?.parts.map(({ name, failure }) => [name, failure]),
-    [['exchange', 'aborted']],
+    exchanges?.map(({ failure }) => failure),
+    ['aborted'],
   )
 })
 

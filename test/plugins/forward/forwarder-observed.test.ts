@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { listening } from '#kit/listening.js'
-import { observing, TRACE_ID } from '../../core/http/observing.js'
+import { observing, TRACE_ID, type Traced } from '../../core/http/observing.js'
 import { proxied, send } from './proxied.js'
 
 const CANARY = 'CANARY-0b5e'
@@ -113,6 +113,10 @@ test('a body that is too large to read goes on all the same, and its event says 
   )
 })
 
+/** How each went. On a busy machine a verification is long enough to be told too. */
+const targetPartsOf = (trace: Traced | undefined) =>
+  trace?.parts.filter(({ name }) => name === 'target').map(({ failure }) => failure)
+
 test('the target gets the trace of the gateway, and nobody else gets anything of the call', async (t) => {
   const { main, observed, reached, lines } = await observedProxy(t)
   const headers = {
@@ -129,10 +133,7 @@ test('the target gets the trace of the gateway, and nobody else gets anything of
   assert.equal(got?.headers['tracestate'], undefined)
   assert.equal(got?.headers['baggage'], 'kept=1')
   const [trace] = observed.traces
-  assert.deepEqual(
-    trace?.parts.map(({ name, failure }) => [name, failure]),
-    [['target', undefined]],
-  )
+  assert.deepEqual(targetPartsOf(trace), [undefined])
   assert.equal(observed.events[0]?.traceId, TRACE_ID)
   assert.ok(observed.measured.some(({ name }) => name === 'sallyport_mcp_operation_duration_seconds'))
   const told = [observed.events, observed.measured, trace?.parts, trace?.end, lines]
@@ -157,8 +158,5 @@ test('what the target refuses has failed, and what does not answer says how', as
       [502, 'failed', ['target_refused']],
     ],
   )
-  assert.deepEqual(
-    gone.observed.traces[0]?.parts.map(({ name, failure }) => [name, failure]),
-    [['target', 'target_refused']],
-  )
+  assert.deepEqual(targetPartsOf(gone.observed.traces[0]), ['target_refused'])
 })

@@ -52,6 +52,10 @@ test('the verification of a token and its exchange are parts, each in its own ti
   ])
 })
 
+/** On a busy machine it is long enough to be told, whatever it does. */
+const withoutVerification = (parts: ReturnType<typeof partsOf>) =>
+  parts.filter(([name]) => name !== 'verification')
+
 test('a login after a 401 is a part between two attempts, and the target has the id of each', async (t) => {
   const { url, spans } = await collector(t)
   const server = await startAuthorizationServer(t)
@@ -60,7 +64,7 @@ test('a login after a 401 is a part between two attempts, and the target has the
   assert.equal((await fetch(main, call)).status, 200)
   await running.stop(0)
 
-  assert.deepEqual(partsOf(spans()), [
+  assert.deepEqual(withoutVerification(partsOf(spans())), [
     ['target', 'http_401'],
     ['login', undefined],
     ['target', undefined],
@@ -88,7 +92,7 @@ test('a redirect is an attempt of its own, which has not failed; its body is wha
   assert.equal((await fetch(main, call)).status, 200)
   await running.stop(0)
 
-  assert.deepEqual(partsOf(spans()), [
+  assert.deepEqual(withoutVerification(partsOf(spans())), [
     ['target', undefined],
     ['target', undefined],
   ])
