@@ -6,8 +6,8 @@ const FEW = 16
 const [LARGE, SMALL] = [4 * 1024 * 1024, 64 * 1024] as const
 
 /**
- * Lines of ASCII that wait, in order, up to so many bytes. As bytes, and not as texts: those of a tenth of a second would be copied
- * by each collection of garbage, which costs a call more than making its line.
+ * Lines of ASCII that wait, in order, up to so many bytes. As bytes, and not as texts: those of a tenth of a second would
+ * be copied by each collection of garbage, which costs a call more than making its line.
  */
 export class LineQueue {
   private bytes = Buffer.alloc(0)

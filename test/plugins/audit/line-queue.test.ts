@@ -49,6 +49,31 @@ test('a queue is a list with a bound, whatever is done with it', () => {
   )
 })
 
+test('lines keep their bytes while the room for them grows, is used again and is given back', () => {
+  const step = fc.oneof(
+    fc.record({ is: fc.constant('add' as const), length: fc.integer({ min: 1, max: 600_000 }) }),
+    fc.record({ is: fc.constant('take' as const), count: fc.integer({ min: 1, max: 12 }) }),
+  )
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 10, maxLength: 60 }), (steps) => {
+      const queue = new LineQueue(6_000_000)
+      let model: string[] = []
+      for (const [number, each] of steps.entries()) {
+        if (each.is === 'add') {
+          const line = `${number},`.padEnd(each.length, String(number % 10))
+          if (queue.add(line, `${number}`)) model.push(line)
+        } else {
+          const { bytes, lengths } = queue.peek(each.count, Number.POSITIVE_INFINITY)
+          assert.ok(bytes.equals(Buffer.from(model.slice(0, each.count).join(''))))
+          queue.remove(lengths.length)
+          model = model.slice(lengths.length)
+        }
+      }
+      assert.ok(queue.peek(100, Number.POSITIVE_INFINITY).bytes.equals(Buffer.from(model.join(''))))
+    }),
+  )
+})
+
 test('one request with very many lines leaves half of the room to others', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 60 }), (counts) => {
