@@ -19,14 +19,20 @@ const MAX_VERSION = 32
 /** A subscription may name a thousand resources: so many lines would displace those of others. */
 const MAX_NAMES = 16
 
+/** A request as it was when it had ended. */
+export interface EndedCall extends Pick<EndedRequest, 'request' | 'status' | 'durationMs' | 'aborted'> {
+  readonly observed: ObservedRequest
+  readonly at: number
+}
+
 /** What became of a request as a whole. */
 export interface Result {
   readonly outcome: AuditOutcome
   readonly causes: readonly string[]
 }
 
-export function resultOf(observed: ObservedRequest, { status, aborted, request }: EndedRequest): Result {
-  const { refusal, errorCode, unreadable, isAnswerUnread, place } = observed
+export function resultOf({ observed, status, aborted, request }: EndedCall): Result {
+  const { refusal, errorCode, isAnswerUnread, place } = observed
   if (refusal !== undefined)
     return { outcome: refusal.statusCode < 500 ? 'denied' : 'failed', causes: causesOf(refusal) }
   // A client ends the stream that it has asked for, and a server may have none.
@@ -36,7 +42,7 @@ export function resultOf(observed: ObservedRequest, { status, aborted, request }
     const why = errorCode ?? (place.isMcp && status >= 400 && status !== 499 ? 'target_status' : undefined)
     return { outcome: 'failed', causes: listed(why, isCut ? 'aborted' : undefined) }
   }
-  const unread = place.isMcp && status === 101 ? 'body_not_read' : unreadable
+  const unread = place.isMcp && status === 101 ? 'body_not_read' : observed.body.unreadable
   return { outcome: 'allowed', causes: listed(unread, isAnswerUnread ? 'answer_not_read' : undefined) }
 }
 
@@ -65,27 +71,24 @@ const causesOf = ({ reasons, code }: Refusal): readonly string[] =>
   reasons.length === 0 ? [code.toLowerCase()] : reasons.map(({ cause }) => cause)
 
 /** One for each call that is known, or for what was changed; none for a request of nobody that was let in. */
-export function auditEvents(
-  observed: ObservedRequest,
-  ended: EndedRequest,
-  result: Result,
-  at: string,
-): readonly AuditEvent[] {
-  const { changes, refusal, message, unreadable } = observed
+export function auditEvents(ended: EndedCall, at: string): readonly AuditEvent[] {
+  const { observed } = ended
+  const { changes, refusal, message } = observed
+  const result = resultOf(ended)
   if (changes !== undefined) {
     // Whatever its caller was told: it was done.
     const done: Result = { ...result, outcome: 'allowed' }
-    return changes.map((server) => eventOf(observed, ended, { at, kind: 'published', result: done, server }))
+    return changes.map((server) => eventOf(ended, { at, kind: 'published', result: done, server }))
   }
   const kind = refusal === undefined ? 'called' : 'refused'
   if (message !== undefined) {
-    const events = eventsOfCalls(observed, ended, message, { at, kind, result })
+    const events = eventsOfCalls(ended, message, { at, kind, result })
     if (events.length > 0) return events
   }
-  const isUnread = unreadable !== undefined || (ended.status === 101 && observed.place.isMcp)
-  if (refusal !== undefined || isUnread) return [eventOf(observed, ended, { at, kind, result })]
+  const isUnread = observed.body.unreadable !== undefined || (ended.status === 101 && observed.place.isMcp)
+  if (refusal !== undefined || isUnread) return [eventOf(ended, { at, kind, result })]
   if (ended.request.identity === undefined) return []
-  return [eventOf(observed, ended, { at, kind: 'accepted', result })]
+  return [eventOf(ended, { at, kind: 'accepted', result })]
 }
 
 /** What differs between the events of one request. */
@@ -98,19 +101,18 @@ interface Particulars {
 }
 
 function eventsOfCalls(
-  observed: ObservedRequest,
-  ended: EndedRequest,
+  ended: EndedCall,
   { calls, protocolVersion }: McpMessage,
   { at, kind, result }: Particulars,
 ): readonly AuditEvent[] {
   const events: AuditEvent[] = []
   for (const call of calls) {
     if (call.kind === 'response') continue
-    const own = resultOfCall(observed, call, result)
+    const own = resultOfCall(ended.observed, call, result)
     const { subjects } = call
     if (subjects.length === 0)
       events.push(
-        eventOf(observed, ended, {
+        eventOf(ended, {
           at,
           kind,
           result: own,
@@ -120,7 +122,7 @@ function eventsOfCalls(
     const causes = subjects.length > MAX_NAMES ? [...own.causes, 'more_names'] : own.causes
     for (let index = 0; index < subjects.length && index < MAX_NAMES; index++) {
       const mcp = auditedCall(call, subjects[index], protocolVersion)
-      events.push(eventOf(observed, ended, { at, kind, result: { outcome: own.outcome, causes }, mcp }))
+      events.push(eventOf(ended, { at, kind, result: { outcome: own.outcome, causes }, mcp }))
     }
   }
   return events
@@ -144,8 +146,7 @@ function auditedCall(
 
 /** Field by field: this runs for each call, and spreading parts of an event costs more than all else. */
 function eventOf(
-  observed: ObservedRequest,
-  { request, status, durationMs }: EndedRequest,
+  { observed, request, status, durationMs }: EndedCall,
   { at, kind, result: { outcome, causes }, mcp, server }: Particulars,
 ): AuditEvent {
   const { traceId, refusal } = observed

@@ -27,9 +27,9 @@ export class CallMetrics {
   }
 
   record(observed: ObservedRequest, durationMs: number, result: Result): void {
-    const { message, unreadable } = observed
+    const { message, body } = observed
     // It called something that could not be read.
-    if (message === undefined && unreadable !== undefined)
+    if (message === undefined && body.unreadable !== undefined)
       this.measure(observed, durationMs, 'other', '', result)
     for (const call of message?.calls ?? []) {
       if (call.kind !== 'request') continue

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { OutgoingHeaders } from '../contract/capabilities/header-source.js'
 import type { Trace, TraceBeginning, TraceEnd, TracePart, Tracer } from '../contract/capabilities/tracer.js'
 import type { McpMessage } from '../contract/message.js'
+import type { ObservedBody } from './observed-body.js'
 
 /** Runs an observer, whose errors are logged. */
 export type Safely = (observe: () => unknown, message: string) => void
@@ -12,21 +13,16 @@ export const TRACER_FAILED = 'a tracer failed'
 export class Beginning implements TraceBeginning {
   constructor(
     readonly request: FastifyRequest,
-    private readonly observed: Pick<TraceBeginning, 'startedAt' | 'message'> & {
-      readonly unparsed: Buffer | undefined
-    },
+    readonly startedAt: number,
+    private readonly body: ObservedBody,
   ) {}
 
-  get startedAt(): number {
-    return this.observed.startedAt
-  }
-
   get message(): McpMessage | undefined {
-    return this.observed.message
+    return this.body.message
   }
 
   get withoutContext(): boolean {
-    const { unparsed } = this.observed
+    const { unparsed } = this.body
     // Nobody writes these letters as escapes, and who did would lose its own trace alone.
     return unparsed !== undefined && !unparsed.includes('traceparent')
   }

@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { PublishedChange } from '../contract/capabilities/audit-sink.js'
 import type { OutgoingHeaders } from '../contract/capabilities/header-source.js'
 import type { Trace, TraceEnd, TracePart, Tracer } from '../contract/capabilities/tracer.js'
-import { GatewayError, type Refusal } from '../contract/errors.js'
+import type { Refusal } from '../contract/errors.js'
 import type { McpCall, McpMessage } from '../contract/message.js'
 import { isPromise } from '../toolkit/deadline.js'
 import { Beginning, type Safely, TRACER_FAILED, traceIdIn } from './joined-tracer.js'
-import { messageRead, readMessageFrom } from './mcp-message.js'
+import { failureCode, ObservedBody } from './observed-body.js'
 
 const OBSERVED = Symbol('observed')
 
@@ -37,8 +37,8 @@ export function timed<T>(request: FastifyRequest, name: string, run: () => T): T
 /** A failure that an answer with status 200 tells: of a tool (`isError`), or of the call itself. */
 export type CallFailure = 'tool_error' | 'rpc_error'
 
-/** To parse more would hold all other requests. */
-export const MAX_OBSERVED_BODY = 1024 * 1024
+/** Who wants to know what became of calls: metrics, and audits, which can wait. */
+export type CallsWanted = 'no' | 'later' | 'now'
 
 /** The route of a request, as it was declared. */
 interface RequestPlace {
@@ -59,15 +59,12 @@ interface OpenPart {
  */
 export class ObservedRequest {
   readonly startedAt = now()
-  /** Why the body could not be read. */
-  unreadable: string | undefined
   refusal: Refusal | undefined
   /** That of the error reply. */
   errorCode: string | undefined
   isAnswerUnread = false
   changes: PublishedChange[] | undefined
-  /** While its trace starts, for a tracer that asks. */
-  unparsed: Buffer | undefined
+  readonly body: ObservedBody
   private failures: Map<string, CallFailure> | undefined
   private parts: TracePart[] | undefined
   private open: Set<OpenPart> | undefined
@@ -79,43 +76,30 @@ export class ObservedRequest {
     private readonly request: FastifyRequest,
     readonly place: RequestPlace,
     private readonly tracer: Tracer | undefined,
-    /** Audit sinks and metrics are told what became of each call. */
-    private readonly tellsCalls: boolean,
+    private readonly callsWanted: CallsWanted,
     /** Tools that an answer to `tools/list` names. */
     readonly toolsListed: (names: Iterable<string>) => void,
     private readonly safely: Safely,
-  ) {}
+  ) {
+    this.body = new ObservedBody(request)
+  }
 
   /** What the body calls, as far as somebody has read it. */
   get message(): McpMessage | undefined {
-    this.parse()
-    return messageRead(this.request)
+    return this.body.message
   }
 
-  /**
-   * Whoever sends the request on has its body, or has not kept it; what goes on as it comes it may have at the end. Only a
-   * POST calls something.
-   */
+  /** Nobody is in a hurry to be told how it ended: metrics are, and a trace that somebody will look at. */
+  get canWait(): boolean {
+    return this.callsWanted !== 'now' && this.started?.sampled !== true
+  }
+
+  /** Whoever sends the request on has its body, or has not kept it; what goes on as it comes it may have at the end. */
   bodyRead(body: Buffer | undefined): void {
-    if (messageRead(this.request) !== undefined) return
-    const isRead = body !== undefined && body.length <= MAX_OBSERVED_BODY && this.request.method === 'POST'
-    this.unreadable = isRead ? undefined : 'body_not_read'
-    if (!isRead) return
-    this.unparsed = body
+    if (!this.body.take(body)) return
     // Nobody looks at what a trace calls that is not sampled, and parsing is most of what that would cost.
-    if (this.wantsAnswers || this.intoMeta) this.parse()
-    this.unparsed = undefined
-  }
-
-  private parse(): void {
-    const { unparsed } = this
-    if (unparsed === undefined) return
-    this.unparsed = undefined
-    try {
-      readMessageFrom(this.request, unparsed)
-    } catch (error) {
-      this.unreadable = failureCode(error)
-    }
+    if (this.intoMeta || (this.wantsAnswers && !(this.canWait && this.body.isSmall))) this.body.parse()
+    if (!this.wantsAnswers) this.body.unparsed = undefined
   }
 
   /** What the target gets of the trace, in place of what the caller sent. */
@@ -158,7 +142,7 @@ export class ObservedRequest {
 
   /** Whether it matters to anybody what an answer with status 200 says. */
   get wantsAnswers(): boolean {
-    return this.tellsCalls || this.started?.sampled === true
+    return this.callsWanted !== 'no' || this.started?.sampled === true
   }
 
   /** What the answer says of the calls is not known. */
@@ -214,7 +198,7 @@ export class ObservedRequest {
     if (tracer === undefined || this.state !== 'waiting') return this.trace
     this.state = 'started'
     this.safely(() => {
-      this.trace = tracer.start(new Beginning(this.request, this))
+      this.trace = tracer.start(new Beginning(this.request, this.startedAt, this.body))
     }, TRACER_FAILED)
     this.parts = undefined
     for (const part of parts ?? []) this.tell(part)
@@ -245,6 +229,3 @@ const SHORTEST_PART = 0.1
 
 const START = performance.timeOrigin
 const now = (): number => START + performance.now()
-
-const failureCode = (error: unknown): string =>
-  error instanceof GatewayError ? error.code.toLowerCase() : 'error'

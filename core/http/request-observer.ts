@@ -7,14 +7,15 @@ import type { Tracer } from '../contract/capabilities/tracer.js'
 import type { Refusal } from '../contract/errors.js'
 import type { Meter } from '../contract/meter.js'
 import { runSafely } from '../toolkit/deadline.js'
-import { auditEvents, type Result, resultOf, resultOfCalls } from './audit-events.js'
+import { auditEvents, type EndedCall, resultOf, resultOfCalls } from './audit-events.js'
 import { CallMetrics } from './call-metrics.js'
 import { isDispatched } from './dispatched-request.js'
+import { EndedBatch } from './ended-batch.js'
 import { EndedRequests, markRefused, onceEnded } from './ended-request.js'
 import { joinedTracer, type Safely } from './joined-tracer.js'
 import type { LogThrottle } from './log-throttle.js'
 import { fieldsOf, routeOf } from './logged-fields.js'
-import { ObservedRequest, observationOf, observe } from './observed-request.js'
+import { type CallsWanted, ObservedRequest, observationOf, observe } from './observed-request.js'
 import { TimeText } from './time-text.js'
 
 /** The observers of a list, once it is complete. */
@@ -32,6 +33,7 @@ export class RequestObserver {
   private readonly refusals
   private readonly calls: CallMetrics
   private readonly endedRequests: EndedRequests
+  private readonly batch = new EndedBatch<EndedCall>((ended) => this.tell(ended))
   private readonly clock = new TimeText()
   private joined: Tracer | undefined
 
@@ -67,20 +69,17 @@ export class RequestObserver {
     const { auditSinks, accessSinks, telemetry } = this.observers
     const isMcp = config.mcp === true
     const tracer = isDispatched(request) ? undefined : this.tracer()
-    const tellsCalls = auditSinks().length > 0 || (isMcp && telemetry().length > 0)
-    const isObserved = tellsCalls || tracer !== undefined
-    if (isObserved)
+    const isAudited = auditSinks().length > 0
+    const calls: CallsWanted = isMcp && telemetry().length > 0 ? 'now' : isAudited ? 'later' : 'no'
+    const isObserved = calls !== 'no' || tracer !== undefined
+    if (isObserved) {
+      const { toolsListed } = this.calls
       observe(
         request,
-        new ObservedRequest(
-          request,
-          { route, isMcp },
-          tracer,
-          tellsCalls,
-          this.calls.toolsListed,
-          this.runSafely,
-        ),
+        new ObservedRequest(request, { route, isMcp }, tracer, calls, toolsListed, this.runSafely),
       )
+      this.batch.begun()
+    }
     if (isObserved || accessSinks().length > 0) this.endedRequests.watch(reply)
   }
 
@@ -117,8 +116,14 @@ export class RequestObserver {
     observed.changes ??= []
     observed.changes.push(server)
     // Its caller is gone, and the request was audited without it.
-    if (reply.raw.destroyed)
-      onceEnded(reply, (ended) => this.audit(observed, ended, resultOf(observed, ended)))
+    if (!reply.raw.destroyed) return
+    this.batch.flush()
+    onceEnded(reply, (ended) => this.audit(endedNow(observed, ended)))
+  }
+
+  /** Nobody who observes it is there for long: what has ended is told at once, from now on too. */
+  stop(): void {
+    this.batch.stop()
   }
 
   /** Installed only when a plugin of the list measures requests: it runs for every one of them. */
@@ -138,24 +143,41 @@ export class RequestObserver {
     return this.joined
   }
 
-  private ended(ended: EndedRequest): void {
-    const observed = observationOf(ended.request)
+  private ended(request: EndedRequest): void {
+    const observed = observationOf(request.request)
     if (observed === undefined) return
-    const result = resultOf(observed, ended)
-    if (this.observers.telemetry().length > 0 && observed.place.isMcp)
-      this.calls.record(observed, ended.durationMs, result)
-    this.audit(observed, ended, result)
-    observed.end(ended.status, resultOfCalls(observed, result))
+    const ended = endedNow(observed, request)
+    if (!observed.canWait) this.measure(ended)
+    this.batch.ended(ended)
   }
 
-  private audit(observed: ObservedRequest, ended: EndedRequest, result: Result): void {
+  private tell(ended: EndedCall): void {
+    if (this.joined !== undefined && ended.observed.canWait) this.measure(ended)
+    this.audit(ended)
+  }
+
+  private measure(ended: EndedCall): void {
+    const { observed, status, durationMs } = ended
+    const result = resultOf(ended)
+    if (observed.place.isMcp && this.observers.telemetry().length > 0)
+      this.calls.record(observed, durationMs, result)
+    observed.end(status, resultOfCalls(observed, result))
+  }
+
+  private audit(ended: EndedCall): void {
     const sinks = this.observers.auditSinks()
     if (sinks.length === 0) return
-    for (const event of auditEvents(observed, ended, result, this.clock.now()))
+    for (const event of auditEvents(ended, this.clock.of(ended.at)))
       for (const sink of sinks) this.runSafely(() => sink(event), 'an audit sink failed')
-    observed.changes = undefined
+    ended.observed.changes = undefined
   }
 
   private readonly runSafely: Safely = (observe, message) =>
     runSafely(observe, (err) => this.throttle.write(this.log, 'warn', message, {}, { err }))
 }
+
+/** Read now: its connection goes on, or is closed. */
+const endedNow = (
+  observed: ObservedRequest,
+  { request, status, durationMs, aborted }: EndedRequest,
+): EndedCall => ({ observed, request, status, durationMs, aborted, at: Date.now() })

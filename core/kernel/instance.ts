@@ -207,6 +207,7 @@ export class GatewayInstance {
   /** Runs every `onStop` step, in reverse order. No request is in flight any more. */
   async stop(): Promise<void> {
     this.beginStopping()
+    this.observer.stop()
     await this.lifecycle.stop()
     for (const app of [this.app, this.internal])
       await this.lifecycle.end({ id: 'routes', run: () => app.close() })

@@ -45,21 +45,24 @@ function hasDigest({ headers, raw }: WithTrailers): boolean {
 export function observing(to: ResponseSink, head: ResponseHead, request: FastifyRequest): ResponseSink {
   const observed = observationOf(request)
   if (observed?.wantsAnswers !== true) return to
-  const calls = observed.message?.calls.filter(({ kind }) => kind === 'request') ?? []
-  if (calls.length === 0) return to
-  if (!isPlain(head)) {
-    observed.answerNotRead()
-    return to
-  }
-  return new ObservedResponse(to, observed, calls, head)
+  // One that can wait is parsed when its answer tells of a failure, or may last for hours.
+  const isWaiting = observed.body.unparsed !== undefined && !isEventStream(head)
+  if (!isWaiting && callsOf(observed).length === 0) return to
+  if (isPlain(head)) return new ObservedResponse(to, observed, head)
+  if (callsOf(observed).length > 0) observed.answerNotRead()
+  return to
 }
+
+const callsOf = ({ message }: ObservedRequest): readonly McpCall[] =>
+  message?.calls.filter(({ kind }) => kind === 'request') ?? []
 
 const isPlain = ({ headers }: ResponseHead): boolean =>
   PLAIN.test(firstValue(headers, 'content-encoding') ?? '')
 
 const PLAIN = /^(?:identity)?$/i
 
-function tell(observed: ObservedRequest, calls: readonly McpCall[], { id, failure, tools }: Answer): void {
+function tell(observed: ObservedRequest, { id, failure, tools }: Answer): void {
+  const calls = callsOf(observed)
   if (id === UNREADABLE) {
     observed.answerNotRead()
     return
@@ -85,7 +88,6 @@ class ObservedResponse implements ResponseSink {
   constructor(
     private readonly to: ResponseSink,
     private readonly observed: ObservedRequest,
-    private readonly calls: readonly McpCall[],
     private readonly head: ResponseHead,
   ) {}
 
@@ -115,11 +117,20 @@ class ObservedResponse implements ResponseSink {
    */
   private tellsNothing(chunk: Buffer): boolean {
     const isWhole = chunk.length === Number(firstValue(this.head.headers, 'content-length'))
-    return isWhole && !chunk.includes(FAILURE) && !this.calls.some(({ method }) => method === 'tools/list')
+    return isWhole && !chunk.includes(FAILURE) && !this.mayListTools
+  }
+
+  /** Only metrics ask for tools, and do not wait. */
+  private get mayListTools(): boolean {
+    const { observed } = this
+    return (
+      observed.body.unparsed === undefined && callsOf(observed).some(({ method }) => method === 'tools/list')
+    )
   }
 
   private readerFor(): AnswerEvents | AnswerScanner {
-    const scanner = new AnswerScanner((answer) => tell(this.observed, this.calls, answer))
+    this.observed.body.parse()
+    const scanner = new AnswerScanner((answer) => tell(this.observed, answer))
     return isEventStream(this.head) ? new AnswerEvents(scanner) : scanner
   }
 }

@@ -66,7 +66,10 @@ export interface PublishedChange {
   readonly versions?: readonly { readonly version: string; readonly before?: PublicationState | undefined }[]
 }
 
-/** Gets each event when its request has ended. It must not block: it queues what takes time. Its errors are logged. */
+/**
+ * Gets each event soon after its request has ended, in the order in which they did. It must not block: it queues what
+ * takes time. Its errors are logged.
+ */
 export type AuditSink = (event: AuditEvent) => void
 
 export const AuditSink = many<AuditSink>('audit sink', { shared: true, observes: true })

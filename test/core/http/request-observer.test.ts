@@ -10,7 +10,7 @@ import {
   Refusal,
   Telemetry,
 } from 'sallyport'
-import { booted, recordedLog } from '#kit/booted.js'
+import { booted, recordedLog, serving } from '#kit/booted.js'
 
 const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
   use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
@@ -105,6 +105,23 @@ test('a request is audited once: as accepted, refused, or published, with who se
       ['refused', 401, undefined, undefined, undefined],
     ],
   )
+})
+
+test('what has ended while another request went on is audited before the plugins stop', async (t) => {
+  let atStop: number | undefined
+  const { events, list } = audited((gateway) => {
+    gateway.http.get('/', () => 'let in')
+    gateway.http.get('/held', (_request, reply) => reply)
+    gateway.onStop(() => {
+      atStop = events.length
+    })
+  })
+  const server = await serving(t, [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, ...list])
+  const held = fetch(`${server.addresses.main}/held`, { headers: mine })
+  const response = await fetch(`${server.addresses.main}/`, { headers: mine })
+  await response.text()
+  await Promise.all([assert.rejects(held), server.stop(0)])
+  assert.equal(atStop, 2)
 })
 
 test('a route asks for a caller also where its path is public, with the credentials that it has', async (t) => {

@@ -5,7 +5,9 @@ import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { FastifyRequest } from 'fastify'
 import { type AuditEvent, Credential, definePlugin, type Entry } from 'sallyport'
+import { observationOf } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { mcpTarget } from '#kit/mcp-target.js'
@@ -40,7 +42,9 @@ const rpcError = (id?: string | number | null): object => ({
 const outcomes = (events: readonly AuditEvent[]) =>
   events.map(({ outcome, causes = [] }) => [outcome, ...causes].join(' '))
 
-const HOW = ['forward/http', 'forward/balanced', 'with a policy'] as const
+// Metrics are in a hurry to know what was called, and audits alone are not.
+const HOW = ['forward/http', 'forward/balanced', 'with a policy', 'without metrics'] as const
+const EITHER = ['forward/http', 'without metrics'] as const
 
 /** An observed forwarder of either kind. */
 async function observed(
@@ -49,7 +53,7 @@ async function observed(
   how: (typeof HOW)[number],
   more: readonly Entry[] = [],
 ) {
-  const { entry, ...rest } = observing()
+  const { entry, ...rest } = observing(how !== 'without metrics')
   const forward =
     how === 'forward/balanced'
       ? { use: how, with: { targets: [origin] } }
@@ -120,6 +124,7 @@ for (const how of HOW) {
     }
   })
 
+  if (how === 'without metrics') continue
   test(`tools that a list names are labels, those of other answers are not: ${how}`, async (t) => {
     const origin = await target(t, (response, body) => {
       const { id, method } = JSON.parse(body)
@@ -143,53 +148,55 @@ for (const how of HOW) {
   })
 }
 
-test('what is not there to be read is judged by its status alone', async (t) => {
-  const failure = JSON.stringify(toolError(1))
-  const origin = await target(t, (response, _body, { url }) => {
-    if (url === '/accepted') response.writeHead(202).end()
-    else if (url === '/empty') response.writeHead(200, JSON_TYPE).end()
-    else if (url === '/broken') response.writeHead(200, JSON_TYPE).end(failure.slice(0, -1))
-    else if (url === '/silent') response.writeHead(200, SSE_TYPE).end('id: 1\n\n')
-    else response.writeHead(400, JSON_TYPE).end(failure)
+for (const how of EITHER)
+  test(`what is not there to be read is judged by its status alone: ${how}`, async (t) => {
+    const failure = JSON.stringify(toolError(1))
+    const origin = await target(t, (response, _body, { url }) => {
+      if (url === '/accepted') response.writeHead(202).end()
+      else if (url === '/empty') response.writeHead(200, JSON_TYPE).end()
+      else if (url === '/broken') response.writeHead(200, JSON_TYPE).end(failure.slice(0, -1))
+      else if (url === '/silent') response.writeHead(200, SSE_TYPE).end('id: 1\n\n')
+      else response.writeHead(400, JSON_TYPE).end(failure)
+    })
+    const { main, eventsOf } = await observed(t, origin, how)
+    const paths = ['/accepted', '/empty', '/broken', '/silent', '/400']
+    for (const [index, path] of paths.entries()) {
+      await send(main, { ...post(request(1)), path })
+      await eventsOf(index + 1)
+    }
+    assert.deepEqual(
+      (await eventsOf(5)).map(({ outcome }) => outcome),
+      [...Array(4).fill('allowed'), 'failed'],
+    )
   })
-  const { main, eventsOf } = await observed(t, origin, 'forward/http')
-  const paths = ['/accepted', '/empty', '/broken', '/silent', '/400']
-  for (const [index, path] of paths.entries()) {
-    await send(main, { ...post(request(1)), path })
-    await eventsOf(index + 1)
-  }
-  assert.deepEqual(
-    (await eventsOf(5)).map(({ outcome }) => outcome),
-    [...Array(4).fill('allowed'), 'failed'],
-  )
-})
 
-test('an answer in a coding, or to an id that is too long to hold, was not read', async (t) => {
-  const origin = await target(t, (response, body, { url }) => {
-    const failure = JSON.stringify(toolError(JSON.parse(body).id))
-    if (url === '/gzip')
-      response.writeHead(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }).end(gzipSync(failure))
-    else if (url === '/stream') response.writeHead(200, SSE_TYPE).end(`data: ${failure}\n\n`)
-    else response.writeHead(200, JSON_TYPE).end(failure)
+for (const how of EITHER)
+  test(`an answer in a coding, or to an id that is too long to hold, was not read: ${how}`, async (t) => {
+    const origin = await target(t, (response, body, { url }) => {
+      const failure = JSON.stringify(toolError(JSON.parse(body).id))
+      if (url === '/gzip')
+        response.writeHead(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }).end(gzipSync(failure))
+      else if (url === '/stream') response.writeHead(200, SSE_TYPE).end(`data: ${failure}\n\n`)
+      else response.writeHead(200, JSON_TYPE).end(failure)
+    })
+    const { main, eventsOf } = await observed(t, origin, how)
+    const long = 'i'.repeat(257)
+    const cases = [
+      ['/gzip', request(1), 'allowed answer_not_read'],
+      ['/json', request(long), 'allowed answer_not_read'],
+      ['/stream', request(long), 'allowed answer_not_read'],
+      ['/json', request(long.slice(1)), 'failed tool_error'],
+      ['/gzip', { jsonrpc: '2.0', method: 'notifications/x' }, 'allowed'],
+    ] as const
+    for (const [index, [path, message]] of cases.entries()) {
+      await send(main, { ...post(message), path })
+      await eventsOf(index + 1)
+    }
+    assert.deepEqual(
+      outcomes(await eventsOf(cases.length)),
+      cases.map(([, , outcome]) => outcome),
+    )
   })
-  const { main, eventsOf } = await observed(t, origin, 'forward/http')
-  const long = 'i'.repeat(257)
-  const cases = [
-    ['/gzip', request(1), 'allowed answer_not_read'],
-    ['/json', request(long), 'allowed answer_not_read'],
-    ['/stream', request(long), 'allowed answer_not_read'],
-    ['/json', request(long.slice(1)), 'failed tool_error'],
-    ['/gzip', { jsonrpc: '2.0', method: 'notifications/x' }, 'allowed'],
-  ] as const
-  for (const [index, [path, message]] of cases.entries()) {
-    await send(main, { ...post(message), path })
-    await eventsOf(index + 1)
-  }
-  assert.deepEqual(
-    outcomes(await eventsOf(cases.length)),
-    cases.map(([, , outcome]) => outcome),
-  )
-})
 
 test('of a request that is sent again only the last answer counts', async (t) => {
   const asked: string[] = []
@@ -217,14 +224,32 @@ test('of a request that is sent again only the last answer counts', async (t) =>
   assert.deepEqual(asked, ['Bearer 1', 'Bearer 2'])
 })
 
-test('a stream that is cut off is a failure, whatever it has answered', async (t) => {
-  const origin = await target(t, (response) => {
-    response.writeHead(200, SSE_TYPE).write(`data: ${JSON.stringify(fine(1))}\n\n`)
-    setImmediate(() => response.destroy())
+for (const how of EITHER)
+  test(`a stream that is cut off is a failure, whatever it has answered: ${how}`, async (t) => {
+    const origin = await target(t, (response) => {
+      response.writeHead(200, SSE_TYPE).write(`data: ${JSON.stringify(fine(1))}\n\n`)
+      setImmediate(() => response.destroy())
+    })
+    const { main, eventsOf } = await observed(t, origin, how)
+    await assert.rejects(send(main, post(request(1))))
+    assert.match(outcomes(await eventsOf(1)).join(), /^failed .*aborted/)
   })
-  const { main, eventsOf } = await observed(t, origin, 'forward/http')
-  await assert.rejects(send(main, post(request(1))))
-  assert.match(outcomes(await eventsOf(1)).join(), /^failed .*aborted/)
+
+test('what a stream was asked for is read when it begins, so that nothing holds the body', async (t) => {
+  const origin = await target(t, (response) => response.writeHead(200, SSE_TYPE).flushHeaders())
+  const requests: FastifyRequest[] = []
+  const use = definePlugin({
+    name: 'seeing',
+    api: 1,
+    setup({ http }) {
+      http.addHook('onRequest', async (request) => void requests.push(request))
+    },
+  })
+  const { main } = await observed(t, origin, 'without metrics', [{ use }])
+  await openRequest(main, post(request(1, 'tools/call', { name: 'a' })))
+  const [body] = requests.map((each) => observationOf(each)?.body)
+  assert.equal(body?.unparsed, undefined)
+  assert.equal(body?.message?.calls[0]?.subjects[0]?.name, 'a')
 })
 
 test('events pass while the answer is still to come', async (t) => {

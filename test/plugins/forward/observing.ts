@@ -9,16 +9,17 @@ import {
   Tracer,
 } from 'sallyport'
 
-/** An audit sink and a telemetry of the test, and what they are given. */
-export function observing() {
+/** An audit sink and, unless it is alone, a telemetry of the test, and what they are given. */
+export function observing(measures = true) {
   const events: AuditEvent[] = []
   const operations: Labels[] = []
   const use = definePlugin({
     name: 'observing',
     api: 1,
-    provides: [AuditSink, Telemetry],
+    provides: measures ? [AuditSink, Telemetry] : [AuditSink],
     setup(gateway) {
       gateway.provide(AuditSink, (event) => void events.push(event))
+      if (!measures) return
       gateway.provide(Telemetry, {
         measure({ name }, _value, labels) {
           if (name.endsWith('mcp_operation_duration_seconds')) operations.push(labels)
