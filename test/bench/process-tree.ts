@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
@@ -19,6 +19,13 @@ export function cpuSeconds(pid: number): number {
     for (const field of fields.slice(11, 15)) ticks += Number(field)
   }
   return ticks / ticksPerSecond
+}
+
+/** Without its children, but exactly: for times that are short. */
+export function ownCpuSeconds(pid: number): number {
+  const tasks = readdirSync(`/proc/${pid}/task`)
+  const times = tasks.map((task) => Number(readOf(`/proc/${pid}/task/${task}/schedstat`).split(' ', 1)[0]))
+  return times.reduce((sum, one) => sum + one, 0) / 1e9
 }
 
 /** Bytes of memory that a process and its children hold. What they share is counted for each. */

@@ -6,3 +6,6 @@ export function median(values: readonly number[]): number {
 export function ratio(ones: readonly number[], others: readonly number[]): number {
   return median(ones.map((one, round) => one / (others[round] ?? Number.NaN)))
 }
+
+export const mean = (values: readonly number[]): number =>
+  values.reduce((sum, one) => sum + one, 0) / values.length

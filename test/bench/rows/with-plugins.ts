@@ -2,11 +2,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sallyport, withFile } from '../anchors/own.js'
 import type { Contestant } from '../contestant.js'
+import { ownCpuSeconds } from '../process-tree.js'
 import type { Figure } from '../results.js'
-import { median } from '../statistics.js'
+import { mean, median } from '../statistics.js'
 import type { World } from '../world.js'
 import { callRows } from './calls.js'
-import { measureCalls } from './measure-calls.js'
+import { type Called, CONNECTIONS } from './measure-calls.js'
 import { askedOf, startTarget } from './proxied.js'
 
 /** A proxy with further plugins. */
@@ -19,7 +20,10 @@ export interface Equipped {
 type Check = (contestant: Contestant, token: string) => Promise<void>
 
 /** Two processes of one kind differ by more than what a plugin adds. */
-const COPIES = 3
+const COPIES = 4
+/** Of one time that is measured. Many short ones, in any order, are troubled alike by what else the machine does. */
+const CALLS = 2_500
+const TIMES_A_ROUND = 3
 
 /** What plugins add to a call: each list against none, in one run, in several processes of each. */
 export async function measureWithPlugins(
@@ -43,10 +47,14 @@ export async function measureWithPlugins(
       }
     }
     for (const one of standing) await check(one, token)
-    const everyone = standing.map((contestant) => ({ contestant, order }))
-    const found = await measureCalls(world, everyone, { row, title, subject: sallyport.name })
+    const all = standing.map((contestant) => ({ contestant, cpu: [] as number[] }))
+    for (const { contestant } of all) await cpuOfCalls(world, contestant, order, world.effort.warmUp)
+    for (let time = 0; time < world.effort.rounds * TIMES_A_ROUND; time++) {
+      for (const { contestant, cpu } of shuffled(all))
+        cpu.push(await cpuOfCalls(world, contestant, order, CALLS))
+    }
     const cpuOf = (wanted: string): number =>
-      median(found.filter(({ name }) => name === wanted).map(({ cpu }) => median(cpu)))
+      mean(all.filter(({ contestant }) => contestant.name === wanted).map(({ cpu }) => median(cpu)))
     const none = cpuOf(sallyport.name)
     return equipped.flatMap(({ name }): readonly Figure[] => {
       const cpu = cpuOf(name)
@@ -58,6 +66,23 @@ export async function measureWithPlugins(
   } finally {
     await Promise.all([...standing, target].map((one) => one.stop()))
   }
+}
+
+/** Microseconds for each of so many calls. */
+async function cpuOfCalls(
+  { load }: World,
+  { pid, port }: Contestant,
+  order: Called['order'],
+  calls: number,
+): Promise<number> {
+  const before = ownCpuSeconds(pid)
+  const { requests } = await load.run({ ...order, calls, port, connections: CONNECTIONS })
+  return ((ownCpuSeconds(pid) - before) / requests) * 1e6
+}
+
+function shuffled<T>(all: readonly T[]): readonly T[] {
+  const drawn = all.map((each) => ({ each, at: Math.random() }))
+  return drawn.toSorted((a, b) => a.at - b.at).map(({ each }) => each)
 }
 
 /** Calls a tool, and returns the status of the answer. */
