@@ -20,7 +20,7 @@ const MAX_VERSION = 32
 const MAX_NAMES = 16
 
 /** A request as it was when it had ended. */
-export interface EndedCall extends Pick<EndedRequest, 'request' | 'status' | 'durationMs' | 'aborted'> {
+export interface RequestEnd extends Pick<EndedRequest, 'request' | 'status' | 'durationMs' | 'aborted'> {
   readonly observed: ObservedRequest
   readonly at: number
 }
@@ -31,7 +31,7 @@ export interface Result {
   readonly causes: readonly string[]
 }
 
-export function resultOf({ observed, status, aborted, request }: EndedCall): Result {
+export function resultOf({ observed, status, aborted, request }: RequestEnd): Result {
   const { refusal, errorCode, isAnswerUnread, place } = observed
   if (refusal !== undefined)
     return { outcome: refusal.statusCode < 500 ? 'denied' : 'failed', causes: causesOf(refusal) }
@@ -71,7 +71,7 @@ const causesOf = ({ reasons, code }: Refusal): readonly string[] =>
   reasons.length === 0 ? [code.toLowerCase()] : reasons.map(({ cause }) => cause)
 
 /** One for each call that is known, or for what was changed; none for a request of nobody that was let in. */
-export function auditEvents(ended: EndedCall, at: string): readonly AuditEvent[] {
+export function auditEvents(ended: RequestEnd, at: string): readonly AuditEvent[] {
   const { observed } = ended
   const { changes, refusal, message } = observed
   const result = resultOf(ended)
@@ -101,7 +101,7 @@ interface Particulars {
 }
 
 function eventsOfCalls(
-  ended: EndedCall,
+  ended: RequestEnd,
   { calls, protocolVersion }: McpMessage,
   { at, kind, result }: Particulars,
 ): readonly AuditEvent[] {
@@ -146,7 +146,7 @@ function auditedCall(
 
 /** Field by field: this runs for each call, and spreading parts of an event costs more than all else. */
 function eventOf(
-  { observed, request, status, durationMs }: EndedCall,
+  { observed, request, status, durationMs }: RequestEnd,
   { at, kind, result: { outcome, causes }, mcp, server }: Particulars,
 ): AuditEvent {
   const { traceId, refusal } = observed

@@ -7,7 +7,7 @@ import type { Tracer } from '../contract/capabilities/tracer.js'
 import type { Refusal } from '../contract/errors.js'
 import type { Meter } from '../contract/meter.js'
 import { runSafely } from '../toolkit/deadline.js'
-import { auditEvents, type EndedCall, resultOf, resultOfCalls } from './audit-events.js'
+import { auditEvents, type RequestEnd, resultOf, resultOfCalls } from './audit-events.js'
 import { CallMetrics } from './call-metrics.js'
 import { isDispatched } from './dispatched-request.js'
 import { EndedBatch } from './ended-batch.js'
@@ -33,7 +33,7 @@ export class RequestObserver {
   private readonly refusals
   private readonly calls: CallMetrics
   private readonly endedRequests: EndedRequests
-  private readonly batch = new EndedBatch<EndedCall>((ended) => this.tell(ended))
+  private readonly batch = new EndedBatch<RequestEnd>((end) => this.tell(end))
   private readonly clock = new TimeText()
   private joined: Tracer | undefined
 
@@ -113,12 +113,12 @@ export class RequestObserver {
   readonly published = (server: PublishedChange, request: FastifyRequest, reply: FastifyReply): void => {
     const observed = observationOf(request)
     if (observed === undefined) return
+    const { destroyed } = reply.raw
+    // Its caller is gone, and the request is audited without it, and before it.
+    if (destroyed) this.batch.flush()
     observed.changes ??= []
     observed.changes.push(server)
-    // Its caller is gone, and the request was audited without it.
-    if (!reply.raw.destroyed) return
-    this.batch.flush()
-    onceEnded(reply, (ended) => this.audit(endedNow(observed, ended)))
+    if (destroyed) onceEnded(reply, (ended) => this.audit(endOf(observed, ended)))
   }
 
   /** Nobody who observes it is there for long: what has ended is told at once, from now on too. */
@@ -143,33 +143,33 @@ export class RequestObserver {
     return this.joined
   }
 
-  private ended(request: EndedRequest): void {
-    const observed = observationOf(request.request)
+  private ended(ended: EndedRequest): void {
+    const observed = observationOf(ended.request)
     if (observed === undefined) return
-    const ended = endedNow(observed, request)
-    if (!observed.canWait) this.measure(ended)
-    this.batch.ended(ended)
+    const end = endOf(observed, ended)
+    if (!observed.canWait) this.measure(end)
+    this.batch.ended(end)
   }
 
-  private tell(ended: EndedCall): void {
-    if (this.joined !== undefined && ended.observed.canWait) this.measure(ended)
-    this.audit(ended)
+  private tell(end: RequestEnd): void {
+    if (this.joined !== undefined && end.observed.canWait) this.measure(end)
+    this.audit(end)
   }
 
-  private measure(ended: EndedCall): void {
-    const { observed, status, durationMs } = ended
-    const result = resultOf(ended)
+  private measure(end: RequestEnd): void {
+    const { observed, status, durationMs } = end
+    const result = resultOf(end)
     if (observed.place.isMcp && this.observers.telemetry().length > 0)
       this.calls.record(observed, durationMs, result)
     observed.end(status, resultOfCalls(observed, result))
   }
 
-  private audit(ended: EndedCall): void {
+  private audit(end: RequestEnd): void {
     const sinks = this.observers.auditSinks()
     if (sinks.length === 0) return
-    for (const event of auditEvents(ended, this.clock.of(ended.at)))
+    for (const event of auditEvents(end, this.clock.of(end.at)))
       for (const sink of sinks) this.runSafely(() => sink(event), 'an audit sink failed')
-    ended.observed.changes = undefined
+    end.observed.changes = undefined
   }
 
   private readonly runSafely: Safely = (observe, message) =>
@@ -177,7 +177,7 @@ export class RequestObserver {
 }
 
 /** Read now: its connection goes on, or is closed. */
-const endedNow = (
+const endOf = (
   observed: ObservedRequest,
   { request, status, durationMs, aborted }: EndedRequest,
-): EndedCall => ({ observed, request, status, durationMs, aborted, at: Date.now() })
+): RequestEnd => ({ observed, request, status, durationMs, aborted, at: Date.now() })
