@@ -1,6 +1,6 @@
-import type { LocalJWKSet } from 'jose'
 import { GatewayError, type HealthState, type Log, type Measure, UpstreamError } from 'sallyport'
 import type { FetchedKeys, JwksSource } from './jwks-source.js'
+import type { ProviderKeys } from './signature.js'
 
 interface CacheOptions {
   readonly provider: string
@@ -58,7 +58,7 @@ export class JwksCache {
     clearTimeout(this.timer)
   }
 
-  get keys(): LocalJWKSet | undefined {
+  get keys(): ProviderKeys | undefined {
     const { current } = this
     if (current === undefined) return undefined
     const usableFor = current.freshFor + this.options.maxStale
@@ -114,7 +114,7 @@ export class JwksCache {
     if (this.failure !== undefined) log.info({ provider }, 'the keys of the provider can be fetched again')
     const { current } = this
     const isChanged = current !== undefined && fetched.text !== current.text
-    // Unchanged keys stay the same object, which jose has imported already.
+    // Unchanged keys stay the same object, which has imported them already.
     this.current = isChanged || current === undefined ? fetched : { ...current, freshFor: fetched.freshFor }
     this.fetchedAt = performance.now()
     this.failure = undefined

@@ -1,11 +1,11 @@
-import type { LocalJWKSet } from 'jose'
 import { createLocalJWKSet } from 'jose/jwks/local'
 import { type Fetch, GatewayError, type IssuerMetadata } from 'sallyport'
 import { isJsonObject, type JsonObject, jsonObject } from 'sallyport/toolkit'
+import { ProviderKeys } from './signature.js'
 
 /** The result of one fetch. */
 export interface FetchedKeys {
-  readonly keys: LocalJWKSet
+  readonly keys: ProviderKeys
   /** The response body, by which changed keys are recognized. */
   readonly text: string
   readonly ids: readonly string[]
@@ -74,7 +74,7 @@ export class JwksSource {
     const set = jsonObject(text)
     if (!isKeySet(set)) throw new GatewayError('KEYS_MALFORMED', `the response of ${origin} is not a JWKS`)
     return {
-      keys: createLocalJWKSet(set),
+      keys: new ProviderKeys(createLocalJWKSet(set)),
       text,
       ids: set.keys.flatMap(({ kid }) => (typeof kid === 'string' ? [kid] : [])),
       freshFor: freshFor(response.headers.get('cache-control') ?? ''),

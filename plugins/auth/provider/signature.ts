@@ -13,17 +13,47 @@ export type Checked =
 const options = { algorithms: [...ALGORITHMS] }
 
 /**
- * Verifies with the provider's own keys only: `jwk`, `jku` and `x5u` in a header are ignored. The claims are decoded
+ * The keys of a provider (JWKS), and no others: `jwk`, `jku` and `x5u` in a header are ignored. The claims are decoded
  * from the signed payload.
  */
-export async function checkSignature(token: string, jwt: UnverifiedJwt, keys: LocalJWKSet): Promise<Checked> {
-  try {
-    if (await hasValidSignature(token, jwt, keys)) return { claims: jwt.claims }
-    return signed(await compactVerify(token, keys, options))
-  } catch (error) {
-    if (error instanceof errors.JWKSMultipleMatchingKeys) return tryEach(token, error)
-    return failure(error)
+export class ProviderKeys {
+  /** Those that jose has selected and imported, by what tokens call them. */
+  private readonly selected = new Map<string, KeyObject>()
+
+  constructor(private readonly set: LocalJWKSet) {}
+
+  /** Whether a key that was selected before has signed it: most tokens need not wait. */
+  haveSigned(token: string, { header }: UnverifiedJwt): boolean {
+    const key = this.selected.get(nameOf(header) ?? '')
+    return key !== undefined && isSignedBy(key, token, header['alg'] as string)
   }
+
+  /** For a token that no key selected before has signed. */
+  async check(token: string, jwt: UnverifiedJwt): Promise<Checked> {
+    try {
+      if (await this.isSignedByAnother(token, jwt)) return { claims: jwt.claims }
+      return signed(await compactVerify(token, this.set, options))
+    } catch (error) {
+      if (error instanceof errors.JWKSMultipleMatchingKeys) return tryEach(token, error)
+      return failure(error)
+    }
+  }
+
+  private async isSignedByAnother(token: string, { header }: UnverifiedJwt): Promise<boolean> {
+    const name = nameOf(header)
+    if (name === undefined || this.selected.has(name)) return false
+    const { alg, kid } = header as { alg: string; kid?: string }
+    const key = KeyObject.from(await this.set({ alg, ...(kid !== undefined && { kid }) }))
+    const { modulusLength = RSA_MIN_BITS } = key.asymmetricKeyDetails ?? {}
+    if (modulusLength < RSA_MIN_BITS) return false
+    this.selected.set(name, key)
+    return isSignedBy(key, token, alg)
+  }
+}
+
+function nameOf({ alg, kid }: Claims): string | undefined {
+  if (typeof alg !== 'string' || (kid !== undefined && typeof kid !== 'string')) return undefined
+  return kid === undefined ? alg : `${alg} ${kid}`
 }
 
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
@@ -32,23 +62,15 @@ const RSA_MIN_BITS = 2048
 const THREE_PARTS = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
 /**
- * Verifies on this thread by a key that jose has selected and imported: a quarter of the CPU time of WebCrypto, which
- * hands each signature to another thread. Says nothing about why a signature is not valid: that jose decides.
+ * Verifies on this thread: a quarter of the CPU time of WebCrypto, which hands each signature to another thread. Says
+ * nothing about why a signature is not valid: that jose decides.
  */
-async function hasValidSignature(
-  token: string,
-  { header: { alg, kid } }: UnverifiedJwt,
-  keys: LocalJWKSet,
-): Promise<boolean> {
-  if (typeof alg !== 'string' || (kid !== undefined && typeof kid !== 'string')) return false
+function isSignedBy(key: KeyObject, token: string, algorithm: string): boolean {
   if (!THREE_PARTS.test(token)) return false
-  const key = KeyObject.from(await keys({ alg, ...(kid !== undefined && { kid }) }))
-  const { modulusLength = RSA_MIN_BITS } = key.asymmetricKeyDetails ?? {}
-  if (modulusLength < RSA_MIN_BITS) return false
-  const hash = alg.startsWith('Ed') ? null : `sha${alg.slice(2)}`
+  const hash = algorithm.startsWith('Ed') ? null : `sha${algorithm.slice(2)}`
   const end = token.lastIndexOf('.')
   const signature = Buffer.from(token.slice(end + 1), 'base64url')
-  const parameters = { ...(alg.startsWith('PS') && PSS), ...(alg.startsWith('ES') && ECDSA), key }
+  const parameters = { ...(algorithm.startsWith('PS') && PSS), ...(algorithm.startsWith('ES') && ECDSA), key }
   try {
     return verify(hash, Buffer.from(token.slice(0, end)), parameters, signature)
   } catch {

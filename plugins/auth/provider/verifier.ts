@@ -11,7 +11,7 @@ import {
   readJwt,
   type UnverifiedJwt,
 } from './jwt.js'
-import { type Checked, checkSignature } from './signature.js'
+import type { Checked } from './signature.js'
 
 export interface VerifierOptions {
   readonly name: string
@@ -36,6 +36,16 @@ export type LocalResult =
 interface Caller {
   readonly clientAddress: string
   readonly raw: Parameters<typeof clientThumbprint>[0]
+}
+
+/** A token to verify. */
+interface Asked {
+  readonly token: string
+  readonly hash: string
+  readonly jwt: UnverifiedJwt | undefined
+  readonly address: string
+  /** Of the keys when it came. */
+  readonly version: number | undefined
 }
 
 const MAX_CACHE_TIME = 60_000
@@ -68,9 +78,10 @@ export class TokenVerifier {
   /** Without the cache and the connection. A token of another issuer is rejected at once, without network requests. */
   verify(token: string, hash: string, address = ''): Verdict | Promise<Verdict> {
     const jwt = readJwt(token)
-    return jwt !== undefined && this.isOfOtherIssuer(jwt)
-      ? OTHER_ISSUER
-      : this.verifyOwn(token, hash, jwt, address)
+    if (jwt !== undefined && this.isOfOtherIssuer(jwt)) return OTHER_ISSUER
+    const asked: Asked = { token, hash, jwt, address, version: this.options.jwks?.version }
+    const local = jwt === undefined ? UNVERIFIABLE : this.verifyLocally(token, jwt)
+    return isPromise(local) ? local.then((late) => this.conclude(late, asked)) : this.conclude(local, asked)
   }
 
   /** For a change of keys: tokens are verified again. */
@@ -83,33 +94,32 @@ export class TokenVerifier {
     return iss !== undefined && iss !== this.options.policy.issuer
   }
 
-  private async verifyOwn(
-    token: string,
-    hash: string,
-    jwt: UnverifiedJwt | undefined,
-    address: string,
-  ): Promise<Verdict> {
+  private conclude(local: LocalResult, asked: Asked): Verdict | Promise<Verdict> {
     const { jwks, introspector, policy } = this.options
-    const version = jwks?.version
-    const local = jwt === undefined ? UNVERIFIABLE : await this.verifyLocally(token, jwt)
     if ('claims' in local) {
-      const verdict = this.verdictOfClaims(local.claims, policy, token)
+      const verdict = this.verdictOfClaims(local.claims, policy, asked.token)
       // With keys that have changed since, the verdict holds for this request but is not cached.
-      if (version === jwks?.version) this.cacheAccepted(hash, verdict, MAX_CACHE_TIME)
+      if (asked.version === jwks?.version) this.cacheAccepted(asked.hash, verdict, MAX_CACHE_TIME)
       return verdict
     }
     if (!local.introspectable || introspector === undefined) return local
-    const introspection = introspector.introspect(token, hash, address)
-    const result = isPromise(introspection) ? await introspection : introspection
-    if ('claims' in result || !result.inconclusive)
-      return this.verdictOfIntrospection(result, { token, hash, jwt })
+    return this.introspect(introspector, local, asked)
+  }
+
+  private async introspect(
+    introspector: Introspector,
+    local: Extract<LocalResult, { rejection: unknown }>,
+    asked: Asked,
+  ): Promise<Verdict> {
+    const result = await introspector.introspect(asked.token, asked.hash, asked.address)
+    if ('claims' in result || !result.inconclusive) return this.verdictOfIntrospection(result, asked)
     // Without a verdict of the provider the local result stands, if there is one.
     const useIntrospection = local === UNVERIFIABLE || NO_RESPONSE.has(result.rejection.kind)
     return useIntrospection ? { rejection: result.rejection } : local
   }
 
   /** Verifies type, algorithm and signature. Claims are checked afterwards, as those of introspection are. */
-  async verifyLocally(token: string, jwt: UnverifiedJwt): Promise<LocalResult> {
+  verifyLocally(token: string, jwt: UnverifiedJwt): LocalResult | Promise<LocalResult> {
     const { jwks, accessTokensOnly } = this.options
     const { header, claims } = jwt
     if (isOtherKind(jwt, accessTokensOnly)) return OTHER_KIND
@@ -118,20 +128,11 @@ export class TokenVerifier {
     if (jwks === undefined) return UNVERIFIABLE
     if (claims['iss'] === undefined) return NO_ISSUER
     if (!isAllowedAlgorithm(header['alg'])) return NO_ALGORITHM
-
-    const checked = await checkWithKeys(token, jwt, jwks)
-    if ('claims' in checked) return checked
-    if (checked.failed === 'signature' || checked.failed === 'format') return final(checked.failed)
-    const { uncertainty } = jwks
-    if (uncertainty === undefined) return NO_KEY
-    const { cause, reason: detail } = uncertainty
-    return { rejection: { kind: 'unavailable', cause, detail }, introspectable: true }
+    if (jwks.keys?.haveSigned(token, jwt) === true) return { claims }
+    return verifyWithKeys(token, jwt, jwks)
   }
 
-  private verdictOfIntrospection(
-    result: IntrospectionResult,
-    { token, hash, jwt }: { token: string; hash: string; jwt: UnverifiedJwt | undefined },
-  ): Verdict {
+  private verdictOfIntrospection(result: IntrospectionResult, { token, hash, jwt }: Asked): Verdict {
     const { introspectionPolicy, introspectionTtl } = this.options
     const verdict =
       'claims' in result
@@ -169,6 +170,16 @@ function confirmed(verdict: Verdict, { raw }: Caller): Verdict {
   return isBoundTo(verdict.identity, clientThumbprint(raw)) ? verdict : UNCONFIRMED
 }
 
+async function verifyWithKeys(token: string, jwt: UnverifiedJwt, jwks: JwksCache): Promise<LocalResult> {
+  const checked = await checkWithKeys(token, jwt, jwks)
+  if ('claims' in checked) return checked
+  if (checked.failed === 'signature' || checked.failed === 'format') return final(checked.failed)
+  const { uncertainty } = jwks
+  if (uncertainty === undefined) return NO_KEY
+  const { cause, reason: detail } = uncertainty
+  return { rejection: { kind: 'unavailable', cause, detail }, introspectable: true }
+}
+
 async function checkWithKeys(token: string, jwt: UnverifiedJwt, jwks: JwksCache): Promise<Checked> {
   if (jwks.keys === undefined) await settled(jwks.firstFetch)
   const checked = await check(token, jwt, jwks)
@@ -185,7 +196,7 @@ async function settled(fetching: Promise<void> | undefined): Promise<void> {
 }
 
 async function check(token: string, jwt: UnverifiedJwt, { keys }: JwksCache): Promise<Checked> {
-  return keys === undefined ? { failed: 'no key' } : checkSignature(token, jwt, keys)
+  return keys === undefined ? { failed: 'no key' } : keys.check(token, jwt)
 }
 
 const rejectedWith = (kind: Rejection['kind'], cause: string, introspectable: boolean) => ({
