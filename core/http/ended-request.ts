@@ -30,7 +30,7 @@ export class EndedRequests {
   constructor(
     sinks: () => readonly AccessSink[],
     pass: (sink: AccessSink, ended: EndedRequest) => void,
-    observed: (ended: EndedRequest) => void,
+    observed: (ended: EndedRequest, elapsedMs: number) => void,
   ) {
     this.close = function (this: WatchedResponse): void {
       const reply = this[REPLY]
@@ -40,7 +40,7 @@ export class EndedRequests {
       const { status } = ended
       // A dispatched request is a part of another one, which has its own line.
       if (!isDispatched(reply.request)) for (const sink of sinks()) if (status >= sink.from) pass(sink, ended)
-      observed(ended)
+      observed(ended, reply.elapsedTime)
     }
   }
 

@@ -37,9 +37,6 @@ export function timed<T>(request: FastifyRequest, name: string, run: () => T): T
 /** A failure that an answer with status 200 tells: of a tool (`isError`), or of the call itself. */
 export type CallFailure = 'tool_error' | 'rpc_error'
 
-/** Who wants to know what became of calls: metrics, and audits, which can wait. */
-export type CallsWanted = 'no' | 'later' | 'now'
-
 /** The route of a request, as it was declared. */
 interface RequestPlace {
   readonly route: string
@@ -76,7 +73,8 @@ export class ObservedRequest {
     private readonly request: FastifyRequest,
     readonly place: RequestPlace,
     private readonly tracer: Tracer | undefined,
-    private readonly callsWanted: CallsWanted,
+    /** Somebody wants to know what became of calls: metrics, or audits. */
+    private readonly wantsCalls: boolean,
     /** Tools that an answer to `tools/list` names. */
     readonly toolsListed: (names: Iterable<string>) => void,
     private readonly safely: Safely,
@@ -89,9 +87,9 @@ export class ObservedRequest {
     return this.body.message
   }
 
-  /** Nobody is in a hurry to be told how it ended: metrics are, and a trace that somebody will look at. */
+  /** Nobody is in a hurry to be told how it ended: a trace is that somebody will look at. */
   get canWait(): boolean {
-    return this.callsWanted !== 'now' && this.started?.sampled !== true
+    return this.started?.sampled !== true
   }
 
   /** Whoever sends the request on has its body, or has not kept it; what goes on as it comes it may have at the end. */
@@ -142,7 +140,7 @@ export class ObservedRequest {
 
   /** Whether it matters to anybody what an answer with status 200 says. */
   get wantsAnswers(): boolean {
-    return this.callsWanted !== 'no' || this.started?.sampled === true
+    return this.wantsCalls || this.started?.sampled === true
   }
 
   /** What the answer says of the calls is not known. */

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AccessSink, EndedRequest } from '../contract/capabilities/access-sink.js'
 import type { AuditSink, PublishedChange } from '../contract/capabilities/audit-sink.js'
@@ -15,7 +15,7 @@ import { EndedRequests, markRefused, onceEnded } from './ended-request.js'
 import { joinedTracer, type Safely } from './joined-tracer.js'
 import type { LogThrottle } from './log-throttle.js'
 import { fieldsOf, routeOf } from './logged-fields.js'
-import { type CallsWanted, ObservedRequest, observationOf, observe } from './observed-request.js'
+import { ObservedRequest, observationOf, observe } from './observed-request.js'
 import { TimeText } from './time-text.js'
 
 /** The observers of a list, once it is complete. */
@@ -26,6 +26,12 @@ export interface Observers {
   readonly telemetry: () => readonly Telemetry[]
 }
 
+/** A request as it was when it had ended, whether or not anybody looks at what it calls. */
+interface Ended extends Omit<RequestEnd, 'observed'> {
+  readonly observed: ObservedRequest | undefined
+  readonly elapsedMs: number
+}
+
 /** Counts, logs, audits and traces requests. Labels are routes as declared, never requested paths. */
 export class RequestObserver {
   private readonly count
@@ -33,7 +39,7 @@ export class RequestObserver {
   private readonly refusals
   private readonly calls: CallMetrics
   private readonly endedRequests: EndedRequests
-  private readonly batch = new EndedBatch<RequestEnd>((end) => this.tell(end))
+  private readonly batch = new EndedBatch<Ended>((end) => this.tell(end))
   private readonly clock = new TimeText()
   private joined: Tracer | undefined
 
@@ -46,7 +52,7 @@ export class RequestObserver {
     this.endedRequests = new EndedRequests(
       observers.accessSinks,
       (sink, ended) => this.runSafely(() => sink.ended(ended), 'an access sink failed'),
-      (ended) => this.ended(ended),
+      (ended, elapsedMs) => this.ended(ended, elapsedMs),
     )
     this.calls = new CallMetrics(meter)
     this.count = meter.counter('http_requests_total', 'Requests answered on the main port', [
@@ -69,18 +75,18 @@ export class RequestObserver {
     const { auditSinks, accessSinks, telemetry } = this.observers
     const isMcp = config.mcp === true
     const tracer = isDispatched(request) ? undefined : this.tracer()
-    const isAudited = auditSinks().length > 0
-    const calls: CallsWanted = isMcp && telemetry().length > 0 ? 'now' : isAudited ? 'later' : 'no'
-    const isObserved = calls !== 'no' || tracer !== undefined
+    const isMeasured = telemetry().length > 0
+    const wantsCalls = auditSinks().length > 0 || (isMcp && isMeasured)
+    const isObserved = wantsCalls || tracer !== undefined
     if (isObserved) {
       const { toolsListed } = this.calls
       observe(
         request,
-        new ObservedRequest(request, { route, isMcp }, tracer, calls, toolsListed, this.runSafely),
+        new ObservedRequest(request, { route, isMcp }, tracer, wantsCalls, toolsListed, this.runSafely),
       )
-      this.batch.begun()
     }
-    if (isObserved || accessSinks().length > 0) this.endedRequests.watch(reply)
+    if (isObserved || isMeasured) this.batch.begun()
+    if (isObserved || isMeasured || accessSinks().length > 0) this.endedRequests.watch(reply)
   }
 
   /** Counts and logs a refusal. The reasons are for the log and observers alone, and never for the caller. */
@@ -118,22 +124,15 @@ export class RequestObserver {
     if (destroyed) this.batch.flush()
     observed.changes ??= []
     observed.changes.push(server)
-    if (destroyed) onceEnded(reply, (ended) => this.audit(endOf(observed, ended)))
+    if (destroyed)
+      onceEnded(reply, ({ status, durationMs, aborted }) =>
+        this.audit({ observed, request, status, durationMs, aborted, at: Date.now() }),
+      )
   }
 
   /** Nobody who observes it is there for long: what has ended is told at once, from now on too. */
   stop(): void {
     this.batch.stop()
-  }
-
-  /** Installed only when a plugin of the list measures requests: it runs for every one of them. */
-  install(app: FastifyInstance): void {
-    app.addHook('onResponse', (request, reply, done) => {
-      const route = routeOf(request)
-      this.count(1, { method: request.method, route, status: String(reply.statusCode) })
-      this.duration(reply.elapsedTime / 1000, { route }, observationOf(request)?.sampledTraceId)
-      done()
-    })
   }
 
   /** Known once the list is complete. */
@@ -143,25 +142,31 @@ export class RequestObserver {
     return this.joined
   }
 
-  private ended(ended: EndedRequest): void {
-    const observed = observationOf(ended.request)
-    if (observed === undefined) return
-    const end = endOf(observed, ended)
-    if (!observed.canWait) this.measure(end)
+  private ended({ request, status, durationMs, aborted }: EndedRequest, elapsedMs: number): void {
+    const observed = observationOf(request)
+    if (observed === undefined && this.observers.telemetry().length === 0) return
+    // Read now: its connection goes on, or is closed.
+    const end = { observed, request, status, durationMs, aborted, at: Date.now(), elapsedMs }
+    if (isObserved(end) && !end.observed.canWait) endTrace(end)
     this.batch.ended(end)
   }
 
-  private tell(end: RequestEnd): void {
-    if (this.joined !== undefined && end.observed.canWait) this.measure(end)
+  private tell(end: Ended): void {
+    const isMeasured = this.observers.telemetry().length > 0
+    if (isMeasured) this.measure(end)
+    if (!isObserved(end)) return
+    const { observed, durationMs } = end
+    if (isMeasured && observed.place.isMcp) this.calls.record(observed, durationMs, resultOf(end))
+    if (observed.canWait) endTrace(end)
     this.audit(end)
   }
 
-  private measure(end: RequestEnd): void {
-    const { observed, status, durationMs } = end
-    const result = resultOf(end)
-    if (observed.place.isMcp && this.observers.telemetry().length > 0)
-      this.calls.record(observed, durationMs, result)
-    observed.end(status, resultOfCalls(observed, result))
+  private measure({ observed, request, status, aborted, elapsedMs }: Ended): void {
+    // An upgrade lasts as long as its connection.
+    if (aborted || status === 101) return
+    const route = routeOf(request)
+    this.count(1, { method: request.method, route, status: String(status) })
+    this.duration(elapsedMs / 1000, { route }, observed?.sampledTraceId)
   }
 
   private audit(end: RequestEnd): void {
@@ -176,8 +181,9 @@ export class RequestObserver {
     runSafely(observe, (err) => this.throttle.write(this.log, 'warn', message, {}, { err }))
 }
 
-/** Read now: its connection goes on, or is closed. */
-const endOf = (
-  observed: ObservedRequest,
-  { request, status, durationMs, aborted }: EndedRequest,
-): RequestEnd => ({ observed, request, status, durationMs, aborted, at: Date.now() })
+const isObserved = (ended: Ended): ended is Ended & RequestEnd => ended.observed !== undefined
+
+function endTrace(end: RequestEnd): void {
+  const { observed, status } = end
+  observed.end(status, resultOfCalls(observed, resultOf(end)))
+}

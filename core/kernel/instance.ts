@@ -26,7 +26,6 @@ import type { BootContext } from './boot-context.js'
 import { Container } from './container.js'
 import { createMeter } from './create-meter.js'
 import { Lifecycle, STEP_LIMITS } from './lifecycle.js'
-import { measuresRequests } from './observers.js'
 import { entriesOf, isPlannedScope, type PlannedEntry, type PlannedScope } from './plan.js'
 import { GatewayScope, type SharedContext } from './scope.js'
 import { SharedResources } from './shared-resources.js'
@@ -90,7 +89,6 @@ export class GatewayInstance {
     this.keepsStdout = plugins.some(({ stdout }) => stdout === 'protocol')
     // Fastify registers the gate's hook first, so that hooks of plugins run after it.
     await this.app.after()
-    if (plugins.some(measuresRequests)) this.observer.install(this.app)
     const scopes: GatewayScope[] = []
     await this.setUpScope(
       plan,

@@ -87,7 +87,3 @@ export function dependentOn(entry: Named, entries: readonly Named[]): Named | un
           true),
   )
 }
-
-/** Whether the plugin provides telemetry, which gets data from the kernel. */
-export const measuresRequests = ({ provides = [] }: Plugin): boolean =>
-  provides.some(({ token }) => token === Telemetry.token)
