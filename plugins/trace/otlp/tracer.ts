@@ -17,23 +17,19 @@ const MAX_LINKS = 32
 
 /** Decides whether a request is traced before anything is made for it, since most are not. */
 export class OtlpTracer implements Tracer {
-  private readonly isDrawn: (traceId: string) => boolean
   private readonly ids
 
   constructor(
     private readonly options: Options,
-    { api, sdk }: Pick<Packages, 'api' | 'sdk'>,
+    { sdk }: Pick<Packages, 'sdk'>,
     private readonly spans: Spans,
     private readonly exports: SpanExports,
   ) {
-    const sampler = new sdk.TraceIdRatioBasedSampler(options.sample)
-    const yes = sdk.SamplingDecision.RECORD_AND_SAMPLED
-    this.isDrawn = (traceId) => sampler.shouldSample(api.ROOT_CONTEXT, traceId).decision === yes
     this.ids = new sdk.RandomIdGenerator()
   }
 
   start(beginning: TraceBeginning): Trace {
-    const { followParent, intoMeta } = this.options
+    const { sample, followParent, intoMeta } = this.options
     const { ids } = this
     const { traceparent, tracestate } = beginning.request.headers
     const fromHeader =
@@ -45,7 +41,7 @@ export class OtlpTracer implements Tracer {
     const parent = followParent ? nearest : undefined
 
     const traceId = parent?.traceId ?? ids.generateTraceId()
-    const isSampled = parent === undefined ? this.isDrawn(traceId) : (parent.flags & SAMPLED) !== 0
+    const isSampled = parent === undefined ? Math.random() < sample : (parent.flags & SAMPLED) !== 0
     // A span that nobody will see is nobody's parent: the target gets the id that came.
     if (!isSampled) return new UnsampledTrace(parent ?? ownContext(traceId, ids.generateSpanId()), intoMeta)
 
