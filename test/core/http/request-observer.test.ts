@@ -124,6 +124,48 @@ test('what has ended while another request went on is audited before the plugins
   assert.equal(atStop, 2)
 })
 
+test('what was changed for a caller that is gone is audited after its request, also beside others', async (t) => {
+  const change = { registry: 'r', name: 'a/b', action: 'status', after: { status: 'deleted' } } as const
+  let closed = (): void => {}
+  const gone = new Promise<void>((resolve) => {
+    closed = resolve
+  })
+  let reached = (): void => {}
+  const asked = new Promise<void>((resolve) => {
+    reached = resolve
+  })
+  const { events, list } = audited(({ http }) => {
+    http.get('/held', (_request, reply) => reply)
+    http.get('/late', async (request, reply) => {
+      reply.raw.once('close', closed)
+      reached()
+      await gone
+      // Whoever listens to the same end has been told of it.
+      await new Promise((resolve) => setImmediate(resolve))
+      request.recordPublished(change)
+      return 'late'
+    })
+  })
+  const server = await serving(t, [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, ...list])
+  const held = fetch(`${server.addresses.main}/held`, { headers: mine })
+  const leaving = new AbortController()
+  const late = fetch(`${server.addresses.main}/late`, { headers: mine, signal: leaving.signal })
+  await asked
+  leaving.abort()
+  await assert.rejects(late)
+  await gone
+  await Promise.all([assert.rejects(held), server.stop(0)])
+
+  const ofLate = events.filter(({ route }) => route === '/late')
+  assert.deepEqual(
+    ofLate.map(({ kind, status }) => [kind, status]),
+    [
+      ['accepted', 499],
+      ['published', 499],
+    ],
+  )
+})
+
 test('a route asks for a caller also where its path is public, with the credentials that it has', async (t) => {
   const { list } = audited(({ http }) => {
     const config = { public: true }
