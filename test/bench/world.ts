@@ -111,11 +111,11 @@ export function lastingToken(issuer: Issuer, id = 'the only one'): Promise<strin
   return issuer.jwt({ exp: Math.floor(Date.now() / 1000) + 3600, jti: id })
 }
 
-/** A file of new tokens for every round. */
+/** A file of new tokens for every round, and one before them. */
 export async function newTokenFiles(world: World, algorithm: Algorithm): Promise<string[]> {
   const { rounds, newTokens } = world.effort
   const files: string[] = []
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round <= rounds; round++) {
     const file = join(world.home, `${algorithm}-${round}.tokens`)
     const made = Array.from({ length: newTokens }, (_, index) =>
       lastingToken(world.issuers[algorithm].issuer, `${round} ${index}`),

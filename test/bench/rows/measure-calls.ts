@@ -16,7 +16,7 @@ export interface Manner {
   readonly title: string
   /** Half load is half of what this one carries. */
   readonly subject: string
-  /** A file of tokens that nobody has seen, for each round. */
+  /** Files of tokens that nobody has seen: for the calls that do not count, and for each round. */
   readonly tokens?: readonly string[]
 }
 
@@ -29,12 +29,17 @@ export const CONNECTIONS = 32
 export async function measureCalls(
   world: World,
   everyone: readonly Called[],
-  { row, title, subject, tokens }: Manner,
+  { row, title, subject, tokens = [] }: Manner,
 ): Promise<CallResult[]> {
   const { seconds, warmUp, halfLoadOf } = world.effort
-  for (const called of everyone) await once(world, called, { calls: warmUp })
+  const [unseen, ...inRounds] = tokens
+  for (const called of everyone) {
+    await once(world, called, { calls: warmUp })
+    // What a new token costs is not what one costs that was seen before.
+    if (unseen !== undefined) await once(world, called, { tokens: unseen })
+  }
   const full = await inTurn(world, everyone, (round) =>
-    tokens?.[round] === undefined ? { seconds } : { tokens: tokens[round] },
+    inRounds[round] === undefined ? { seconds } : { tokens: inRounds[round] },
   )
   const capacity = perSecond(full[everyone.findIndex(({ contestant }) => contestant.name === subject)] ?? [])
   const rate = Math.floor(capacity / 2)
