@@ -60,10 +60,15 @@ test('RS-08 T14: a key in the token itself is never used', async (t) => {
   assert.equal(issuer.times('/evil'), 0)
 })
 
-test('RS-08: a critical extension is refused, even when it is signed', async (t) => {
-  const issuer = await issuing(t)
-  const { status } = await gate(t, issuer)
-  assert.equal(await status(await issuer.jwt({}, { crit: ['b64'], b64: true })), 401)
+test('RS-08: what a signed header says is refused before and after its key was used', async (t) => {
+  const headers = [{ crit: ['b64'], b64: true }, { typ: 'dpop+jwt' }]
+  for (const wasUsed of [false, true]) {
+    const issuer = await issuing(t)
+    const { status } = await gate(t, issuer)
+    if (wasUsed) assert.equal(await status(await issuer.jwt()), 200)
+    for (const header of headers)
+      assert.equal(await status(await issuer.jwt({ jti: JSON.stringify(header) }, header)), 401)
+  }
 })
 
 for (const algorithm of ['RS256', 'RS512', 'PS256', 'ES256', 'ES384', 'EdDSA']) {
