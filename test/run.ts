@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative } from 'node:path'
 import { compiled } from './compiled.js'
+import { filesIn, type Group, groupsOf, writeGroup } from './groups.js'
 
 // `npm test` runs every test; `npm test -- kernel proxy` those whose path holds one of the words, and `!alone` among
 // them leaves out those that hold it.
@@ -32,7 +33,7 @@ const sources = join(compiled(join(root, '..')), 'test')
 const alone = files.filter((file) => file.endsWith('.alone.test.ts'))
 const together = files.filter((file) => !alone.includes(file))
 // Many tests wait for something most of their time.
-const failed = [...run(together, availableParallelism() * 2), ...run(alone, 1)]
+const failed = [...run(groupsOf(together), availableParallelism() * 2), ...run(singly(alone), 1)]
 // A file that ran by itself has had its chance.
 const again = files.length === 1 ? failed : tryAgain(failed)
 process.exit(again.length === 0 ? 0 : 1)
@@ -41,7 +42,7 @@ process.exit(again.length === 0 ? 0 : 1)
 function tryAgain(files: readonly string[]): readonly string[] {
   if (files.length === 0) return []
   process.stdout.write(`\nthese failed, and are tried again, one at a time:\n  ${files.join('\n  ')}\n\n`)
-  const still = run(files, 1)
+  const still = run(singly(files), 1)
   const passed = files.filter((file) => !still.includes(file))
   if (passed.length > 0)
     process.stdout.write(`\nfailed at first, passed by themselves:\n  ${passed.join('\n  ')}\n`)
@@ -49,9 +50,13 @@ function tryAgain(files: readonly string[]): readonly string[] {
   return still
 }
 
-/** Runs these files and returns those that failed. */
-function run(some: readonly string[], concurrency: number): readonly string[] {
-  if (some.length === 0) return []
+function singly(files: readonly string[]): readonly Group[] {
+  return files.map((file) => [file])
+}
+
+/** Runs these files, each group in a process, and returns those that failed. */
+function run(groups: readonly Group[], concurrency: number): readonly string[] {
+  if (groups.length === 0) return []
   const report = join(sources, 'failed-files.txt')
   rmSync(report, { force: true })
   const { status } = spawnSync(
@@ -60,16 +65,18 @@ function run(some: readonly string[], concurrency: number): readonly string[] {
       ...['-C', 'compiled', '--enable-source-maps', '--test', `--test-concurrency=${concurrency}`],
       ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
       ...[`--test-reporter=${join(sources, 'failed-files.js')}`, `--test-reporter-destination=${report}`],
-      // What hangs fails, and says where.
-      '--test-timeout=240000',
-      ...some.map((file) => join(sources, file.replace(/\.ts$/, '.js'))),
+      // What hangs fails, and says where. It holds for a whole group too.
+      '--test-timeout=480000',
+      ...groups.map((group) => writeGroup(sources, group)),
     ],
     { stdio: 'inherit' },
   )
   if (status === 0) return []
   const told = existsSync(report) ? readFileSync(report, 'utf8').trim().split('\n') : []
   // By its source or by what was compiled of it: both have one name but for the extension.
-  const failed = new Set(told.map((path) => relative(sources, path).replace(/\.js$/, '.ts')))
+  const paths = told.map((path) => relative(sources, path).replace(/\.js$/, '.ts'))
+  const failed = new Set(paths.flatMap((path) => filesIn(path, groups)))
   // A failure that belongs to none of these files is one of the whole run.
-  return [...failed].every((file) => some.includes(file)) ? [...failed] : some
+  const all = groups.flat()
+  return [...failed].every((file) => all.includes(file)) ? [...failed] : all
 }

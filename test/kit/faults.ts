@@ -1,6 +1,20 @@
 import type { RequestListener } from 'node:http'
 import { gzipSync } from 'node:zlib'
 
+/** Made when it is first asked for, and not again for each test: that takes seconds. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+const large = once(() =>
+  Buffer.from(JSON.stringify({ active: true, keys: [], filler: 'x'.repeat(10_000_000) })),
+)
+const bomb = once(() => gzipSync(`{"active":true,"filler":"${'0'.repeat(50_000_000)}"}`))
+
 /** Ways in which a provider may answer wrongly, or never. */
 export const providerFaults: Readonly<Record<string, RequestListener>> = {
   'a server that says nothing': () => {},
@@ -16,13 +30,9 @@ export const providerFaults: Readonly<Record<string, RequestListener>> = {
     setImmediate(() => request.socket.destroy())
   },
   '10 MB': (_request, response) =>
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(JSON.stringify({ active: true, keys: [], filler: 'x'.repeat(10_000_000) })),
+    response.writeHead(200, { 'content-type': 'application/json' }).end(large()),
   'a gzip bomb': (_request, response) =>
-    response
-      .writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
-      .end(gzipSync(`{"active":true,"filler":"${'0'.repeat(50_000_000)}"}`)),
+    response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(bomb()),
   'a redirect': (_request, response) => response.writeHead(302, { location: '/elsewhere' }).end(),
 }
 

@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { UpstreamError } from 'sallyport'
 import { createLog, type LogOptions, LogScrubber } from 'sallyport/embed'
 import { capturedLog } from '#kit/captured-log.js'
+import { ownSources } from '#kit/own-sources.js'
 
 const level = (name: 'debug' | 'info'): LogOptions => ({ level: name })
 
@@ -101,8 +102,8 @@ test('lines go to stderr, also the last one before an exit', () => {
 
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    ['-C', 'source', '--import', 'tsx', '--input-type=module', '-e', script],
-    { encoding: 'utf8' },
+    [...ownSources.node, '--input-type=module', '-e', script],
+    { encoding: 'utf8', cwd: ownSources.folder },
   )
 
   assert.deepEqual([status, stdout], [3, ''])

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { ownSources } from '#kit/own-sources.js'
 
 /** Another process that audits so many events to a file, whose ids begin with `name`. */
 export function appending(
@@ -13,8 +14,8 @@ export function appending(
   const child = spawn(
     process.execPath,
     [
-      ...['-C', 'source', '--import', import.meta.resolve('tsx')],
-      ...[join(import.meta.dirname, 'appending-program.ts'), name, String(count), JSON.stringify(options)],
+      ...[...ownSources.node, ownSources.script(join(import.meta.dirname, 'appending-program.ts'))],
+      ...[name, String(count), JSON.stringify(options)],
     ],
     { stdio: ['pipe', 'pipe', 'ignore'] },
   )

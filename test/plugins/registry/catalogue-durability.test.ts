@@ -10,6 +10,7 @@ import { definePlugin, Guard } from 'sallyport'
 import { booted, serving } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { ownSources } from '#kit/own-sources.js'
 import { BASE, fileRegistry, registryOf, server, sourcePlugin } from './registry.js'
 
 const SIZE = 3_000
@@ -43,8 +44,8 @@ test('kill -9 during syncs leaves a complete last good state', async (t) => {
   for (const delay of [0, 7, 30, 61, 110]) {
     const child = spawn(
       process.execPath,
-      ['-C', 'source', '--import', 'tsx', '--input-type=module', '--eval', program(stateDirectory)],
-      { cwd: join(import.meta.dirname, '../../..'), stdio: ['ignore', 'pipe', 'inherit'] },
+      [...ownSources.node, '--input-type=module', '--eval', program(stateDirectory)],
+      { cwd: ownSources.folder, stdio: ['ignore', 'pipe', 'inherit'] },
     )
     t.after(() => child.kill('SIGKILL'))
     await once(child.stdout, 'data')

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { folder } from '#kit/folder.js'
+import { ownSources } from '#kit/own-sources.js'
 import { storing } from './storing.js'
 
 const [OLD, NEW] = ['old'.repeat(5000), 'new'.repeat(5000)]
@@ -14,12 +15,11 @@ const inFiles = (t: TestContext, directory: string) =>
 
 /** Saves a value under a lock in another process, which may be killed before a step. */
 async function saved(directory: string, environment: Readonly<Record<string, string>>): Promise<unknown> {
-  const imports = [import.meta.resolve('tsx'), import.meta.resolve('../../kit/kill-at.mjs')]
   const child = spawn(
     process.execPath,
     [
-      ...['-C', 'source', ...imports.flatMap((each) => ['--import', each])],
-      ...[join(import.meta.dirname, 'child.ts'), directory, 'save'],
+      ...[...ownSources.node, '--import', import.meta.resolve('../../kit/kill-at.mjs')],
+      ...[ownSources.script(join(import.meta.dirname, 'child.ts')), directory, 'save'],
     ],
     { env: { ...process.env, KILL_BELOW: directory, ...environment }, stdio: 'inherit' },
   )

@@ -15,6 +15,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { contractSuite } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
+import { ownSources } from '#kit/own-sources.js'
 import { storeSuite, storing } from './storing.js'
 
 type Options = Readonly<Record<string, unknown>>
@@ -24,9 +25,8 @@ const inFiles = (t: TestContext, directory: string, options: Options = {}) =>
 
 /** Another process with the same files, once it is ready. */
 async function another(t: TestContext, ...argv: string[]): Promise<ChildProcess> {
-  const script = join(import.meta.dirname, 'child.ts')
-  const tsx = import.meta.resolve('tsx')
-  const child = spawn(process.execPath, ['-C', 'source', '--import', tsx, script, ...argv], {
+  const script = ownSources.script(join(import.meta.dirname, 'child.ts'))
+  const child = spawn(process.execPath, [...ownSources.node, script, ...argv], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.after(() => child.kill('SIGKILL'))

@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { contractSuite } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { ownSources } from '#kit/own-sources.js'
 import { noPostgres, PostgresCluster } from '#kit/postgres.js'
 import { storeSuite, storing } from './storing.js'
 
@@ -23,12 +24,10 @@ const storeAt = async (t: TestContext, url: string, options?: object) =>
 
 /** Another process with the same store, once it is ready. */
 async function another(t: TestContext, url: string, ...argv: string[]): Promise<ChildProcess> {
-  const script = join(import.meta.dirname, 'child.ts')
-  const child = spawn(
-    process.execPath,
-    ['-C', 'source', '--import', import.meta.resolve('tsx'), script, JSON.stringify(entryAt(url)), ...argv],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  )
+  const script = ownSources.script(join(import.meta.dirname, 'child.ts'))
+  const child = spawn(process.execPath, [...ownSources.node, script, JSON.stringify(entryAt(url)), ...argv], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   t.after(() => child.kill('SIGKILL'))
   return child
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Entry } from 'sallyport'
+import { ownSources } from '#kit/own-sources.js'
 import { publishing, versionsIn } from './publishing.js'
 
 /** Publishes in another process until that is killed; what was answered. */
@@ -12,8 +13,8 @@ async function publishedUntilKilled(store: Entry, round: number): Promise<readon
   const child = spawn(
     process.execPath,
     [
-      ...['-C', 'source', '--import', import.meta.resolve('tsx')],
-      ...[join(import.meta.dirname, 'publisher.ts'), JSON.stringify(store), String(round)],
+      ...ownSources.node,
+      ...[ownSources.script(join(import.meta.dirname, 'publisher.ts')), JSON.stringify(store), String(round)],
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   )

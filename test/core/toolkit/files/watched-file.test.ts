@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { WatchedFile, type WatchedFileOptions } from 'sallyport/toolkit'
 import { capturedLog, eventually } from '#kit/captured-log.js'
+import { ownSources } from '#kit/own-sources.js'
 import { temporaryFolder } from '#kit/tls.js'
 
 // So that a change seen by polling is not taken for one seen by a watcher.
@@ -176,13 +177,10 @@ test('a watched file keeps no process alive', (t) => {
   const file = fileWith(t, 'one')
   const script = `import { WatchedFile } from 'sallyport'; WatchedFile.open(${JSON.stringify(file)})`
 
-  const { status } = spawnSync(
-    process.execPath,
-    ['-C', 'source', '--import', 'tsx', '--input-type=module', '-e', script],
-    {
-      timeout: 8_000,
-    },
-  )
+  const { status } = spawnSync(process.execPath, [...ownSources.node, '--input-type=module', '-e', script], {
+    timeout: 8_000,
+    cwd: ownSources.folder,
+  })
 
   assert.equal(status, 0)
 })

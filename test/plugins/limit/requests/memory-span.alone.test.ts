@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
+import { ownSources } from '#kit/own-sources.js'
 
 const MEASURE = `
 import { MemorySpan } from '#plugins/limit/requests/memory-span.js'
@@ -26,9 +27,9 @@ process.exit()
 `
 
 test('made-up addresses take no more memory than the first hundred thousand', (t) => {
-  const argv = ['--expose-gc', '-C', 'source', '--import', 'tsx', '--input-type=module', '--eval', MEASURE]
+  const argv = ['--expose-gc', ...ownSources.node, '--input-type=module', '--eval', MEASURE]
   const { full, after, fresh, made, one } = JSON.parse(
-    execFileSync(process.execPath, argv, { encoding: 'utf8' }),
+    execFileSync(process.execPath, argv, { encoding: 'utf8', cwd: ownSources.folder }),
   )
 
   const times = `${fresh.toFixed(1)} and then ${made.toFixed(1)} µs for a new address, ${one.toFixed(1)} µs for a known one`
