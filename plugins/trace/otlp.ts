@@ -37,15 +37,9 @@ function destinationOf(gateway: Gateway, options: OtlpOptions): Destination {
   gateway.onStop(() => token?.close())
   const sent = () =>
     token === undefined ? headers : { ...headers, authorization: `Bearer ${token.reveal()}` }
-  return { url, headers: sent, certificates: certificatesAt(caCertPath, gateway) }
-}
-
-/** Read once: the exporter keeps its certificates. */
-function certificatesAt(file: string | undefined, gateway: Gateway): string | undefined {
-  if (file === undefined) return undefined
-  const certificates = openCertificates(gateway.path(file), gateway.log)
-  certificates.close()
-  return certificates.text
+  const certificates = caCertPath === undefined ? undefined : openCertificates(gateway.path(caCertPath), log)
+  gateway.onStop(() => certificates?.close())
+  return { url, headers: sent, certificates }
 }
 
 function refuseNoToken(text: string, place: string): void {

@@ -41,9 +41,7 @@ const fields = {
   caCertPath: z
     .string()
     .optional()
-    .describe(
-      'certificate authorities to trust for the collector, instead of the default ones; read at the start',
-    ),
+    .describe('certificate authorities to trust for the collector, instead of the default ones'),
 }
 
 export const otlpOptions = z.strictObject(fields).superRefine(checkTogether)

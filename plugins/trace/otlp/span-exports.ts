@@ -1,8 +1,8 @@
-import { Agent as HttpAgent } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
+import type { Agent } from 'node:http'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base'
 import type { Gateway } from 'sallyport'
-import { failureCode, LogThrottle } from 'sallyport/toolkit'
+import { failureCode, LogThrottle, type WatchedFile } from 'sallyport/toolkit'
+import { collectorAgent } from './collector-agent.js'
 import type { Packages } from './packages.js'
 
 /** Spans that wait, and those that are sent at once: the SDK's own numbers. */
@@ -20,7 +20,7 @@ export interface Destination {
   readonly url: string
   readonly headers: () => Readonly<Record<string, string>>
   /** PEM certificates to trust in place of Node's. */
-  readonly certificates: string | undefined
+  readonly certificates: WatchedFile | undefined
 }
 
 type Done = Parameters<SpanExporter['export']>[1]
@@ -40,7 +40,7 @@ export class SpanExports implements SpanExporter {
   private limit = LIMIT
   private readonly running = new Set<Promise<void>>()
   private readonly unanswered = new Set<Done>()
-  private readonly agent: HttpAgent
+  private readonly agent: Agent
   private exporter: SpanExporter
   private readonly processor
   private readonly throttle: LogThrottle
@@ -51,12 +51,7 @@ export class SpanExports implements SpanExporter {
     private readonly destination: Destination,
     private readonly context: Pick<Gateway, 'id' | 'log' | 'meter'>,
   ) {
-    const { url, certificates } = destination
-    const keepAlive = true
-    this.agent =
-      new URL(url).protocol === 'https:'
-        ? new HttpsAgent({ keepAlive, ...(certificates !== undefined && { ca: certificates }) })
-        : new HttpAgent({ keepAlive })
+    this.agent = collectorAgent(destination.url, destination.certificates)
     this.exporter = this.exporterWithin(LIMIT)
     this.processor = new packages.sdk.BatchSpanProcessor(this, {
       maxQueueSize: MAX_WAITING,

@@ -1,4 +1,10 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { definePlugin, type Entry, type McpCall, type McpMessage, Telemetry, Tracer } from 'sallyport'
@@ -27,10 +33,14 @@ interface Received {
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
 /** What an OTLP/HTTP collector gets, on a port of its own. */
-export async function collector(t: TestContext, answer: Answer = (_, response) => response.end('{}')) {
+export async function collector(
+  t: TestContext,
+  answer: Answer = (_, response) => response.end('{}'),
+  server: Server = createServer(),
+) {
   const received: Received[] = []
   const sockets = new Set<Socket>()
-  const server = createServer((request, response) => {
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk) => chunks.push(chunk))
     request.on('end', () => {
