@@ -14,7 +14,10 @@ export class EndedBatch<Ended> {
   private underWay = 0
   private isOver = false
 
-  constructor(private readonly tell: (ended: Ended) => void) {}
+  constructor(
+    private readonly tell: (ended: Ended) => void,
+    private readonly failed: (error: unknown) => void,
+  ) {}
 
   begun(): void {
     this.underWay++
@@ -32,7 +35,17 @@ export class EndedBatch<Ended> {
     const ended = this.waiting.slice(0, this.count)
     this.waiting.fill(undefined)
     this.count = 0
-    for (const each of ended) if (each !== undefined) this.tell(each)
+    for (const each of ended) if (each !== undefined) this.tellSafely(each)
+  }
+
+  /** What fails of one takes nothing from the next. */
+  private tellSafely(ended: Ended): void {
+    // Not `runSafely`: it would take a closure for each request.
+    try {
+      this.tell(ended)
+    } catch (error) {
+      this.failed(error)
+    }
   }
 
   /** From now on nothing waits. */

@@ -32,6 +32,9 @@ interface Ended extends Omit<RequestEnd, 'observed'> {
   readonly elapsedMs: number
 }
 
+/** A fault of the gateway, or of what a plugin said of the request. */
+const NOT_TOLD = 'an ended request was not audited, measured or traced in full'
+
 /** Counts, logs, audits and traces requests. Labels are routes as declared, never requested paths. */
 export class RequestObserver {
   private readonly count
@@ -39,7 +42,10 @@ export class RequestObserver {
   private readonly refusals
   private readonly calls: CallMetrics
   private readonly endedRequests: EndedRequests
-  private readonly batch = new EndedBatch<Ended>((end) => this.tell(end))
+  private readonly batch = new EndedBatch<Ended>(
+    (end) => this.tell(end),
+    (err) => this.failed(NOT_TOLD, err),
+  )
   private readonly clock = new TimeText()
   private joined: Tracer | undefined
 
@@ -147,8 +153,12 @@ export class RequestObserver {
     if (observed === undefined && this.observers.telemetry().length === 0) return
     // Read now: its connection goes on, or is closed.
     const end = { observed, request, status, durationMs, aborted, at: Date.now(), elapsedMs }
-    if (isObserved(end) && !end.observed.canWait) endTrace(end)
+    if (isObserved(end) && !end.observed.canWait) this.endSampled(end)
     this.batch.ended(end)
+  }
+
+  private endSampled(end: RequestEnd): void {
+    this.runSafely(() => endTrace(end), NOT_TOLD)
   }
 
   private tell(end: Ended): void {
@@ -178,7 +188,11 @@ export class RequestObserver {
   }
 
   private readonly runSafely: Safely = (observe, message) =>
-    runSafely(observe, (err) => this.throttle.write(this.log, 'warn', message, {}, { err }))
+    runSafely(observe, (err) => this.failed(message, err))
+
+  private failed(message: string, err: unknown): void {
+    this.throttle.write(this.log, 'warn', message, {}, { err })
+  }
 }
 
 const isObserved = (ended: Ended): ended is Ended & RequestEnd => ended.observed !== undefined

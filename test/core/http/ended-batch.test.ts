@@ -4,7 +4,7 @@ import { EndedBatch } from '#core/http/ended-batch.js'
 
 function recorded() {
   const told: number[] = []
-  const batch = new EndedBatch<number>((ended) => void told.push(ended))
+  const batch = new EndedBatch<number>((ended) => void told.push(ended), assert.ifError)
   return { told, batch }
 }
 
@@ -56,10 +56,29 @@ test('one that ends while others are told is told too, once', () => {
   const batch = new EndedBatch<number>((ended) => {
     told.push(ended)
     if (ended < 3) batch.ended(ended + 10)
-  })
+  }, assert.ifError)
   for (let each = 0; each < 9; each++) batch.begun()
   for (const each of [1, 2, 3]) batch.ended(each)
   batch.flush()
   batch.flush()
   assert.deepEqual(told, [1, 2, 3, 11, 12])
+})
+
+test('one that cannot be told takes nothing from the others, and is reported once', () => {
+  const [told, errors]: [number[], unknown[]] = [[], []]
+  const fault = new Error('no')
+  const batch = new EndedBatch<number>(
+    (ended) => {
+      if (ended === 2) throw fault
+      told.push(ended)
+    },
+    (error) => void errors.push(error),
+  )
+  for (let each = 0; each < 5; each++) batch.begun()
+  for (const each of [1, 2, 3]) batch.ended(each)
+  batch.flush()
+  assert.deepEqual(told, [1, 3])
+  assert.deepEqual(errors, [fault])
+  for (const each of [4, 5]) batch.ended(each)
+  assert.deepEqual(told, [1, 3, 4, 5])
 })
