@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { catalogue } from 'sallyport/builtin'
 import { Loader } from 'sallyport/embed'
-import { FindingList } from '#cli/tools/findings/finding-list.js'
+import { type Finding, FindingList } from '#cli/tools/findings/finding-list.js'
 import { examine } from '#cli/tools/verify/examine.js'
 import { verifyPlugin } from '#cli/tools/verify/verify.js'
 import { folder } from '#kit/folder.js'
@@ -24,9 +24,24 @@ async function verify(t: TestContext, text: string, options?: Readonly<Record<st
   const home = written(t, text)
   const file = join(home, 'plugin.mjs')
   const findings = await verifyPlugin({ file, folder: home, about: 'plugin.mjs', options })
+  return { findings, faults: faultsIn(findings) }
+}
+
+/** In this process, for what spares it. */
+async function examined(t: TestContext, text: string) {
+  const home = written(t, text)
+  const loaded = await new Loader(catalogue, home).load(join(home, 'plugin.mjs'))
+  assert.ok('plugin' in loaded)
+  const list = new FindingList('plugin.mjs')
+  const job = { file: '', folder: home, about: '', options: undefined, canary: 'canary' }
+  await examine(list, loaded.plugin, job, () => {})
+  return { findings: list.findings, faults: faultsIn(list.findings) }
+}
+
+function faultsIn(findings: readonly Finding[]): readonly (string | undefined)[] {
   const faults = findings.filter(({ state }) => state === 'wrong')
   for (const { advice = '' } of faults) assert.notEqual(advice, '')
-  return { findings, faults: faults.map((fault) => fault.code) }
+  return faults.map(({ code }) => code)
 }
 
 const plugin = (provides: string, setup: string, options = 'z.strictObject({})', more = ''): string => `
@@ -65,6 +80,9 @@ const authenticator = (verdict: string): string =>
     'Authenticator',
     `gateway.provide(Authenticator, { provider: 'p', authenticate: (request) => ${verdict} })`,
   )
+
+// It holds its thread as one that counts would, and leaves the processor to other tests.
+const loop = 'for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);'
 
 const seeded: Readonly<Record<string, readonly [code: string, text: string]>> = {
   'without a default export': ['NOT_LOADED', 'export const plugin = {}'],
@@ -136,8 +154,8 @@ const seeded: Readonly<Record<string, readonly [code: string, text: string]>> = 
     'SINK_ANSWERS',
     plugin('AuditSink', 'gateway.provide(AuditSink, async () => {})'),
   ],
-  'that loops without end when it is loaded': ['BLOCKS', `for (;;);\n${plugin('Guard', guard)}`],
-  'whose guard loops without end': ['BLOCKS', plugin('Guard', 'gateway.provide(Guard, () => { for (;;); })')],
+  'that loops without end when it is loaded': ['BLOCKS', `${loop}\n${plugin('Guard', guard)}`],
+  'whose guard loops without end': ['BLOCKS', plugin('Guard', `gateway.provide(Guard, () => { ${loop} })`)],
   'that ends the process': ['EXITS', plugin('Guard', 'gateway.provide(Guard, () => process.exit(0))')],
   'whose error nobody catches': [
     'ERROR_ASTRAY',
@@ -266,22 +284,8 @@ test('a plugin that logs its secret leaks nothing, since the gateway hides it', 
 for (const [what, [code, text]] of Object.entries(seeded)) {
   if (APART.test(code)) continue
   test(`a plugin ${what} is caught, and by nothing else`, async (t) => {
-    const folder = written(t, text)
-    const loaded = await new Loader(catalogue, folder).load(join(folder, 'plugin.mjs'))
-    assert.ok('plugin' in loaded)
-    const chart = new FindingList('plugin.mjs')
-    await examine(
-      chart,
-      loaded.plugin,
-      { file: '', folder, about: '', options: undefined, canary: 'canary' },
-      () => {},
-    )
-    const wrong = chart.findings.filter(({ state }) => state === 'wrong')
-    assert.deepEqual(
-      wrong.map((finding) => finding.code),
-      [code],
-      JSON.stringify(wrong),
-    )
+    const { findings, faults } = await examined(t, text)
+    assert.deepEqual(faults, [code], JSON.stringify(findings))
   })
 }
 
@@ -299,13 +303,13 @@ test("an unref'd timer that ends with the gateway is no leak, nor is one that ru
 test('options come from a file, where made-up ones will not do', async (t) => {
   const options = `z.strictObject({ size: z.string().regex(/^[0-9]+$/).describe('how much') })`
   const text = plugin('Guard', guard, options)
-  assert.deepEqual((await verify(t, text)).faults, ['OPTIONS_NEEDED'])
+  assert.deepEqual((await examined(t, text)).faults, ['OPTIONS_NEEDED'])
   assert.deepEqual((await verify(t, text, { size: '3' })).faults, [])
 })
 
 test('what needs another plugin is not called wrong for it', async (t) => {
   const text = plugin('', '', undefined, 'requires: [Source],')
-  const { faults, findings } = await verify(t, text)
+  const { faults, findings } = await examined(t, text)
   assert.deepEqual(faults, [])
   assert.ok(findings.some((finding) => finding.code === 'NEEDS_OTHERS'))
 })
@@ -329,7 +333,7 @@ test('a path is not made up: without options the plugin is not set up, and its f
 test('a summary that is not a sentence is quoted with what is wrong with it', async (t) => {
   const faultOf = async (summary: string): Promise<string | undefined> => {
     const text = plugin('Guard', guard).replace("'Does something.'", JSON.stringify(summary))
-    const { findings } = await verify(t, text)
+    const { findings } = await examined(t, text)
     return findings.find((finding) => finding.code === 'SUMMARY_MISSING')?.detail
   }
   assert.equal(await faultOf('x.'), 'seeded has a summary that does not begin with a capital letter: "x."')
