@@ -24,9 +24,19 @@ async function schemaOf(kind: Kind, config?: string): Promise<ValidateFunction> 
 
 type Kind = 'registry' | 'proxy' | 'run'
 
+const validators = new Map<string, ValidateFunction>()
+
+/** One schema is compiled once: to compile it takes far longer than to make it or to use it. */
+function compiled(schema: object): ValidateFunction {
+  const text = JSON.stringify(schema)
+  const validate = validators.get(text) ?? ajv().compile(schema)
+  validators.set(text, validate)
+  return validate
+}
+
 // The formats of editors are no mistake here; a keyword that is misspelt is.
-const compiled = (schema: object): ValidateFunction =>
-  new Ajv2020({ strictSchema: true, allErrors: true, validateFormats: false }).compile(schema)
+const ajv = (): Ajv2020 =>
+  new Ajv2020({ strictSchema: true, allErrors: true, validateFormats: false, code: { optimize: false } })
 
 const faultsOf = (validate: ValidateFunction, value: unknown): readonly string[] => {
   validate(value)
