@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { folder } from '#kit/folder.js'
+import { bin } from '#kit/program.js'
 
 const root = join(import.meta.dirname, '../..')
 
-/** Runs a piece of a module in a process of its own, from the root of the checkout. */
-function evaluate(code: string, environment: Readonly<Record<string, string>> = {}) {
+function started(argv: readonly string[], environment: Readonly<Record<string, string>> = {}) {
   const { PATH = '' } = process.env
-  const argv = ['-C', 'source', '--import', 'tsx', '--input-type=module', '-e', code]
   const { status, stdout, stderr } = spawnSync(process.execPath, argv, {
     encoding: 'utf8',
     cwd: root,
@@ -18,14 +18,12 @@ function evaluate(code: string, environment: Readonly<Record<string, string>> = 
   return { status, stdout, stderr }
 }
 
-function run(bin: string, argv: readonly string[], environment: Readonly<Record<string, string>> = {}) {
-  const { PATH = '' } = process.env
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    ['-C', 'source', '--import', 'tsx', join(root, 'cli', `${bin}.ts`), ...argv],
-    { encoding: 'utf8', cwd: root, env: { PATH, ...environment } },
-  )
-  return { status, stdout, stderr, lines: stderr.split('\n').filter((line) => line !== '') }
+/** Runs a piece of a module in a process of its own. */
+const evaluate = (code: string) => started([...process.execArgv, '--input-type=module', '-e', code])
+
+function run(name: string, argv: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+  const ended = started([join(dirname(bin), `${name}.js`), ...argv], environment)
+  return { ...ended, lines: ended.stderr.split('\n').filter((line) => line !== '') }
 }
 
 test('help goes to stdout and exits with 0', () => {
@@ -114,10 +112,11 @@ test('a completion script is printed for each shell', () => {
 })
 
 test('help and version load no command and none of the heavy packages', () => {
+  const unbundled = fileURLToPath(import.meta.resolve('#cli/bin.js'))
   for (const argv of [['proxy', '--help'], ['--help'], ['--version']]) {
-    const { stderr } = run('bin', argv, { NODE_DEBUG: 'esm' })
+    const { stderr } = started([...process.execArgv, unbundled, ...argv], { NODE_DEBUG: 'esm' })
 
-    assert.match(stderr, /cli\/program\.ts/)
+    assert.match(stderr, /cli\/program\.[jt]s/)
     assert.ok(
       !/node_modules\/(zod|yaml|fastify|pino|undici)\/|core\/index|cli\/(commands\/[\w-]+\/run|config\/)/.test(
         stderr,
@@ -129,7 +128,7 @@ test('help and version load no command and none of the heavy packages', () => {
 test('an old Node is told so in one line, before anything else is loaded', () => {
   for (const version of ['18.20.4', '20.18.3', '8.0.0']) {
     const old = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`
-    const { status, stdout, stderr } = evaluate(`${old}; await import('./cli/bin.ts')`)
+    const { status, stdout, stderr } = evaluate(`${old}; await import('${pathToFileURL(bin)}')`)
 
     assert.equal(status, 2)
     assert.equal(stdout, '')
@@ -138,9 +137,10 @@ test('an old Node is told so in one line, before anything else is loaded', () =>
   }
 })
 
+const importing = `const { printError } = await import('${import.meta.resolve('#cli/terminal.js')}');`
+
 test('what fails unexpectedly is one line, and exits with 1', () => {
-  const failing =
-    "const { printError } = await import('./cli/terminal.ts'); process.exitCode = await printError("
+  const failing = `${importing} process.exitCode = await printError(`
   const plain = evaluate(`${failing} new Error('it broke'), false)`)
   const debug = evaluate(`${failing} new Error('it broke', { cause: new Error('the disk') }), true)`)
 
@@ -152,8 +152,8 @@ test('what fails unexpectedly is one line, and exits with 1', () => {
 
 test('a configuration that the kernel refuses is told without a stack, and exits with 2', () => {
   const { status, stderr } = evaluate(`
-    const { printError } = await import('./cli/terminal.ts')
-    const { ConfigError } = await import('sallyport')
+    ${importing}
+    const { ConfigError } = await import('${import.meta.resolve('sallyport')}')
     process.exitCode = await printError(new ConfigError([{ place: 'a', message: 'b' }, { place: 'c', message: 'd' }]), true)
   `)
 
@@ -161,8 +161,7 @@ test('a configuration that the kernel refuses is told without a stack, and exits
 })
 
 test('a reader who leaves early is no failure', () => {
-  const node = `${process.execPath} -C source --import tsx cli/bin.ts`
-  const script = `${node} completion fish | true; exit "\${PIPESTATUS[0]}"`
+  const script = `${process.execPath} ${bin} completion fish | true; exit "\${PIPESTATUS[0]}"`
   const { status, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8', cwd: root })
 
   assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
