@@ -1,8 +1,9 @@
 import type { Delivered } from '../delivery.js'
 import { firstLines, type Lines } from '../lines.js'
-import { isSame, OpenFile } from './open-file.js'
+import { fileAt, isSame } from './named-file.js'
+import { OpenFile } from './open-file.js'
 import { writeFailure } from './place.js'
-import { fileAt, type RotationOptions, rotate } from './rotation.js'
+import { type RotationOptions, rotate } from './rotation.js'
 
 interface AuditFileOptions extends RotationOptions {
   /** 0: it is never rotated. */

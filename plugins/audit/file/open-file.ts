@@ -1,11 +1,14 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Lines } from '../lines.js'
+import { isSame, unlessMissing } from './named-file.js'
 
 const NEWLINE = 0x0a
 const SPACE = 0x20
 /** How much of the end of a file is looked at. */
 const TAIL = 64 * 1024
+const MOST_TRIES = 20
 
 /** The beginning of a line that a full disk left behind. */
 interface Fragment {
@@ -31,15 +34,27 @@ export class OpenFile {
 
   /** Opens the file of this name, or creates it. Symbolic links are not followed. */
   static async open(path: string): Promise<OpenFile> {
+    for (let tries = 1; ; tries++) {
+      const opened = await OpenFile.tryOpen(path)
+      if (opened !== 'renamed') return opened
+      // Another process rotates it, which takes it a moment.
+      if (tries === MOST_TRIES) throw new Error('it is being renamed')
+      await pause(tries)
+    }
+  }
+
+  private static async tryOpen(path: string): Promise<OpenFile | 'renamed'> {
     const { O_WRONLY, O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants
     const appending = await open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600)
     let repairing: FileHandle | undefined
     try {
-      repairing = await open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
-      const [one, other] = await Promise.all([appending.stat(), repairing.stat()])
+      repairing = await open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK).catch(unlessMissing)
+      const [one, other] = await Promise.all([appending.stat(), repairing?.stat()])
       if (!one.isFile()) throw new Error('it is no regular file')
-      if (!isSame(one, other)) throw new Error('it is being renamed')
-      return new OpenFile(appending, repairing, one, await isTorn(repairing, one.size))
+      if (repairing !== undefined && other !== undefined && isSame(one, other))
+        return new OpenFile(appending, repairing, one, await isTorn(repairing, one.size))
+      await Promise.all([appending.close(), repairing?.close()])
+      return 'renamed'
     } catch (error) {
       await Promise.all([appending.close(), repairing?.close()])
       throw error
@@ -99,9 +114,6 @@ export class OpenFile {
     this.fragment = undefined
   }
 }
-
-export const isSame = (one: Pick<Stats, 'dev' | 'ino'>, other: Pick<Stats, 'dev' | 'ino'>): boolean =>
-  one.dev === other.dev && one.ino === other.ino
 
 function wholeLines(lengths: readonly number[], written: number): { whole: number; end: number } {
   let whole = 0

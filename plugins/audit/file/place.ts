@@ -1,7 +1,7 @@
 import { access, constants, realpath } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { fileFailure } from 'sallyport/toolkit'
-import { fileAt } from './rotation.js'
+import { fileAt, unlessMissing } from './named-file.js'
 
 type Place = { readonly path: string; readonly mode: number | undefined } | { readonly fault: string }
 
@@ -17,7 +17,8 @@ export async function placeOf(given: string, rotates: boolean): Promise<Place> {
       return { fault: `${given} is a folder: expected a file, such as ${join(given, 'audit.jsonl')}` }
     if (found !== undefined && !found.isFile())
       return { fault: `${given} is no regular file: expected one, which can be renamed when it is full` }
-    if (found !== undefined) await access(path, constants.W_OK | constants.R_OK)
+    // Another process may have renamed it at this moment.
+    if (found !== undefined) await access(path, constants.W_OK | constants.R_OK).catch(unlessMissing)
     if (found === undefined || rotates) await access(dirname(path), constants.W_OK | constants.X_OK)
     return { path, mode: found?.mode }
   } catch (error) {

@@ -1,9 +1,10 @@
-import { lstat, rename } from 'node:fs/promises'
+import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Log } from 'sallyport'
 import { GenerationLock, type HeldLocks } from '#plugins/store/files/generation-lock.js'
 import { thisProcess } from '#plugins/store/files/lock-owner.js'
-import { isSame, type OpenFile } from './open-file.js'
+import { fileAt, isSame, unlessMissing } from './named-file.js'
+import type { OpenFile } from './open-file.js'
 
 export interface RotationOptions {
   /** How many full files stay: `.1` is the newest. */
@@ -39,11 +40,4 @@ async function firstFree(path: string, keep: number): Promise<number> {
   let number = 1
   while (number < keep && (await fileAt(`${path}.${number}`)) !== undefined) number++
   return number
-}
-
-/** What has this name, a link itself and not what it leads to; `undefined` for nothing. */
-export const fileAt = (path: string) => lstat(path).catch(unlessMissing)
-
-function unlessMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
 }

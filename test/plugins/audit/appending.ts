@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -21,9 +22,10 @@ export function appending(
   )
   t.after(() => child.kill('SIGKILL'))
   const closed = once(child, 'close')
+  const failed = closed.then(([code]) => assert.fail(`it ended with ${code} before it was done`))
   return {
     process: child,
-    done: once(child.stdout, 'data'),
+    done: Promise.race([once(child.stdout, 'data'), failed]),
     async stop(): Promise<void> {
       child.stdin.end()
       await closed

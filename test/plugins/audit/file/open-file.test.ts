@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { appendFileSync, readFileSync, statSync, symlinkSync, unlinkSync } from 'node:fs'
+import { appendFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setInterval } from 'node:timers/promises'
 import { folder } from '#kit/folder.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { OpenFile } from '#plugins/audit/file/open-file.js'
@@ -26,6 +28,18 @@ test('what went to a file that was deleted meanwhile counts as not written', asy
   assert.equal(await file.append(all(line('1'), line('2')), 0), 2)
   unlinkSync(path)
   assert.equal(await file.append(all(line('3')), statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0)
+})
+
+test('a file that other processes rename is opened all the same, again and again', async (t) => {
+  const path = join(folder(t), 'audit.jsonl')
+  const over = new AbortController()
+  const renaming = (async () => {
+    for await (const _ of setInterval(1, undefined, over))
+      await Promise.all([rename(path, `${path}.1`).catch(() => {}), appendFile(path, 'x')])
+  })().catch(() => {})
+  for (let round = 0; round < 300; round++) await (await OpenFile.open(path)).close()
+  over.abort()
+  await renaming
 })
 
 test('a symbolic link is not followed, also one that came later', async (t) => {
