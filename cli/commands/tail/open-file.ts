@@ -79,6 +79,8 @@ export class OpenFile {
       this.split(buffer.subarray(0, bytesRead), take)
       this.position += bytesRead
       await flush?.()
+      // This was the end. What has come since may follow a line that is blanks by now.
+      if (bytesRead < buffer.length) break
     }
     return false
   }
