@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { createServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { folder } from './folder.js'
@@ -23,8 +22,8 @@ export interface Authority {
 }
 
 export function authority(t: TestContext): Authority {
-  const folder = temporaryFolder(t)
-  const at = (name: string) => join(folder, name)
+  const place = folder(t)
+  const at = (name: string) => join(place, name)
   const openssl = (...args: readonly string[]) => execFileSync('openssl', args, { stdio: 'pipe' })
   const newKey = (name: string) => [
     '-newkey',
@@ -90,12 +89,6 @@ export async function tlsListening(
     server.close()
   })
   return (server.address() as AddressInfo).port
-}
-
-export function temporaryFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sallyport-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
 }
 
 /** The entry of a port that speaks https on loopback, with a certificate of this authority. */

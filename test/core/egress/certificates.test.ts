@@ -5,7 +5,8 @@ import { test } from 'node:test'
 import { createFetcher } from 'sallyport/toolkit'
 import { capturedLog, eventually } from '#kit/captured-log.js'
 import { failsWith, fetching, hereForAll } from '#kit/egress.js'
-import { authority, temporaryFolder, tlsListening } from '#kit/tls.js'
+import { folder } from '#kit/folder.js'
+import { authority, tlsListening } from '#kit/tls.js'
 
 const here = { allowPrivate: true, resolve: hereForAll }
 
@@ -28,15 +29,15 @@ test('a CA file that changes is trusted from then on, and invalid content is ign
   const ours = authority(t)
   const theirs = authority(t)
   const port = await tlsListening(t, theirs.issue(['provider.test']), (_request, response) => response.end())
-  const folder = temporaryFolder(t)
-  const caFile = join(folder, 'ca.pem')
+  const place = folder(t)
+  const caFile = join(place, 'ca.pem')
   copyFileSync(ours.file, caFile)
   const { log, until } = capturedLog()
   const { fetch } = fetching(t, { ...here, caFile, log })
   await failsWith('EGRESS_TLS', fetch(`https://provider.test:${port}/`))
 
-  copyFileSync(theirs.file, join(folder, 'next'))
-  renameSync(join(folder, 'next'), caFile)
+  copyFileSync(theirs.file, join(place, 'next'))
+  renameSync(join(place, 'next'), caFile)
   const swapped = await eventually(() => fetch(`https://provider.test:${port}/`).catch(() => undefined))
   writeFileSync(caFile, 'not a certificate')
   await until(/CERTIFICATES_INVALID/)
@@ -46,7 +47,7 @@ test('a CA file that changes is trusted from then on, and invalid content is ign
 })
 
 test('a CA file that is missing or holds no certificate fails when the fetcher is made', (t) => {
-  const file = join(temporaryFolder(t), 'ca.pem')
+  const file = join(folder(t), 'ca.pem')
 
   assert.throws(() => createFetcher({ caFile: file }), {
     code: 'FILE_UNREADABLE',

@@ -6,8 +6,8 @@ import type { GatewayError } from 'sallyport'
 import { createFetcher } from 'sallyport/toolkit'
 import { capturedLog, eventually } from '#kit/captured-log.js'
 import { fetching, hereForAll } from '#kit/egress.js'
+import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
-import { temporaryFolder } from '#kit/tls.js'
 
 const here = {
   allowPrivate: true,
@@ -117,7 +117,7 @@ test('a token file that everybody may read causes a warning', (t) => {
 })
 
 function tokenFile(t: TestContext, content: string, mode = 0o600): string {
-  const file = join(temporaryFolder(t), 'token')
+  const file = join(folder(t), 'token')
   writeFileSync(file, content, { mode })
   return file
 }

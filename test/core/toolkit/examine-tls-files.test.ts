@@ -4,16 +4,17 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Examination } from 'sallyport'
 import { examineTlsFiles, TlsFiles } from 'sallyport/toolkit'
-import { authority, temporaryFolder } from '#kit/tls.js'
+import { folder } from '#kit/folder.js'
+import { authority } from '#kit/tls.js'
 
 test('certificates are good, near their end, expired, or of no use', (t) => {
-  const folder = temporaryFolder(t)
+  const place = folder(t)
   const ca = authority(t)
   const examined = (cert: string): readonly string[] => {
-    writeFileSync(join(folder, 'cert'), cert)
+    writeFileSync(join(place, 'cert'), cert)
     const found: string[] = []
     const examination = {
-      path: (path: string) => join(folder, path),
+      path: (path: string) => join(place, path),
       ok: (check: string) => found.push(`ok ${check}`),
       warning: (check: string, code: string) => found.push(`warning ${check} ${code}`),
       wrong: (check: string, code: string) => found.push(`wrong ${check} ${code}`),

@@ -7,7 +7,7 @@ import { LogScrubber, redact } from 'sallyport/embed'
 import { Secret, secretFrom, secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { eventually } from '#kit/captured-log.js'
-import { temporaryFolder } from '#kit/tls.js'
+import { folder } from '#kit/folder.js'
 
 test('T10: a secret prints as *** everywhere, and only `reveal` returns it', () => {
   const secret = new Secret('canary')
@@ -27,7 +27,7 @@ test('T10: a secret prints as *** everywhere, and only `reveal` returns it', () 
 })
 
 test('a value is used before a file, a file before the environment, and variables in their order', (t) => {
-  const file = join(temporaryFolder(t), 'secret')
+  const file = join(folder(t), 'secret')
   writeFileSync(file, 'from file\n')
   const environment = { EMPTY: '', FIRST: 'from first', SECOND: 'from second' }
   const env = ['UNSET', 'EMPTY', 'FIRST', 'SECOND']
@@ -45,7 +45,7 @@ test('a value is used before a file, a file before the environment, and variable
 })
 
 test('a file loses one newline at its end and nothing else', (t) => {
-  const file = join(temporaryFolder(t), 'secret')
+  const file = join(folder(t), 'secret')
   const contents = { 'a b \n': 'a b ', 'a\r\n': 'a', 'a\n\n': 'a\n', ' a': ' a' }
 
   for (const [written, meant] of Object.entries(contents)) {
@@ -57,7 +57,7 @@ test('a file loses one newline at its end and nothing else', (t) => {
 })
 
 test('an empty secret is refused, by value and by file, and an unreadable one too', (t) => {
-  const file = join(temporaryFolder(t), 'secret')
+  const file = join(folder(t), 'secret')
   writeFileSync(file, '\n')
 
   assert.throws(() => secretFrom({ value: '' }), { code: 'SECRET_EMPTY' })
@@ -66,7 +66,7 @@ test('an empty secret is refused, by value and by file, and an unreadable one to
 })
 
 test('T10: a secret in a file is read again, and the scrubber gets the new value', async (t) => {
-  const file = join(temporaryFolder(t), 'secret')
+  const file = join(folder(t), 'secret')
   writeFileSync(file, 'canary-1', { mode: 0o600 })
   const scrubber = new LogScrubber()
   const secret = secretFrom({ file }, { scrubber })

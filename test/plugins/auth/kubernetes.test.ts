@@ -5,12 +5,12 @@ import { type TestContext, test } from 'node:test'
 import { ConfigError } from 'sallyport'
 import { authenticatorSuite, booted, gateOf, type Issuer, issuing } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
-import { authority, temporaryFolder } from '#kit/tls.js'
+import { authority } from '#kit/tls.js'
 
 authenticatorSuite('auth/kubernetes', async (t) => {
   const issuer = await issuing(t)
   const { file: caCertPath } = authority(t)
-  const authTokenFile = join(temporaryFolder(t), 'token')
+  const authTokenFile = join(folder(t), 'token')
   writeFileSync(authTokenFile, await issuer.jwt(), { mode: 0o600 })
   return {
     provider: issuer.url,

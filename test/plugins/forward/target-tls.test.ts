@@ -11,14 +11,15 @@ import { boot } from 'sallyport/embed'
 import { contextFor, recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { connectProxy } from '#kit/connect-proxy.js'
-import { type Authority, authority, type Identity, temporaryFolder, tlsListening } from '#kit/tls.js'
+import { folder } from '#kit/folder.js'
+import { type Authority, authority, type Identity, tlsListening } from '#kit/tls.js'
 import { call, openRequest, proxied, send } from './proxied.js'
 
 const chunked = { ...call(1), headers: { 'transfer-encoding': 'chunked' } }
 
 /** A pair of files, which is written as a program would: beside, and renamed. */
-function pairIn(folder: string) {
-  const files = { targetClientCert: join(folder, 'client.pem'), targetClientKey: join(folder, 'client.key') }
+function pairIn(place: string) {
+  const files = { targetClientCert: join(place, 'client.pem'), targetClientKey: join(place, 'client.key') }
   const put = (path: string, text: string): void => {
     writeFileSync(`${path}.new`, text, { mode: 0o600 })
     renameSync(`${path}.new`, path)
@@ -45,7 +46,7 @@ async function strictTarget(t: TestContext, listener: RequestListener = SAYS_CAL
   const ca = authority(t)
   const more = { requestCert: true, ca: ca.certificate, keepAliveTimeout: 60_000 }
   const port = await tlsListening(t, ca.issue(names), listener, more)
-  const pair = pairIn(temporaryFolder(t))
+  const pair = pairIn(folder(t))
   pair.write(ca.issue(['client']))
   return { ca, port, pair, options: { targetCaCert: ca.file, ...pair.files } }
 }
@@ -132,7 +133,7 @@ test('a certificate of a new authority is trusted from then on', async (t) => {
   const port = await tlsListening(t, next.issue(['127.0.0.1']), (_request, response) =>
     response.end('reached'),
   )
-  const file = join(temporaryFolder(t), 'ca.pem')
+  const file = join(folder(t), 'ca.pem')
   writeFileSync(file, old.certificate)
   const { main, lines } = await proxied(t, `https://127.0.0.1:${port}`, { targetCaCert: file })
   for (const asked of [call(1), chunked])
@@ -194,7 +195,7 @@ async function refused(
   target = 'https://127.0.0.1:9',
 ): Promise<Record<string, string>> {
   const list = [{ use: 'auth/anonymous' }, { use: 'forward/http', with: { target, ...options } }]
-  const error = await boot(list, contextFor({ folder: temporaryFolder(t) })).then(
+  const error = await boot(list, contextFor({ folder: folder(t) })).then(
     (running) => running.stop().then(() => assert.fail('it started')),
     (thrown: unknown) => thrown,
   )
@@ -206,11 +207,11 @@ async function refused(
 
 test('everything that is wrong with the files is told at once, at the start', async (t) => {
   const ca: Authority = authority(t)
-  const folder = temporaryFolder(t)
+  const place = folder(t)
   const [one, other] = [ca.issue(['a']), ca.issue(['b'])]
   const at = (name: string, text: string): string => {
-    writeFileSync(join(folder, name), text, { mode: 0o600 })
-    return join(folder, name)
+    writeFileSync(join(place, name), text, { mode: 0o600 })
+    return join(place, name)
   }
   const files = {
     cert: at('a.pem', one.cert),
@@ -221,7 +222,7 @@ test('everything that is wrong with the files is told at once, at the start', as
 
   const all = await refused(t, {
     targetCaCert: files.text,
-    targetClientCert: join(folder, 'missing'),
+    targetClientCert: join(place, 'missing'),
     targetClientKey: files.text,
   })
   assert.match(all['targetCaCert'] ?? '', /expected PEM certificates/)

@@ -5,8 +5,8 @@ import { type TestContext, test } from 'node:test'
 import { ConfigError, type Entry } from 'sallyport'
 import { booted, recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
-import { temporaryFolder } from '#kit/tls.js'
 
 function withVariable(t: TestContext, name: string, value: string): void {
   const before = process.env[name]
@@ -18,10 +18,10 @@ function withVariable(t: TestContext, name: string, value: string): void {
 }
 
 test('headers get their secrets from the first store that has them', async (t) => {
-  const folder = temporaryFolder(t)
-  writeFileSync(join(folder, 'token'), 'from the directory')
-  writeFileSync(join(folder, 'both'), 'from the directory')
-  chmodSync(folder, 0o700)
+  const place = folder(t)
+  writeFileSync(join(place, 'token'), 'from the directory')
+  writeFileSync(join(place, 'both'), 'from the directory')
+  chmodSync(place, 0o700)
   withVariable(t, 'SALLYPORT_SECRET_BOTH', 'from the environment')
   const { log, lines, scrubber } = recordedLog()
   const app = await booted(
@@ -29,7 +29,7 @@ test('headers get their secrets from the first store that has them', async (t) =
     [
       { use: 'auth/anonymous' },
       { use: 'secrets/environment' },
-      { use: 'secrets/directory', with: { path: folder } },
+      { use: 'secrets/directory', with: { path: place } },
       {
         use: 'headers/stored',
         with: {
@@ -47,7 +47,7 @@ test('headers get their secrets from the first store that has them', async (t) =
 })
 
 test('a header follows the file of its secret, and keeps the last valid value', async (t) => {
-  const mounted = temporaryFolder(t)
+  const mounted = folder(t)
   const put = (generation: string, value: string): void => {
     // As the kubelet does it.
     mkdirSync(join(mounted, generation))
@@ -107,7 +107,7 @@ test('a secret that no store has stops the start, and the message names the stor
 })
 
 test('an empty file of a secret stops the start, and the message names the directory', async (t) => {
-  const path = temporaryFolder(t)
+  const path = folder(t)
   writeFileSync(join(path, 'key'), '\n', { mode: 0o600 })
   const list: Entry[] = [
     { use: 'secrets/directory', with: { path } },

@@ -107,12 +107,13 @@ test('the slowest expression that is taken holds nobody up', () => {
     `${list}.exists(x, (${long}).lowerAscii().contains(x + "b"))`,
     `${list}.map(x, ${long}) == ["ab"]`,
   ]) {
+    // Of processor time, and far from the seconds that an expression without bounds takes: machines are slow and busy.
     const times = Array.from({ length: 3 }, () => {
-      const began = performance.now()
+      const before = process.cpuUsage()
       isAllowed({ deny }, 'a'.repeat(256))
-      return performance.now() - began
+      return process.cpuUsage(before).user / 1000
     })
-    assert.ok(Math.min(...times) < 50, `${deny.slice(-60)} ${times}`)
+    assert.ok(Math.min(...times) < 200, `${deny.slice(-60)} ${times}`)
   }
   assert.ok(!isAllowed({ allow: 'true' }, 'a'.repeat(257)))
 })

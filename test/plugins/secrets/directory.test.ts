@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { contractSuite } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
-import { temporaryFolder } from '#kit/tls.js'
 import { storesOf } from './stores.js'
 
 contractSuite('secrets/directory', (t) => {
@@ -17,10 +16,10 @@ contractSuite('secrets/directory', (t) => {
 })
 
 test('a directory holds one file for each secret, and no name reads a file outside of it', async (t) => {
-  const folder = temporaryFolder(t)
-  const directory = join(folder, 'secrets')
+  const place = folder(t)
+  const directory = join(place, 'secrets')
   mkdirSync(join(directory, '..data'), { recursive: true })
-  writeFileSync(join(folder, 'outside'), 'stolen')
+  writeFileSync(join(place, 'outside'), 'stolen')
   writeFileSync(join(directory, '..data', 'mounted'), 'as Kubernetes does\n', { mode: 0o600 })
   symlinkSync(join('..data', 'mounted'), join(directory, 'mounted'))
   const [store] = await storesOf(t, { use: 'secrets/directory', with: { path: directory } })

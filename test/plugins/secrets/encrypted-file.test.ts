@@ -5,7 +5,6 @@ import { test } from 'node:test'
 import { type Entry, GatewayError } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
-import { temporaryFolder } from '#kit/tls.js'
 import { storesOf } from './stores.js'
 
 contractSuite('secrets/encrypted-file', (t) => {
@@ -21,7 +20,7 @@ const encryptedFile = (path: string, passphrase: string): Entry => ({
 })
 
 test('an encrypted file keeps secrets over restarts, and its text holds neither names nor values', async (t) => {
-  const path = join(temporaryFolder(t), 'deep', 'secrets')
+  const path = join(folder(t), 'deep', 'secrets')
   const [first] = await storesOf(t, encryptedFile(path, 'correct horse'))
   assert.equal(await first?.get('none'), undefined)
   await first?.keeping?.set('github-token', 'ghp_value')
@@ -40,7 +39,7 @@ test('an encrypted file keeps secrets over restarts, and its text holds neither 
 })
 
 test('a wrong passphrase, a changed byte and another file are errors, and not an empty store', async (t) => {
-  const path = join(temporaryFolder(t), 'secrets')
+  const path = join(folder(t), 'secrets')
   const [store] = await storesOf(t, encryptedFile(path, 'correct horse'))
   await store?.keeping?.set('name', 'value')
   const good = JSON.parse(readFileSync(path, 'utf8'))
@@ -66,7 +65,7 @@ test('a wrong passphrase, a changed byte and another file are errors, and not an
 })
 
 test('a missing passphrase is an error only when the file exists', async (t) => {
-  const path = join(temporaryFolder(t), 'secrets')
+  const path = join(folder(t), 'secrets')
   const [store] = await storesOf(t, { use: 'secrets/encrypted-file', with: { path } })
   assert.equal(await store?.get('name'), undefined)
   writeFileSync(path, '{}')

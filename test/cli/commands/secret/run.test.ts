@@ -8,12 +8,11 @@ import { serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
 import { bin } from '#kit/program.js'
-import { temporaryFolder } from '#kit/tls.js'
 import { send } from '../../../plugins/forward/proxied.js'
 
 /** Runs `sallyport secret` on an encrypted file of its own, as a person without a keyring would. */
 function keeper(t: TestContext) {
-  const environment = { XDG_DATA_HOME: temporaryFolder(t), SALLYPORT_SECRETS_PASSPHRASE: 'correct horse' }
+  const environment = { XDG_DATA_HOME: folder(t), SALLYPORT_SECRETS_PASSPHRASE: 'correct horse' }
   const run = (argv: readonly string[], input = '') => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [bin, 'secret', ...argv], {
       env: { PATH: process.env['PATH'], ...environment },

@@ -6,16 +6,17 @@ import { ConfigError } from 'sallyport'
 import { TlsFiles } from 'sallyport/toolkit'
 import { recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { authority, temporaryFolder } from '#kit/tls.js'
+import { folder } from '#kit/folder.js'
+import { authority } from '#kit/tls.js'
 
 test('a new pair counts once both files are there, and what does not fit together is told once', async (t) => {
   const ca = authority(t)
-  const folder = temporaryFolder(t)
+  const place = folder(t)
   const named = Object.fromEntries(
-    ['cert', 'key', 'ca'].map((role) => [role, { option: role, path: join(folder, role) }]),
+    ['cert', 'key', 'ca'].map((role) => [role, { option: role, path: join(place, role) }]),
   )
   const write = (texts: object): void => {
-    for (const [role, text] of Object.entries(texts)) writeFileSync(join(folder, role), text, { mode: 0o600 })
+    for (const [role, text] of Object.entries(texts)) writeFileSync(join(place, role), text, { mode: 0o600 })
   }
   const [one, next] = [ca.issue(['a.test']), ca.issue(['a.test'])]
   write({ ...one, ca: ca.certificate })
@@ -36,9 +37,9 @@ test('a new pair counts once both files are there, and what does not fit togethe
 })
 
 test('everything that is wrong at the start is told together, by the options', (t) => {
-  const folder = temporaryFolder(t)
-  writeFileSync(join(folder, 'text'), 'hello\n')
-  const at = (option: string, name: string) => ({ option, path: join(folder, name) })
+  const place = folder(t)
+  writeFileSync(join(place, 'text'), 'hello\n')
+  const at = (option: string, name: string) => ({ option, path: join(place, name) })
   const { log } = recordedLog()
   assert.throws(
     () => new TlsFiles({ cert: at('a', 'missing'), key: at('b', 'text'), ca: at('c', 'text') }, log),

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { WatchedFile, type WatchedFileOptions } from 'sallyport/toolkit'
 import { capturedLog, eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
 import { ownSources } from '#kit/own-sources.js'
-import { temporaryFolder } from '#kit/tls.js'
 
 // So that a change seen by polling is not taken for one seen by a watcher.
 const withoutPoll = { pollEvery: 3_600_000 }
@@ -36,26 +36,26 @@ test('a file that is renamed over is read again, each time', async (t) => {
 })
 
 test('a swap behind a symlink, as Kubernetes does it, is seen the first time and every time', async (t) => {
-  const folder = temporaryFolder(t)
+  const place = folder(t)
   const publish = (version: string) => {
-    mkdirSync(join(folder, `..${version}`))
-    writeFileSync(join(folder, `..${version}`, 'token'), version)
-    symlinkSync(`..${version}`, join(folder, '..data_tmp'))
-    renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+    mkdirSync(join(place, `..${version}`))
+    writeFileSync(join(place, `..${version}`, 'token'), version)
+    symlinkSync(`..${version}`, join(place, '..data_tmp'))
+    renameSync(join(place, '..data_tmp'), join(place, '..data'))
   }
   publish('v1')
-  symlinkSync('..data/token', join(folder, 'token'))
-  const watched = watching(t, join(folder, 'token'))
+  symlinkSync('..data/token', join(place, 'token'))
+  const watched = watching(t, join(place, 'token'))
 
   for (const version of ['v2', 'v3', 'v4']) {
     publish(version)
     await becomes(watched, version)
-    rmSync(join(folder, `..v${Number(version.slice(1)) - 1}`), { recursive: true })
+    rmSync(join(place, `..v${Number(version.slice(1)) - 1}`), { recursive: true })
   }
 })
 
 test('links to other folders are followed, and so are swaps of a parent folder', async (t) => {
-  const [near, far] = [temporaryFolder(t), temporaryFolder(t)]
+  const [near, far] = [folder(t), folder(t)]
   for (const version of ['v1', 'v2', 'v3']) {
     mkdirSync(join(far, version))
     writeFileSync(join(far, version, 'file'), version)
@@ -97,16 +97,16 @@ test('a file that vanishes keeps its last content, is logged once, and is read w
 })
 
 test('a folder that is removed and made again is watched again', async (t) => {
-  const folder = join(temporaryFolder(t), 'inner')
-  const file = join(folder, 'file')
-  mkdirSync(folder)
+  const place = join(folder(t), 'inner')
+  const file = join(place, 'file')
+  mkdirSync(place)
   writeFileSync(file, 'one')
   const { log, until } = capturedLog()
   const watched = watching(t, file, { log, pollEvery: 50 })
 
-  rmSync(folder, { recursive: true })
+  rmSync(place, { recursive: true })
   await until(/ENOENT/)
-  mkdirSync(folder)
+  mkdirSync(place)
   writeFileSync(file, 'two')
 
   await becomes(watched, 'two')
@@ -164,13 +164,13 @@ test('a removed listener, and every listener after close, is not called', async 
 })
 
 test('a missing file or a folder is FILE_UNREADABLE with its path and the reason', (t) => {
-  const folder = temporaryFolder(t)
+  const place = folder(t)
 
-  assert.throws(() => WatchedFile.open(join(folder, 'none')), {
+  assert.throws(() => WatchedFile.open(join(place, 'none')), {
     code: 'FILE_UNREADABLE',
-    message: `cannot read ${join(folder, 'none')}: there is no such file (ENOENT)`,
+    message: `cannot read ${join(place, 'none')}: there is no such file (ENOENT)`,
   })
-  assert.throws(() => WatchedFile.open(folder), { code: 'FILE_UNREADABLE' })
+  assert.throws(() => WatchedFile.open(place), { code: 'FILE_UNREADABLE' })
 })
 
 test('a watched file keeps no process alive', (t) => {
@@ -186,7 +186,7 @@ test('a watched file keeps no process alive', (t) => {
 })
 
 function fileWith(t: TestContext, text: string): string {
-  const file = join(temporaryFolder(t), 'file')
+  const file = join(folder(t), 'file')
   writeFileSync(file, text)
   return file
 }
