@@ -5,7 +5,7 @@ import { publicOrigin } from '../public-url.js'
 // Milliseconds for one line: far more than any sensible pattern takes, also on a machine that is busy with other things.
 const TIME_LIMIT = 1_000
 // The time limit makes each line slow, and this process serves requests while a tunnel is opened again.
-const MAX_LINES = 2_000
+const MAX_LINES = 500
 
 /** Finds the public URL in a line; undefined when it has none. */
 export type UrlFinder = (line: string) => string | undefined

@@ -318,6 +318,6 @@ for (const [what, { script, pattern }] of Object.entries(FLOODS)) {
     const opening = tunnel.open(local, AbortSignal.timeout(30_000))
     await assert.rejects(opening, { code: 'TUNNEL_PATTERN' })
     delay.disable()
-    assert.ok(delay.max / 1e6 < 4_000, `${delay.max / 1e6} ms`)
+    assert.ok(delay.max / 1e6 < 2_500, `${delay.max / 1e6} ms`)
   })
 }
