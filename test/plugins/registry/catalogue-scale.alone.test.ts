@@ -74,7 +74,6 @@ const root = join(import.meta.dirname, '../../..')
 
 /** As it is published: a compiler in the process would take memory. */
 async function started(t: TestContext, path: string) {
-  execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'ignore' })
   const child = spawn(
     process.execPath,
     ['--expose-gc', '--input-type=module', '--eval', program(path, join(path, '../state'))],
