@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+
 export type JsonObject = Readonly<Record<string, unknown>>
 
 export const isJsonObject = (value: unknown): value is JsonObject =>
@@ -6,9 +8,31 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
 /** The object that a text holds as JSON; `undefined` for anything else. */
 export function jsonObject(text: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseJson(text)
     return isJsonObject(value) ? value : undefined
   } catch {
     return undefined
   }
 }
+
+const STRING = /"((?:[^"\\]|\\.)*)"(\s*:)?/gs
+const MARK = randomBytes(8).toString('hex')
+let marks = 0
+
+/**
+ * `JSON.parse`, also where V8 takes a name that is written with escapes for another one: in Node 24 and 26, when an object
+ * that was parsed before has one in its place that begins as the escapes are written (nodejs/node#63785). A caller could
+ * send such an object first, and have a claim of a token read as another. So names get a beginning that none had before.
+ */
+export function parseJson(text: string): unknown {
+  if (!text.includes('\\')) return JSON.parse(text)
+  const marked = text.replace(STRING, (whole, inner: string, colon: string | undefined) =>
+    colon === undefined ? whole : `"${MARK}${marks++}~${inner}"${colon}`,
+  )
+  return JSON.parse(marked, (_name, value: unknown) => (isJsonObject(value) ? withoutMarks(value) : value))
+}
+
+const withoutMarks = (value: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name.slice(name.indexOf('~') + 1), member]),
+  )

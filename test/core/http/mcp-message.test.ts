@@ -166,6 +166,29 @@ test('only the parameters of methods that name something are compared with the k
   assert.equal(await codeOf(app, '{"id":1,"method":"own","params":{"a":1,"a":2}}'), 'message_ambiguous')
 })
 
+test('a member that is written with escapes is read as what it is or refused, whatever came before it', async (t) => {
+  const app = await booted(t, list)
+  const call = (method: string, params: string) => `{"jsonrpc":"2.0","id":1,${method}:"tools/call",${params}`
+  const forms: readonly (readonly [string, (member: string) => string])[] = [
+    ['method', (method) => call(method, '"params":{"name":"a"},"result":{}}')],
+    ['params', (params) => call('"method"', `${params}:{"name":"a"}}`)],
+    ['name', (name) => call('"method"', `"params":{"name":"b",${name}:"a"}}`)],
+    ['name', (name) => call('"method"', `"params":{"uri":"b",${name}:"a"}}`)],
+  ]
+  for (const [member, form] of forms) {
+    for (let at = 0; at < member.length; at++) {
+      const hex = `\\u${member.charCodeAt(at).toString(16).padStart(4, '0')}`
+      const written = member.slice(0, at) + hex + member.slice(at + 1)
+      // V8 has taken one for the other: the beginning of what is written, as it is.
+      const alike = JSON.stringify(written.slice(0, member.length))
+      for (let times = 0; times < 3; times++) await codeOf(app, form(alike))
+      const { statusCode, body } = await post(app, form(`"${written}"`))
+      const subjects = JSON.parse(body).message?.calls[0].subjects
+      if (statusCode !== 400) assert.deepEqual(subjects, [{ kind: 'tool', name: 'a' }], written)
+    }
+  }
+})
+
 test('a refusal says what is too much, and where a member comes twice', async (t) => {
   const app = await booted(t, list)
   const sentence = async (payload: string) => JSON.parse((await post(app, payload)).body).error_description

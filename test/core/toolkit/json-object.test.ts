@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { isJsonObject, jsonObject } from 'sallyport/toolkit'
+import { parseJson } from '#core/toolkit/json-object.js'
+import { randomFrom, written } from '../../plugins/forward/messages-with-lists.js'
 
 test('only the text of a JSON object is parsed', () => {
   for (const other of ['', '{', '[]', 'null', '1', '"{}"', '{} {}'])
@@ -12,4 +14,39 @@ test('only the text of a JSON object is parsed', () => {
       assert.deepEqual(read, isJsonObject(value) ? JSON.parse(JSON.stringify(value)) : undefined)
     }),
   )
+})
+
+test('a name that is written with escapes is read as what it is, whatever was read before', () => {
+  const names = ['sub', 'https://roles', '"', 'a\\b']
+  for (const name of names) {
+    const escapes = [...name]
+      .map((letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join('')
+    const alike = JSON.stringify(escapes.slice(0, name.length))
+    for (let times = 0; times < 3; times++) jsonObject(`{"iss":"a","aud":"b",${alike}:1}`)
+    assert.deepEqual(jsonObject(`{"iss":"a","aud":"b","${escapes}":1}`), { iss: 'a', aud: 'b', [name]: 1 })
+  }
+})
+
+test('whatever JSON has, it is what was written', () => {
+  const member = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('__proto__', '1', '\\', '":', '~'))
+  const { tree } = fc.letrec((tie) => ({
+    tree: fc.oneof(
+      { maxDepth: 4 },
+      fc.jsonValue({ maxDepth: 0 }),
+      member,
+      tie('object'),
+      fc.array(tie('tree')),
+    ),
+    object: fc.dictionary(member, tie('tree')),
+  }))
+  fc.assert(
+    fc.property(tree, fc.integer(), (value, seed) => {
+      assert.deepEqual(parseJson(written(value, randomFrom(seed))), JSON.parse(JSON.stringify(value)))
+    }),
+    { numRuns: 1000 },
+  )
+  assert.deepEqual(parseJson('{"1":1,"\\u0031":2,"a":3,"\\u0061":4}'), { 1: 2, a: 4 })
+  for (const text of ['"\\', '{"a\\":1}', '{"\\x":1}', '"a" : 1 \\', '["a\\n":1]'])
+    assert.throws(() => parseJson(text), SyntaxError)
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { EventStreamParser } from 'sallyport/toolkit'
+import { parseJson } from '#core/toolkit/json-object.js'
 import { AnswerEvents } from '#plugins/forward/answer-events.js'
 import { type Answer, UNREADABLE } from '#plugins/forward/answer-parts.js'
 import { AnswerScanner } from '#plugins/forward/answer-scanner.js'
@@ -27,7 +28,7 @@ const isObject = (value: unknown): value is Json =>
 
 /** What the scanner has to find in a text, by `JSON.parse`. */
 function expected(text: string): Answer[] {
-  const value: unknown = JSON.parse(text)
+  const value = parseJson(text)
   return (Array.isArray(value) ? value : [value]).filter(isObject).flatMap((message) => {
     const { id, method, result, error = null } = message
     const hasResult = Object.hasOwn(message, 'result')
