@@ -73,7 +73,7 @@ export class LegacySse implements Transport {
       const { statusCode: status = 0 } = head
       if (status >= 300) await this.context.fail(call, unavailable(statusMessage(status)))
       this.onPosted.get(call)?.()
-      await Promise.race([call.closed, aborted(this.context.ending)])
+      await closedOrAborted(call, this.context.ending)
     } finally {
       this.calls.delete(call)
     }
@@ -151,8 +151,14 @@ export class LegacySse implements Transport {
   }
 }
 
-const aborted = (signal: AbortSignal): Promise<void> =>
+/** Leaves no listener behind: the signal lasts as long as the conversation. */
+const closedOrAborted = ({ closed }: Call, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
+    const end = (): void => {
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    if (signal.aborted) end()
+    signal.addEventListener('abort', end)
+    void closed.then(end)
   })
