@@ -10,6 +10,7 @@ const STOP_LIMIT = 1_500
 /** Reads messages from the input, line by line, and sends them on, until the input or the gateway ends. */
 export class Bridge {
   private readonly stopping = new AbortController()
+  private late: NodeJS.Timeout | undefined
 
   constructor(
     private readonly input: Readable,
@@ -24,6 +25,7 @@ export class Bridge {
     } catch (error) {
       if (!this.stopping.signal.aborted) throw error
     } finally {
+      clearTimeout(this.late)
       await this.conversation.finish(this.limits.drain)
       await this.output.flushed()
     }
@@ -38,10 +40,23 @@ export class Bridge {
 
   private async read(): Promise<void> {
     const lines = new LineSplitter(this.limits.most)
-    for await (const chunk of this.input) {
-      for (const line of lines.split(chunk)) await this.handleLine(line)
+    const chunks: AsyncIterator<Buffer> = this.input[Symbol.asyncIterator]()
+    try {
+      for (let chunk = await chunks.next(); chunk.done !== true; ) {
+        // Asked for now: a client may be gone while its message waits for a response.
+        const next = chunks.next()
+        next.then(({ done }) => done === true && this.finishLater(), ignore)
+        for (const line of lines.split(chunk.value)) await this.handleLine(line)
+        chunk = await next
+      }
+    } finally {
+      this.input.destroy()
     }
     for (const line of lines.remainder()) await this.handleLine(line)
+  }
+
+  private finishLater(): void {
+    this.late = setTimeout(() => void this.conversation.finish(0), this.limits.drain)
   }
 
   private async handleLine(line: Buffer | typeof TOO_LONG): Promise<void> {
@@ -57,5 +72,7 @@ export class Bridge {
     else await this.conversation.send(message)
   }
 }
+
+const ignore = (): void => {}
 
 const isBlank = (line: Buffer): boolean => line.length < 64 && line.toString('latin1').trim() === ''

@@ -55,3 +55,20 @@ test('a version that no header can carry is left out of the following requests',
   assert.deepEqual((await bridge.heard(1))['result'], {})
   assert.deepEqual(versions, [undefined, undefined])
 })
+
+test('a client that is gone leaves no bridge behind, whatever it waited for', async (t) => {
+  const url = await listening(t, (request) => void request.resume())
+  const list = [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: 'auth/anonymous' },
+    { use: 'forward/http', with: { target: url } },
+    { use: 'listen/stdio', with: { target: `${url}/mcp`, drainLimit: 300 } },
+  ]
+  const home = folder(t, { 'gateway.yaml': JSON.stringify({ plugins: list }) })
+  for (const message of [initialize(), ask(1, 'ping')]) {
+    const bridge = bridgedBy(t, join(home, 'gateway.yaml'))
+    bridge.say(message)
+    bridge.process.stdin.end()
+    assert.equal(await bridge.ended(), 0)
+  }
+})
