@@ -22,6 +22,10 @@ export default definePlugin({
         (urls) => new Set(urls.map(pathAndScheme)).size === 1,
         'expected the same scheme and path in each',
       )
+      .refine(
+        (urls) => new Set(urls.map((url) => new URL(url).origin)).size === urls.length,
+        'expected each once',
+      )
       .describe('the URLs of the replicas, with the same path; it stands for `/`'),
     http2: z
       .boolean()

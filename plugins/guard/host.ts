@@ -4,6 +4,10 @@ import { z } from 'zod'
 import { loopbackHosts } from './loopback.js'
 import { allowLatest } from './public.js'
 
+const HOST = /^[^\s/?#@*]+$/
+const EXPECTED_HOST =
+  'expected one host as `Host` has it, with its port if it has one, such as registry.example.com:8443'
+
 export default definePlugin({
   name: 'guard/host',
   api: 1,
@@ -11,7 +15,10 @@ export default definePlugin({
     'Refuses requests for another host, such as those of a page that rebinds its own name to this machine.',
   provides: [Guard],
   options: z.strictObject({
-    allowed: z.array(z.string()).default([]).describe('values of `Host`, compared exactly but for case'),
+    allowed: z
+      .array(z.string().regex(HOST, EXPECTED_HOST))
+      .default([])
+      .describe('values of `Host`, compared exactly but for case'),
     loopback: z
       .boolean()
       .default(false)

@@ -34,7 +34,13 @@ const limit = z
     rate: rate.describe('requests or calls and their span, such as `100/1m`'),
     burst: z.int().min(1).max(MOST).optional().describe('so many more, once in ten spans'),
     tools: z
-      .array(z.string().min(1, 'expected the name of a tool, or a pattern such as search_*'))
+      .array(
+        z
+          .string()
+          .min(1, 'expected the name of a tool, or a pattern such as search_*')
+          // Policies have these before a name; here they would be part of it, and the limit one of nothing.
+          .regex(/^(?!(?:tool|prompt|resource):)/, 'expected the name of a tool alone, without what it is'),
+      )
       .min(1, 'expected a name or pattern, or no `tools` for all of them')
       .optional()
       .describe('the tools that it counts, `*` for any run of characters: `search_*`; by default all'),

@@ -237,6 +237,7 @@ test('what cannot work is refused at the start', async (t) => {
     [['http://127.0.0.1:1'], { http2: true }, /http2/],
     [['http://127.0.0.1:1/a', 'http://127.0.0.1:2/b'], {}, /targets/],
     [['http://127.0.0.1:1', 'https://127.0.0.1:2'], {}, /targets/],
+    [['http://127.0.0.1:1/a', 'http://127.0.0.1:1/a'], {}, /expected each once/],
     [[], {}, /targets/],
   ]
   for (const [targets, options, message] of refused) {

@@ -93,3 +93,17 @@ test('only the current public address is accepted', async (t) => {
   announce('https://b.example')
   assert.deepEqual(await statuses(), [200, 200, 403])
 })
+
+test('what no `Host` can be is refused at the start', async (t) => {
+  for (const host of [
+    '',
+    'https://registry.example',
+    'registry.example/',
+    '*.example',
+    'a.example b.example',
+  ])
+    await assert.rejects(
+      booted(t, [{ use: 'guard/host', with: { allowed: [host] } }, open]),
+      /expected one host/,
+    )
+})

@@ -130,6 +130,7 @@ test('options that mean nothing are refused, each with what is expected', async 
     await refused([{ by: 'caller', rate }], /expected a rate such as 100\/1m/)
   await refused([{ by: 'caller', rate: '1/1m', burst: 0 }], /burst/)
   await refused([{ by: 'caller', rate: '1/1m', tools: ['*'] }], /tools/)
+  await refused([{ by: 'tool', rate: '1/1m', tools: ['tool:export_*'] }], /the name of a tool alone/)
   await refused([], /limits/)
   const twice = [
     { by: 'caller', rate: '1/1m' },
