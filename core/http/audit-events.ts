@@ -37,7 +37,7 @@ export function resultOf({ observed, status, aborted, request }: RequestEnd): Re
     return { outcome: refusal.statusCode < 500 ? 'denied' : 'failed', causes: causesOf(refusal) }
   // A client ends the stream that it has asked for, and a server may have none.
   const isStream = place.isMcp && request.method === 'GET'
-  const isCut = aborted && !(isStream && status < 400)
+  const isCut = aborted && !(isStream && status < 400 && errorCode === undefined)
   if (isCut || (status >= 400 && !(isStream && status === 405))) {
     const why = errorCode ?? (place.isMcp && status >= 400 && status !== 499 ? 'target_status' : undefined)
     return { outcome: 'failed', causes: listed(why, isCut ? 'aborted' : undefined) }

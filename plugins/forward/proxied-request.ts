@@ -100,8 +100,13 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
   onError(error: unknown): void {
     const failure = targetFailure(error)
     const code = failure.code.toLowerCase()
-    if (!this.ended) this.context.count(code, this.request)
-    observationOf(this.request)?.targetEnded(code)
+    const observed = observationOf(this.request)
+    if (!this.ended) {
+      this.context.count(code, this.request)
+      // Once the response has begun, no error reply tells it.
+      if (observed !== undefined) observed.errorCode = code
+    }
+    observed?.targetEnded(code)
     this.fail(failure)
   }
 

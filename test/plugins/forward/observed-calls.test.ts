@@ -225,14 +225,16 @@ test('of a request that is sent again only the last answer counts', async (t) =>
 })
 
 for (const how of EITHER)
-  test(`a stream that is cut off is a failure, whatever it has answered: ${how}`, async (t) => {
+  test(`a stream that its target cuts off is a failure of it, whatever it has answered: ${how}`, async (t) => {
     const origin = await target(t, (response) => {
       response.writeHead(200, SSE_TYPE).write(`data: ${JSON.stringify(fine(1))}\n\n`)
       setImmediate(() => response.destroy())
     })
     const { main, eventsOf } = await observed(t, origin, how)
     await assert.rejects(send(main, post(request(1))))
-    assert.match(outcomes(await eventsOf(1)).join(), /^failed .*aborted/)
+    await assert.rejects(send(main, { method: 'GET', headers: { accept: 'text/event-stream' } }))
+    const cut = 'failed target_reset aborted'
+    assert.deepEqual(outcomes(await eventsOf(2)), [cut, cut])
   })
 
 test('what a stream was asked for is read when it begins, so that nothing holds the body', async (t) => {
