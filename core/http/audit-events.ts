@@ -37,7 +37,8 @@ export function resultOf({ observed, status, aborted, request }: RequestEnd): Re
     return { outcome: refusal.statusCode < 500 ? 'denied' : 'failed', causes: causesOf(refusal) }
   // A client ends the stream that it has asked for, and a server may have none.
   const isStream = place.isMcp && request.method === 'GET'
-  const isCut = aborted && !(isStream && status < 400 && errorCode === undefined)
+  // Many leave as soon as they have their answers, before the stream of a POST ends.
+  const isCut = aborted && !(status < 400 && errorCode === undefined && (isStream || observed.isAnswered))
   if (isCut || (status >= 400 && !(isStream && status === 405))) {
     const why = errorCode ?? (place.isMcp && status >= 400 && status !== 499 ? 'target_status' : undefined)
     return { outcome: 'failed', causes: listed(why, isCut ? 'aborted' : undefined) }

@@ -62,7 +62,8 @@ export class ObservedRequest {
   isAnswerUnread = false
   changes: PublishedChange[] | undefined
   readonly body: ObservedBody
-  private failures: Map<string, CallFailure> | undefined
+  /** By the ids of the calls: what failed, or that they have their answer. */
+  private answers: Map<McpCall['id'], CallFailure | undefined> | undefined
   private parts: TracePart[] | undefined
   private open: Set<OpenPart> | undefined
   private trace: Trace | undefined
@@ -132,10 +133,19 @@ export class ObservedRequest {
     this.sentAt = undefined
   }
 
-  /** The call with this id was answered by a failure. */
-  callFailed(id: McpCall['id'], failure: CallFailure): void {
-    this.failures ??= new Map()
-    this.failures.set(JSON.stringify(id), failure)
+  /** The call with this id was answered, perhaps by a failure. */
+  callAnswered(id: McpCall['id'], failure: CallFailure | undefined): void {
+    this.answers ??= new Map()
+    this.answers.set(id, failure ?? this.answers.get(id))
+  }
+
+  /** Each call has its answer: nobody waits for more. */
+  get isAnswered(): boolean {
+    const { answers, message } = this
+    return (
+      answers !== undefined &&
+      message?.calls.every(({ kind, id }) => kind !== 'request' || answers.has(id)) === true
+    )
   }
 
   /** Whether it matters to anybody what an answer with status 200 says. */
@@ -149,7 +159,7 @@ export class ObservedRequest {
   }
 
   failureOf(id: McpCall['id']): CallFailure | undefined {
-    return this.failures?.get(JSON.stringify(id))
+    return this.answers?.get(id)
   }
 
   time<T>(name: string, run: () => T): T {

@@ -61,11 +61,11 @@ export class RequestObserver {
       (ended, elapsedMs) => this.ended(ended, elapsedMs),
     )
     this.calls = new CallMetrics(meter)
-    this.count = meter.counter('http_requests_total', 'Requests answered on the main port', [
-      'method',
-      'route',
-      'status',
-    ])
+    this.count = meter.counter(
+      'http_requests_total',
+      'Requests that have ended on the main port; 499: the client left before its response began',
+      ['method', 'route', 'status'],
+    )
     this.duration = meter.histogram('http_request_duration_seconds', 'Time until the answer was sent', [
       'route',
     ])
@@ -173,10 +173,11 @@ export class RequestObserver {
 
   private measure({ observed, request, status, aborted, elapsedMs }: Ended): void {
     // An upgrade lasts as long as its connection.
-    if (aborted || status === 101) return
+    if (status === 101) return
     const route = routeOf(request)
     this.count(1, { method: request.method, route, status: String(status) })
-    this.duration(elapsedMs / 1000, { route }, observed?.sampledTraceId)
+    // How long a client waits before it leaves says nothing about an answer.
+    if (!aborted) this.duration(elapsedMs / 1000, { route }, observed?.sampledTraceId)
   }
 
   private audit(end: RequestEnd): void {

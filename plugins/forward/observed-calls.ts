@@ -69,8 +69,8 @@ function tell(observed: ObservedRequest, { id, failure, tools }: Answer): void {
   }
   const call = calls.find((each) => each.id === id) ?? onlyFailure(calls, id, failure)
   if (call === undefined) return
-  if (failure !== undefined) observed.callFailed(call.id, failure)
-  else if (call.method === 'tools/list') observed.toolsListed(tools)
+  observed.callAnswered(call.id, failure)
+  if (failure === undefined && call.method === 'tools/list') observed.toolsListed(tools)
 }
 
 /** An error without an id is that of a call whose id the server could not read. */

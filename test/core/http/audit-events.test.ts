@@ -142,8 +142,8 @@ const failing: Entry = {
       const read = async (request: FastifyRequest): Promise<void> =>
         observationOf(request)?.bodyRead(await request.wholeBody())
       http.post('/answered', { config, onRequest: read }, (request) => {
-        observationOf(request)?.callFailed(2, 'tool_error')
-        observationOf(request)?.callFailed('x', 'rpc_error')
+        observationOf(request)?.callAnswered(2, 'tool_error')
+        observationOf(request)?.callAnswered('x', 'rpc_error')
         return 'ok'
       })
       http.post('/unreachable', { config, onRequest: read }, () => {

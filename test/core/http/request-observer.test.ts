@@ -11,6 +11,7 @@ import {
   Telemetry,
 } from 'sallyport'
 import { booted, recordedLog, serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
 
 const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
   use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
@@ -105,6 +106,47 @@ test('a request is audited once: as accepted, refused, or published, with who se
       ['refused', 401, undefined, undefined, undefined],
     ],
   )
+})
+
+test('a request whose client has left is counted, and its time is no time of an answer', async (t) => {
+  const measured: string[] = []
+  const measuring = plugin(
+    'measuring',
+    (gateway) =>
+      gateway.provide(Telemetry, {
+        measure({ name }, _value, { route, status }) {
+          if (name.includes('_http_request')) measured.push([name, route, status].join(' '))
+        },
+      }),
+    { provides: [Telemetry] },
+  )
+  let asked = (): void => {}
+  const { list } = audited(({ http }) => {
+    http.get('/', () => 'let in')
+    http.get('/never', (_request, reply) => {
+      asked()
+      return reply
+    })
+  })
+  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+  const { addresses } = await serving(t, [listen, measuring, ...list])
+  const leaving = new AbortController()
+  const reached = new Promise<void>((resolve) => {
+    asked = resolve
+  })
+  const left = fetch(`${addresses.main}/never`, { headers: mine, signal: leaving.signal })
+  await reached
+  leaving.abort()
+  await assert.rejects(left)
+  await eventually(() => measured.length > 0)
+  await (await fetch(`${addresses.main}/`, { headers: mine })).text()
+  await eventually(() => measured.length > 2)
+
+  assert.deepEqual(measured, [
+    'sallyport_http_requests_total /never 499',
+    'sallyport_http_requests_total / 200',
+    'sallyport_http_request_duration_seconds / ',
+  ])
 })
 
 test('what has ended while another request went on is audited before the plugins stop', async (t) => {

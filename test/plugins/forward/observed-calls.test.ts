@@ -237,6 +237,39 @@ for (const how of EITHER)
     assert.deepEqual(outcomes(await eventsOf(2)), [cut, cut])
   })
 
+for (const how of EITHER)
+  test(`a client that leaves when each call has its answer has cut nothing off: ${how}`, async (t) => {
+    const answers = [fine(1), toolError(2)]
+    const origin = await target(t, (response) => {
+      response.writeHead(200, SSE_TYPE)
+      for (const answer of answers) response.write(`data: ${JSON.stringify(answer)}\n\n`)
+    })
+    const { main, events, eventsOf } = await observed(t, origin, how)
+    const cases = [
+      [request(1), ['allowed']],
+      [request(2), ['failed tool_error']],
+      [request(3), ['failed aborted']],
+      [
+        [request(1), request(2)],
+        ['allowed', 'failed tool_error'],
+      ],
+      [
+        [request(1), request(3)],
+        ['failed aborted', 'failed aborted'],
+      ],
+    ] as const
+    for (const [message, expected] of cases) {
+      events.length = 0
+      const incoming = await openRequest(main, post(message))
+      let read = ''
+      for await (const chunk of incoming.setEncoding('utf8')) {
+        read += chunk
+        if (read.includes('isError')) break
+      }
+      assert.deepEqual(outcomes(await eventsOf(expected.length)), expected)
+    }
+  })
+
 test('what a stream was asked for is read when it begins, so that nothing holds the body', async (t) => {
   const origin = await target(t, (response) => response.writeHead(200, SSE_TYPE).flushHeaders())
   const requests: FastifyRequest[] = []
