@@ -68,7 +68,7 @@ export { isJsonObject, type JsonObject, jsonObject } from './toolkit/json-object
 export { LineSplitter, TOO_LONG } from './toolkit/line-splitter.js'
 export { listenAddress } from './toolkit/listen-address.js'
 export { type McpHeaders, mcpHeaders } from './toolkit/mcp-headers.js'
-export { MCP_LISTS, MCP_METHODS, type McpList, METHOD_FOR } from './toolkit/mcp-methods.js'
+export { MCP_LISTS, MCP_METHODS, type McpList, METHOD_FOR, SUBSCRIPTION } from './toolkit/mcp-methods.js'
 export { OFFICIAL, PUBLISHER } from './toolkit/metadata-keys.js'
 export { openAccess } from './toolkit/open-access.js'
 export { type ProcessGroupOptions, signalGroup, spawnProcessGroup } from './toolkit/process-group.js'

@@ -5,6 +5,7 @@ import type { Trace, TraceEnd, TracePart, Tracer } from '../contract/capabilitie
 import type { Refusal } from '../contract/errors.js'
 import type { McpCall, McpMessage } from '../contract/message.js'
 import { isPromise } from '../toolkit/deadline.js'
+import { SUBSCRIPTION } from '../toolkit/mcp-methods.js'
 import { Beginning, type Safely, TRACER_FAILED, traceIdIn } from './joined-tracer.js'
 import { failureCode, ObservedBody } from './observed-body.js'
 
@@ -139,13 +140,11 @@ export class ObservedRequest {
     this.answers.set(id, failure ?? this.answers.get(id))
   }
 
-  /** Each call has its answer: nobody waits for more. */
+  /** Nobody waits for more: each call has its answer, or is a subscription, which lasts until its caller ends it. */
   get isAnswered(): boolean {
-    const { answers, message } = this
-    return (
-      answers !== undefined &&
-      message?.calls.every(({ kind, id }) => kind !== 'request' || answers.has(id)) === true
-    )
+    const isOver = ({ kind, id, method }: McpCall): boolean =>
+      kind !== 'request' || method === SUBSCRIPTION || this.answers?.has(id) === true
+    return this.message?.calls.every(isOver) === true
   }
 
   /** Whether it matters to anybody what an answer with status 200 says. */

@@ -4,6 +4,9 @@ import type { McpSubject } from '../contract/message.js'
 /** What the parameters of a method name: one thing, one by `ref`, resources to subscribe to, or nothing. */
 type Naming = McpSubject['kind'] | 'reference' | 'subscriptions' | 'nothing'
 
+/** Its answer is an event stream that lasts until the caller ends it. */
+export const SUBSCRIPTION = 'subscriptions/listen'
+
 /** The methods of MCP that clients call. */
 export const MCP_METHODS: ReadonlyMap<string, Naming> = new Map<string, Naming>([
   ['initialize', 'nothing'],
@@ -20,7 +23,7 @@ export const MCP_METHODS: ReadonlyMap<string, Naming> = new Map<string, Naming>(
   ['resources/unsubscribe', 'resource'],
   ['completion/complete', 'reference'],
   ['logging/setLevel', 'nothing'],
-  ['subscriptions/listen', 'subscriptions'],
+  [SUBSCRIPTION, 'subscriptions'],
   ['tasks/get', 'nothing'],
   ['tasks/list', 'nothing'],
   ['tasks/result', 'nothing'],

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyReply } from 'fastify'
-import { excludeFromDrain } from 'sallyport/toolkit'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { excludeFromDrain, SUBSCRIPTION } from 'sallyport/toolkit'
 import { type FlatHeaders, firstValue, pairs, responseHeaders } from './headers.js'
 import type { Call, ResponseHead } from './transport.js'
 
@@ -45,7 +45,7 @@ export class ResponseWriter implements ResponseSink {
       return
     }
     this.response.on('drain', () => call.resume())
-    if (request.method === 'GET' && isEventStream(head)) excludeFromDrain(this.response)
+    if (isEventStream(head) && lastsUntilEnded(request)) excludeFromDrain(this.response)
     // Head and first data often come in one piece: they leave in one, and a head alone leaves at once.
     const { socket } = this.response
     socket?.cork()
@@ -103,6 +103,10 @@ function passedHeaders({ status, headers }: ResponseHead, omitted: string | unde
   const passed = responseHeaders(headers, omitted)
   return status === 204 ? responseHeaders(passed, 'content-length') : passed
 }
+
+/** The caller ends the event stream of a GET and that of a subscription. Any other ends with the answer to its call. */
+const lastsUntilEnded = ({ method, headers }: FastifyRequest): boolean =>
+  method === 'GET' || headers['mcp-method'] === SUBSCRIPTION
 
 // Node refuses to write other reason phrases; they are left out.
 const REASON = /^[\t\x20-\x7e\x80-\xff]*$/

@@ -71,14 +71,23 @@ test('a stop ends listening streams at once, and waits for a response in flight'
     if (request.method === 'POST') finish = () => response.end('data: done\n\n')
   })
   const { main, running } = await proxied(t, origin)
-  const stream = await openRequest(main, { headers: SSE })
   const answer = await openRequest(main, { ...call(1), headers: SSE })
-  await Promise.all([once(stream, 'data'), once(answer, 'data')])
-  stream.on('error', () => {})
-  const closed = new Promise((resolve) => stream.on('close', resolve))
+  await once(answer, 'data')
+  const finishAnswer = finish
+  const streams = [
+    await openRequest(main, { headers: SSE }),
+    await openRequest(main, { ...call(2), headers: { ...SSE, 'mcp-method': 'subscriptions/listen' } }),
+  ]
+  const closed = Promise.all(
+    streams.map(async (stream) => {
+      stream.on('error', () => {})
+      await once(stream, 'data')
+      await new Promise((resolve) => stream.on('close', resolve))
+    }),
+  )
 
   const stopped = running.stop(20_000)
-  setTimeout(() => finish(), 200)
+  setTimeout(finishAnswer, 200)
   const [last] = await once(answer, 'data')
   assert.equal(String(last), 'data: done\n\n')
   const started = Date.now()

@@ -249,6 +249,7 @@ for (const how of EITHER)
       [request(1), ['allowed']],
       [request(2), ['failed tool_error']],
       [request(3), ['failed aborted']],
+      [request(3, 'subscriptions/listen', { notifications: {} }), ['allowed']],
       [
         [request(1), request(2)],
         ['allowed', 'failed tool_error'],
