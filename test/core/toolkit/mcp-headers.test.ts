@@ -16,9 +16,17 @@ test('they count from the version on that has them', () => {
   assert.deepEqual(mcpHeaders(named), {})
 })
 
-test('of the URI of a resource there is no query and no fragment', () => {
-  const nameOf = (name: string) =>
-    mcpHeaders({ 'mcp-protocol-version': '2026-07-28', 'mcp-name': name }).mcpName
+test('of the URI of a resource there is no query, no fragment, no content and nothing of its credentials', () => {
+  const nameOf = (name: string, method = 'resources/read') =>
+    mcpHeaders({ 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, 'mcp-name': name }).mcpName
+  for (const method of ['resources/read', 'completion/complete', 'unknown']) {
+    assert.equal(nameOf('postgres://user:pa/s3cret@db.internal/x', method), 'postgres://db.internal/x')
+    assert.equal(nameOf('https://h/x;jsessionid=s3cret', method), 'https://h/x')
+    assert.equal(nameOf('data:text/plain,s3cret', method), 'data:')
+  }
+  assert.equal(nameOf(`https://user:${'s3cret'.repeat(50)}@h/x`), 'https://h/x')
+  assert.equal(nameOf('s3cret@'), undefined)
+  assert.equal(nameOf('a:b@c;d', 'tools/call'), 'a:b@c;d')
   assert.equal(nameOf('https://files.example/a?token=secret'), 'https://files.example/a')
   assert.equal(nameOf('notes://one#secret'), 'notes://one')
   assert.equal(nameOf('?token=secret'), undefined)
