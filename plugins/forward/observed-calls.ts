@@ -120,12 +120,11 @@ class ObservedResponse implements ResponseSink {
     return isWhole && !chunk.includes(FAILURE) && !this.mayListTools
   }
 
-  /** Only metrics ask for tools, and do not wait. */
   private get mayListTools(): boolean {
-    const { observed } = this
-    return (
-      observed.body.unparsed === undefined && callsOf(observed).some(({ method }) => method === 'tools/list')
-    )
+    const { unparsed } = this.observed.body
+    // Some write the slash as an escape.
+    if (unparsed !== undefined) return unparsed.includes('/list"')
+    return callsOf(this.observed).some(({ method }) => method === 'tools/list')
   }
 
   private readerFor(): AnswerEvents | AnswerScanner {

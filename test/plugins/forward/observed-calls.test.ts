@@ -128,22 +128,26 @@ for (const how of HOW) {
   test(`tools that a list names are labels, those of other answers are not: ${how}`, async (t) => {
     const origin = await target(t, (response, body) => {
       const { id, method } = JSON.parse(body)
-      const tools = [{ name: method === 'tools/list' ? 'listed' : 'unlisted' }]
-      response.writeHead(200, JSON_TYPE).end(JSON.stringify({ jsonrpc: '2.0', id, result: { tools } }))
+      const tools = [{ name: method === 'tools/list' ? `listed-${id}` : 'unlisted' }]
+      const answer = JSON.stringify({ jsonrpc: '2.0', id, result: { tools } })
+      // In one piece of known length, or in pieces.
+      const length = id === 'pieces' ? {} : { 'content-length': answer.length }
+      response.writeHead(200, { ...JSON_TYPE, ...length }).end(answer)
     })
     const { main, eventsOf, operations } = await observed(t, origin, how)
-    for (const [index, message] of [
-      request(1, 'tools/call', { name: 'listed' }),
-      request(2, 'tools/list'),
-      request(3, 'tools/call', { name: 'listed' }),
-      request(4, 'tools/call', { name: 'unlisted' }),
-    ].entries()) {
-      await send(main, post(message))
+    const uses = ['listed-whole', 'listed-escaped', 'listed-pieces', 'unlisted']
+    const callAll = uses.map((name) => post(request(1, 'tools/call', { name })))
+    const lists = ['whole', 'escaped', 'pieces'].map((id) => post(request(id, 'tools/list')))
+    const escaped = lists.map((list, index) =>
+      index === 1 ? { ...list, body: list.body.replace('/', '\\/') } : list,
+    )
+    for (const [index, message] of [...callAll, ...escaped, ...callAll].entries()) {
+      await send(main, message)
       await eventsOf(index + 1)
     }
     assert.deepEqual(
       operations.map(({ tool }) => tool),
-      ['other', '', 'listed', 'other'],
+      [...uses.map(() => 'other'), '', '', '', ...uses.slice(0, 3), 'other'],
     )
   })
 }
