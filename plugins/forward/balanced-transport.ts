@@ -210,8 +210,8 @@ class BalancedCall implements Call {
 const unknownStatus = (): Error =>
   Object.assign(new Error('the status is beyond 599'), { code: 'HPE_INVALID_STATUS' })
 
-// RFC 9110, 9.2.2.
-const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
+// RFC 9110, 9.2.2; TRACE is not forwarded.
+const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 
 const NOT_SENT = new Set([
   'UND_ERR_INVALID_ARG',

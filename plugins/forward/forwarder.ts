@@ -93,7 +93,8 @@ export class Forwarder {
   }
 
   private async addRoutes(): Promise<void> {
-    const methods = METHODS.filter((method) => method !== 'CONNECT')
+    // TRACE has the target send back what it got, the gateway's own credential too (RFC 9110, 9.3.8).
+    const methods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
     await this.gateway.http.register(async (http) => {
       await this.transports.register?.(http)
       for (const method of methods) {

@@ -279,3 +279,15 @@ test('added headers replace the caller’s own, in any case', async (t) => {
   assert.deepEqual(raw.slice(-4), ['x-tenant', 'one', 'x-tenant', 'two'])
   assert.ok(!raw.includes('evil'))
 })
+
+test('TRACE reaches no target: its answer would show the credential', async (t) => {
+  const target = await rawTarget(t, ({ headers }) => {
+    const shown = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+    return `HTTP/1.1 200 OK\r\nContent-Type: message/http\r\nContent-Length: ${shown.length}\r\n\r\n${shown}`
+  })
+  const more = [{ use: 'credential/static-bearer', with: { token: 'mine' } }]
+  const { main } = await proxied(t, target.origin, {}, more)
+
+  assert.match((await answerTo(main, 'TRACE / HTTP/1.1\r\nHost: a\r\n\r\n')).line, /^HTTP\/1.1 404 /)
+  assert.deepEqual(target.seen, [])
+})
