@@ -7,6 +7,8 @@ import type { IncomingBody, SlowBodies } from './slow-bodies.js'
 
 export interface BodyLimits {
   readonly maxBytes: number
+  /** Milliseconds for the rest of a body to come after its answer. */
+  readonly dropTimeout: number
   readonly slowBodies: SlowBodies
   readonly kept: ByteBudget
 }
@@ -30,7 +32,7 @@ export class Body implements IncomingBody {
   private ended = false
   private buffering = false
   private collected = false
-  private refused = false
+  private dropped = false
   private copy: BodyCopy | undefined
 
   constructor(
@@ -127,6 +129,23 @@ export class Body implements IncomingBody {
     this.free(this.kept)
   }
 
+  /** The answer is sent. A caller that sends all of its body first reads it only when the rest is read, and dropped. */
+  drop(): void {
+    const { message, limits, onFailure } = this
+    this.discard()
+    if (message.readableEnded || message.destroyed) return
+    this.dropped = true
+    this.copy = undefined
+    this.onEnd = noop
+    this.onFailure = noop
+    onFailure(incomplete())
+    this.read()
+    limits.slowBodies.delete(this)
+    const timer = setTimeout(() => message.destroy(), limits.dropTimeout)
+    const stop = (): void => clearTimeout(timer)
+    message.once('end', stop).once('close', stop)
+  }
+
   onTooSlow(): void {
     // A paused stream waits for the target, not for the caller.
     if (this.message.isPaused()) this.limits.slowBodies.add(this)
@@ -166,7 +185,7 @@ export class Body implements IncomingBody {
     this.listening = true
     this.limits.slowBodies.add(this)
     this.message.on('data', (chunk: Buffer) => {
-      if (this.refused) return
+      if (this.dropped) return
       this.received += chunk.length
       this.size += chunk.length
       if (this.size > this.limits.maxBytes) this.refuse(tooLarge())
@@ -209,7 +228,7 @@ export class Body implements IncomingBody {
   }
 
   private refuse(refusal: Refusal): void {
-    this.refused = true
+    this.dropped = true
     this.onEnd = noop
     this.discard()
     this.onRefusal(refusal)

@@ -50,6 +50,7 @@ export class Forwarder {
     const maxBytes = settings.maxBody ?? Number.POSITIVE_INFINITY
     this.limits = {
       maxBytes,
+      dropTimeout: settings.bodyTimeout,
       slowBodies: new SlowBodies(settings.bodyTimeout, settings.bodyRate),
       kept: new ByteBudget(settings.keptBodies),
     }
@@ -147,6 +148,8 @@ export class Forwarder {
       if (proxied === undefined) done(refusal)
       else proxied.fail(refusal)
     })
+    // Not before: until then its bytes are held by the request too.
+    reply.raw.on('close', () => body.drop())
     const kept = bytesToKeep(framing, request, context.credentials.renewable)
     if (kept === 0) {
       send(this.transports.streaming, body)
@@ -176,7 +179,7 @@ export class Forwarder {
       if (length === 0) return NO_BODY
       const body = new Body(request.raw, this.limits, () => {})
       bodyKeptBy(request, body)
-      response.on('close', () => body.discard())
+      response.on('close', () => body.drop())
       askForBody(request, response)
       const whole = body.readAll(length, maxBytes)
       return isPromise(whole) ? whole.catch(fail) : whole

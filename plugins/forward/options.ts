@@ -53,7 +53,9 @@ export const forwarderOptions = {
     .positive()
     .max(LONGEST_WAIT)
     .default(60_000)
-    .describe('milliseconds that a request body may stall'),
+    .describe(
+      'milliseconds that a request body may stall, and that the rest of it may take once it has its answer',
+    ),
   bodyRate: z
     .int()
     .nonnegative()

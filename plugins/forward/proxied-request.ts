@@ -39,11 +39,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     private readonly done: (error: Error) => void,
   ) {
     // A caller that disconnects cancels its request.
-    reply.raw.on('close', () => {
-      this.cancel()
-      // Not before: until then the bytes are held by the request too.
-      this.parts.source?.discard()
-    })
+    reply.raw.on('close', () => this.cancel())
   }
 
   start(): void {

@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { closedPort } from '#kit/listening.js'
 import { dial } from '#kit/raw.js'
 import { proxied } from './proxied.js'
 
@@ -71,6 +73,52 @@ for (const [header, frame] of framings) {
     while (taken() < 2 * HELD) await once(caller, 'drain')
   })
 }
+
+const forwarders = {
+  'forward/http': (target: string) => ({ target }),
+  'forward/balanced': (target: string) => ({ targets: [target] }),
+}
+
+for (const [use, place] of Object.entries(forwarders)) {
+  for (const [framing, frame, end] of [
+    [`Content-Length: ${HELD}`, (chunk: Buffer) => chunk, ''],
+    ['Transfer-Encoding: chunked', chunked, '0\r\n\r\n'],
+  ] as const) {
+    test(`a caller that sends its whole body first reads why it failed (${use}, ${framing.split(':')[0]})`, {
+      timeout: 20_000,
+    }, async (t) => {
+      const list = [
+        { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+        { use: 'auth/anonymous' },
+        { use, with: place(await closedPort()) },
+      ]
+      const { addresses } = await serving(t, list)
+      const caller = dial(addresses.main ?? '')
+      t.after(() => caller.destroy())
+      const body = Buffer.concat([...Array(HELD / CHUNK.length).fill(frame(CHUNK)), Buffer.from(end)])
+
+      caller.write(`POST / HTTP/1.1\r\nHost: a\r\n${framing}\r\n\r\n`)
+      await new Promise((resolve) => caller.write(body, resolve))
+      assert.match(String((await once(caller, 'data'))[0]), /^HTTP\/1.1 502 /)
+
+      caller.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+      assert.match(String((await once(caller, 'data'))[0]), /^HTTP\/1.1 502 /)
+    })
+  }
+}
+
+test('a body that goes on after its answer is read for a while only (T16)', async (t) => {
+  const { main } = await proxied(t, await closedPort(), { bodyTimeout: 300 })
+  const caller = dial(main)
+  t.after(() => caller.destroy())
+  caller.on('error', () => {})
+  caller.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
+
+  const timer = setInterval(() => caller.write(chunked(CHUNK)), 20)
+  t.after(() => clearInterval(timer))
+  assert.match(String((await once(caller, 'data'))[0]), /^HTTP\/1.1 502 /)
+  await once(caller, 'close')
+})
 
 /** The count, once it no longer grows. */
 async function settledCount(count: () => number): Promise<number> {
