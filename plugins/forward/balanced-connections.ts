@@ -1,4 +1,3 @@
-import type { FastifyReplyFromOptions } from '@fastify/reply-from'
 import type { Dispatcher } from 'undici'
 import type { ForwarderSettings } from './options.js'
 import type { PlainHttpGuard } from './plain-http-guard.js'
@@ -16,58 +15,63 @@ export interface ConnectionParts {
   readonly proxy: string | undefined
 }
 
-/** The connections of @fastify/reply-from: options of undici. */
+/** The connections for these settings. */
 export async function connectionsFor(
   { http2, targetTimeout }: Settings,
   { plainHttp, tls, proxy }: ConnectionParts,
-): Promise<FastifyReplyFromOptions['undici']> {
-  const common = {
-    // reply-from would allow 128, and each open event stream is one.
-    connections: null,
-    // reply-from verifies no certificate by default.
-    tls: { rejectUnauthorized: true },
-    headersTimeout: targetTimeout,
-    bodyTimeout: 0,
-    allowH2: http2,
-  }
-  if (tls !== undefined) return renewed(common, tls, proxy)
-  const connect = { timeout: CONNECT_TIMEOUT, ...(plainHttp !== undefined && { lookup: plainHttp.lookup }) }
-  return { ...common, connect, ...(proxy !== undefined && { proxy }) } as object
-}
-
-/** With other certificates there are other connections: those in use end with their requests. */
-async function renewed(common: object, tls: TargetTls, proxy: string | undefined): Promise<Dispatcher> {
+): Promise<BalancedConnections> {
   const { default: undici } = await import('undici')
+  const common = { headersTimeout: targetTimeout, bodyTimeout: 0, allowH2: http2 }
   const open = (): Dispatcher => {
-    const connect = { timeout: CONNECT_TIMEOUT, secureContext: tls.secureContext }
+    const connect = {
+      timeout: CONNECT_TIMEOUT,
+      ...(plainHttp !== undefined && { lookup: plainHttp.lookup }),
+      ...(tls !== undefined && { secureContext: tls.secureContext }),
+    }
     return proxy === undefined
       ? new undici.Agent({ ...common, connect })
       : new undici.ProxyAgent({ ...common, uri: proxy, requestTls: connect })
   }
-  class RenewedDispatcher extends undici.Dispatcher {
-    private current = open()
-    private readonly retired = new Set<Dispatcher>()
-
-    constructor() {
-      super()
-      tls.onChange(() => this.renew())
-    }
-
-    override dispatch(...call: Parameters<Dispatcher['dispatch']>): boolean {
-      return this.current.dispatch(...call)
-    }
-
-    override async destroy(): Promise<void> {
-      await Promise.all([this.current, ...this.retired].map((dispatcher) => dispatcher.destroy()))
-    }
-
-    private renew(): void {
-      const { current, retired } = this
-      this.current = open()
-      retired.add(current)
-      const forget = (): void => void retired.delete(current)
-      current.close().then(forget, forget)
-    }
-  }
-  return new RenewedDispatcher()
+  const connections = new BalancedConnections(open)
+  tls?.onChange(() => connections.renew())
+  return connections
 }
+
+/** What @fastify/reply-from sends requests by: it calls `request`, and `destroy` at its end. */
+export class BalancedConnections {
+  private current: Dispatcher
+  private readonly retired = new Set<Dispatcher>()
+  /** Ends the request that is sent next: reply-from passes no signal on, and sends before it returns. */
+  signal: AbortSignal | undefined
+
+  constructor(private readonly open: () => Dispatcher) {
+    this.current = open()
+  }
+
+  /** reply-from would log the error of a request that was aborted, which is none. */
+  readonly request = ((options, callback) => {
+    const { signal = null } = this
+    this.signal = undefined
+    this.current.request({ ...options, signal }, (error, response) => {
+      if (signal?.aborted !== true) callback(error, response)
+    })
+  }) as Callback as Dispatcher['request']
+
+  /** With other certificates there are other connections: those in use end with their requests. */
+  renew(): void {
+    const { current, retired } = this
+    this.current = this.open()
+    retired.add(current)
+    const forget = (): void => void retired.delete(current)
+    current.close().then(forget, forget)
+  }
+
+  async destroy(): Promise<void> {
+    await Promise.all([this.current, ...this.retired].map((dispatcher) => dispatcher.destroy()))
+  }
+}
+
+type Callback = (
+  options: Dispatcher.RequestOptions,
+  callback: (error: Error | null, response: Dispatcher.ResponseData) => void,
+) => void

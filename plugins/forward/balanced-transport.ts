@@ -1,8 +1,9 @@
 import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
-import replyFrom, { type FastifyReplyFromOptions } from '@fastify/reply-from'
+import replyFrom from '@fastify/reply-from'
 import type { FastifyInstance } from 'fastify'
-import { Refusal } from 'sallyport'
+import type { BalancedConnections } from './balanced-connections.js'
+import { NOT_SENT, unknownStatus, unsupported, unsupportedPath } from './balanced-failures.js'
 import type { Body } from './body.js'
 import { targetFailure } from './failures.js'
 import type { TransportChoice } from './forwarder.js'
@@ -30,8 +31,8 @@ export class BalancedTransport implements Transport, TransportChoice {
   readonly streaming = this
 
   constructor(
-    private readonly replicas: Replicas,
-    private readonly connections: FastifyReplyFromOptions['undici'],
+    readonly replicas: Replicas,
+    readonly connections: BalancedConnections,
   ) {}
 
   async register(http: FastifyInstance): Promise<void> {
@@ -45,7 +46,7 @@ export class BalancedTransport implements Transport, TransportChoice {
   }
 
   send(outgoing: OutgoingRequest, handler: ResponseHandler): Call {
-    const call = new BalancedCall(this.replicas, outgoing, handler)
+    const call = new BalancedCall(this, outgoing, handler)
     call.start()
     return call
   }
@@ -63,12 +64,15 @@ class BalancedCall implements Call {
   private response: Readable | undefined
   private status = 0
   private ended = false
+  private readonly aborting = new AbortController()
+  private readonly replicas: Replicas
 
   constructor(
-    private readonly replicas: Replicas,
+    private readonly transport: BalancedTransport,
     private readonly outgoing: OutgoingRequest,
     private readonly handler: ResponseHandler,
   ) {
+    this.replicas = transport.replicas
     const [path = '', ...query] = outgoing.path.split('?')
     this.path = path
     this.query = query.join('?')
@@ -120,6 +124,8 @@ class BalancedCall implements Call {
     this.ended = true
     this.sent?.destroy()
     this.response?.destroy()
+    // Without a response too: the head of an event stream may come with its first event, and nothing limits that.
+    this.aborting.abort()
   }
 
   private sendToNext(): void {
@@ -127,8 +133,9 @@ class BalancedCall implements Call {
     if (replica === undefined) throw new Error('every replica was tried')
     this.tried.add(replica)
     const { headers, body, timeout, reply } = this.outgoing
-    const { path, query } = this
+    const { path, query, transport, aborting } = this
     try {
+      transport.connections.signal = aborting.signal
       reply.from(path, {
         getUpstream: () => replica.origin,
         queryString: () => query,
@@ -206,22 +213,8 @@ class BalancedCall implements Call {
   }
 }
 
-/** reply-from has no other error without a cause. */
-const unknownStatus = (): Error =>
-  Object.assign(new Error('the status is beyond 599'), { code: 'HPE_INVALID_STATUS' })
-
 // RFC 9110, 9.2.2; TRACE is not forwarded.
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
-
-const NOT_SENT = new Set([
-  'UND_ERR_INVALID_ARG',
-  'UND_ERR_NOT_SUPPORTED',
-  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
-])
-
-const unsupportedPath = (): Refusal => unsupported('this path cannot be forwarded to replicas')
-
-const unsupported = (sentence: string): Refusal => new Refusal(501, 'REQUEST_UNSUPPORTED', sentence)
 
 function readable(body: Body): Readable {
   const stream = new Readable({ read: () => body.resume() })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, request as httpRequest, type RequestListener } from 'node:http'
 import { createSecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -21,8 +21,8 @@ async function balanced(
   targets: readonly string[],
   options: Readonly<Record<string, unknown>> = {},
   more: Parameters<typeof serving>[1] = [],
+  { log, scrubber } = recordedLog(),
 ): Promise<string> {
-  const { log, scrubber } = recordedLog()
   const list = [
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },
     { use: 'auth/anonymous' },
@@ -182,6 +182,23 @@ test('events pass as they come, and a caller that leaves ends the stream of the 
   assert.equal(String((await once(events, 'data'))[0]), 'data: 1\n\n')
   events.destroy()
   await closed
+})
+
+test('a caller that leaves before the response begins ends the request at the replica', async (t) => {
+  const silent = new EventEmitter()
+  const replica = await listening(t, ({ socket }) => {
+    socket.on('close', () => silent.emit('left'))
+    silent.emit('asked')
+  })
+  const recorded = recordedLog()
+  const main = await balanced(t, [replica], {}, [], recorded)
+  const [asked, left] = [once(silent, 'asked'), once(silent, 'left')]
+  const caller = httpRequest(main, { headers: { accept: 'text/event-stream' } }).on('error', () => {})
+  caller.end()
+  await asked
+  caller.destroy()
+  await left
+  assert.ok(!recorded.lines.some(({ msg }) => msg === 'response errored'))
 })
 
 test('a chunked body is streamed', async (t) => {
