@@ -1,4 +1,5 @@
 import { Refusal } from 'sallyport'
+import { failureCode } from 'sallyport/toolkit'
 
 /** reply-from has no other error without a cause. */
 export const unknownStatus = (): Error =>
@@ -14,3 +15,21 @@ export const NOT_SENT = new Set([
 export const unsupportedPath = (): Refusal => unsupported('this path cannot be forwarded to replicas')
 
 export const unsupported = (sentence: string): Refusal => new Refusal(501, 'REQUEST_UNSUPPORTED', sentence)
+
+/** For what a replica that failed like this gets no requests; a caller must not be able to move the sessions of others. */
+export function leftOutFor(error: Error, code: string): 'everything' | 'beginnings' | 'nothing' {
+  // It hangs, or this one request takes long.
+  if (code === 'UND_ERR_HEADERS_TIMEOUT') return 'beginnings'
+  return NOT_CONNECTED.has(code) || NOT_CONNECTED.has(failureCode(error)) ? 'everything' : 'nothing'
+}
+
+// Without a connection, or one that was reset before the response. A tunnel that was refused is aborted by undici.
+const NOT_CONNECTED = new Set([
+  'EGRESS_DNS',
+  'EGRESS_REFUSED',
+  'EGRESS_RESET',
+  'EGRESS_TIMEOUT',
+  'EGRESS_TLS',
+  'EGRESS_UNREACHABLE',
+  'UND_ERR_ABORTED',
+])

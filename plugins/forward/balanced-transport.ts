@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import replyFrom from '@fastify/reply-from'
 import type { FastifyInstance } from 'fastify'
 import type { BalancedConnections } from './balanced-connections.js'
-import { NOT_SENT, unknownStatus, unsupported, unsupportedPath } from './balanced-failures.js'
+import { leftOutFor, NOT_SENT, unknownStatus, unsupported, unsupportedPath } from './balanced-failures.js'
 import type { Body } from './body.js'
 import { targetFailure } from './failures.js'
 import type { TransportChoice } from './forwarder.js'
@@ -191,7 +191,7 @@ class BalancedCall implements Call {
       this.fail(unsupported('this request cannot be forwarded to replicas'))
       return
     }
-    this.replicas.leaveOut(replica)
+    this.replicas.leaveOut(replica, leftOutFor(error, code))
     const { method, body } = this.outgoing
     const mayRepeat = body === undefined && this.response === undefined && IDEMPOTENT.has(method)
     if (mayRepeat && this.tried.size < this.replicas.size) this.sendToNext()

@@ -7,6 +7,8 @@ export interface Replica {
   readonly origin: string
   /** Until when it gets requests only if no other is left, in milliseconds of the monotonic clock. */
   outUntil: number
+  /** The same for requests without a session. */
+  slowUntil: number
 }
 
 /** The servers that a request can go to, each of which serves the same. */
@@ -19,7 +21,7 @@ export class Replicas {
     origins: readonly string[],
     private readonly leaveOutFor: number,
   ) {
-    this.list = origins.map((origin) => ({ origin, outUntil: 0 }))
+    this.list = origins.map((origin) => ({ origin, outUntil: 0, slowUntil: 0 }))
   }
 
   get size(): number {
@@ -30,15 +32,20 @@ export class Replicas {
   choose(session: string | undefined, tried: ReadonlySet<Replica>): Replica | undefined {
     const now = performance.now()
     const left = this.list.filter((replica) => !tried.has(replica))
-    const inUse = left.filter(({ outUntil }) => outUntil <= now)
+    const inUse = left.filter(({ outUntil, slowUntil }) =>
+      session === undefined ? Math.max(outUntil, slowUntil) <= now : outUntil <= now,
+    )
     const candidates = inUse.length > 0 ? inUse : left
     if (session === undefined) return this.nextOf(candidates)
     const first = this.startedBy.get(session)
     return first !== undefined && candidates.includes(first) ? first : closest(candidates, session)
   }
 
-  leaveOut(replica: Replica): void {
-    replica.outUntil = performance.now() + this.leaveOutFor
+  /** `beginnings` are requests without a session. */
+  leaveOut(replica: Replica, of: 'everything' | 'beginnings' | 'nothing'): void {
+    const until = performance.now() + this.leaveOutFor
+    if (of === 'everything') replica.outUntil = until
+    if (of === 'beginnings') replica.slowUntil = until
   }
 
   /** The server names the session, so the replica that did is remembered where hashing leads to another. */

@@ -131,6 +131,37 @@ test('a replica that is stopped is left out, and a killed one', async (t) => {
   for (let sent = 0; sent < 4; sent++) assert.equal((await send(main, call(1))).body, '0')
 })
 
+test('no caller moves the sessions of others: by a slow tool, a large head, or a malformed one', async (t) => {
+  const targets = await Promise.all(
+    [0, 1].map((index) => {
+      let sessions = 0
+      return listening(t, (request, response) => {
+        if (request.url === '/begin') response.setHeader('mcp-session-id', `${index}-${++sessions}`)
+        if (request.url === '/large') response.setHeader('x-large', 'x'.repeat(20_000))
+        if (request.url === '/malformed') request.socket.end('HTTP/1.1 200 OK\r\nno header\r\n\r\n')
+        if (request.url !== '/slow') response.end(String(index))
+      })
+    }),
+  )
+  const main = await balanced(t, targets, { targetTimeout: 200, leaveOutFor: 60_000 })
+  const sessions: string[] = []
+  for (let begun = 0; begun < 12; begun++)
+    sessions.push(String((await send(main, post('/begin'))).headers['mcp-session-id']))
+
+  for (const [path, status] of [
+    ['/slow', 504],
+    ['/large', 502],
+    ['/malformed', 502],
+  ] as const) {
+    const mine = sessions.find((session) => session.startsWith('0')) ?? ''
+    assert.equal((await send(main, post(path, { 'mcp-session-id': mine }))).status, status)
+    for (const session of sessions) {
+      const { body } = await send(main, post('/', { 'mcp-session-id': session }))
+      assert.equal(body, session.split('-')[0], path)
+    }
+  }
+})
+
 test('a request that nobody could send puts no replica out of use', async (t) => {
   const [only = '', other = ''] = await replicas(t, 2)
   const main = await balanced(t, [only, other])
