@@ -112,7 +112,10 @@ export class RequestObserver {
     if (reasons.length === 0) this.refusals(1, { provider, cause })
     for (const reason of reasons) this.refusals(1, { provider: reason.provider, cause: reason.cause })
     const observed = observationOf(request)
-    if (observed !== undefined) observed.refusal = refusal
+    if (observed === undefined) return
+    const isLate = this.isLate(reply)
+    observed.refusal = refusal
+    if (isLate) this.auditLate(observed, request, reply)
   }
 
   /** The response is an error reply with this code. */
@@ -125,15 +128,22 @@ export class RequestObserver {
   readonly published = (server: PublishedChange, request: FastifyRequest, reply: FastifyReply): void => {
     const observed = observationOf(request)
     if (observed === undefined) return
-    const { destroyed } = reply.raw
-    // Its caller is gone, and the request is audited without it, and before it.
-    if (destroyed) this.batch.flush()
+    const isLate = this.isLate(reply)
     observed.changes ??= []
     observed.changes.push(server)
-    if (destroyed)
-      onceEnded(reply, ({ status, durationMs, aborted }) =>
-        this.audit({ observed, request, status, durationMs, aborted, at: Date.now() }),
-      )
+    if (isLate) this.auditLate(observed, request, reply)
+  }
+
+  /** Its caller is gone, and the request is audited without what comes now, and before it. */
+  private isLate({ raw: { destroyed } }: FastifyReply): boolean {
+    if (destroyed) this.batch.flush()
+    return destroyed
+  }
+
+  private auditLate(observed: ObservedRequest, request: FastifyRequest, reply: FastifyReply): void {
+    onceEnded(reply, ({ status, durationMs, aborted }) =>
+      this.audit({ observed, request, status, durationMs, aborted, at: Date.now() }),
+    )
   }
 
   /** Nobody who observes it is there for long: what has ended is told at once, from now on too. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import {
   type AuditEvent,
@@ -205,6 +206,47 @@ test('what was changed for a caller that is gone is audited after its request, a
       ['accepted', 499],
       ['published', 499],
     ],
+  )
+})
+
+test('a refusal is audited also when its caller has left before it', async (t) => {
+  const events: AuditEvent[] = []
+  let reached = (): void => {}
+  const asked = new Promise<void>((resolve) => {
+    reached = resolve
+  })
+  const slow = plugin(
+    'slow',
+    (gateway) => {
+      gateway.provide(AuditSink, (event) => void events.push(event))
+      gateway.provide(Authenticator, {
+        provider: 'corp',
+        async authenticate(request) {
+          reached()
+          await once(request.raw.socket, 'close')
+          // Whoever listens to the same end has been told of it.
+          await new Promise((resolve) => setImmediate(resolve))
+          return { rejection: { kind: 'invalid', cause: 'signature' } }
+        },
+      })
+    },
+    { provides: [AuditSink, Authenticator] },
+  )
+  const { addresses } = await serving(t, [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    slow,
+    closed,
+  ])
+  const leaving = new AbortController()
+  const left = fetch(`${addresses.main}/`, { headers: mine, signal: leaving.signal })
+  await asked
+  leaving.abort()
+  await assert.rejects(left)
+  await eventually(() => events.length > 0)
+
+  assert.deepEqual(
+    events.map(({ kind, status, outcome, causes }) => [kind, status, outcome, causes]),
+    [['refused', 499, 'denied', ['signature']]],
   )
 })
 
