@@ -188,7 +188,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
         call.resume()
       } else {
         call.abort()
-        throw credentialRefused()
+        this.onError(credentialRefused())
       }
     } catch (error) {
       this.fail(error)
@@ -203,7 +203,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
       this.parts = { ...this.parts, path: to }
       this.sendWith(this.credential)
     } catch (error) {
-      this.fail(error)
+      this.onError(error)
     }
   }
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { definePlugin, type Labels, Telemetry } from 'sallyport'
+import { definePlugin, type Entry, type Labels, Telemetry } from 'sallyport'
 import { closedPort, listening } from '#kit/listening.js'
 import { call, proxied, send } from './proxied.js'
 
 const TARGET_ANSWERS = 'sallyport_target_answers_total'
 
 /** A proxy, and its metrics of the target. */
-async function proxyWithMetrics(t: TestContext, target: string) {
+async function proxyWithMetrics(t: TestContext, target: string, more: readonly Entry[] = []) {
   const labels: Labels[] = []
   const counting = definePlugin({
     name: 'counting',
@@ -19,7 +19,7 @@ async function proxyWithMetrics(t: TestContext, target: string) {
         measure: ({ name }, _value, values) => void (name === TARGET_ANSWERS && labels.push(values)),
       }),
   })
-  const { main, lines } = await proxied(t, target, {}, [{ use: counting }])
+  const { main, lines } = await proxied(t, target, {}, [{ use: counting }, ...more])
   return { main, lines, labels }
 }
 
@@ -47,6 +47,19 @@ test('each class of outcome is counted by its name, with the method that was cal
   )
   assert.ok(labels.every(({ mcp_method }) => mcp_method === 'tools/call'))
   assert.deepEqual(refusing.labels, [{ outcome: 'target_refused', mcp_method: 'none' }])
+})
+
+test('a target that refuses the credential of this gateway, or redirects elsewhere, fails', async (t) => {
+  const origin = await listening(t, ({ url }, response) =>
+    response.writeHead(Number(url?.slice(1)), { location: 'https://else.example/' }).end(),
+  )
+  const credential = { use: 'credential/static-bearer', with: { token: 'revoked' } }
+  const { main, labels } = await proxyWithMetrics(t, origin, [credential])
+  for (const path of ['/401', '/307']) assert.equal((await send(main, { path })).status, 502)
+  assert.deepEqual(
+    labels.map(({ outcome }) => outcome),
+    ['credential_refused', 'target_redirect'],
+  )
 })
 
 test('a method of MCP is a label, those of tasks included', async (t) => {
