@@ -70,8 +70,10 @@ export class Delivery {
 
   /** Resolves when the destination is used no more. The last one stays until the end. */
   async leave(destination: Destination): Promise<void> {
-    if (this.destinations.length === 1) return
-    this.destinations.splice(this.destinations.indexOf(destination), 1)
+    const index = this.destinations.indexOf(destination)
+    // One whose list never came into force has not joined.
+    if (index < 0 || this.destinations.length === 1) return
+    this.destinations.splice(index, 1)
     if (this.sending?.to === destination) await withoutHanging(this.sending.done)
   }
 

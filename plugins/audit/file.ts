@@ -61,7 +61,8 @@ export default definePlugin({
       () => new Delivery(destination),
       (shared) => shared.end(),
     )
-    delivery.join(destination)
+    // Not before: a list whose start fails takes no lines.
+    gateway.onReady(() => delivery.join(destination))
     gateway.onStop(() => delivery.leave(destination))
     const sink: FileSink = Object.assign((event: AuditEvent) => delivery.add(event), { auditFile: path })
     gateway.provide(AuditSink, sink)

@@ -38,7 +38,8 @@ export default definePlugin({
       () => new Delivery(destination),
       (shared) => shared.end(),
     )
-    delivery.join(destination)
+    // Not before: a list whose start fails takes no lines.
+    gateway.onReady(() => delivery.join(destination))
     gateway.onStop(() => delivery.leave(destination))
     gateway.provide(AuditSink, (event) => delivery.add(event))
   },

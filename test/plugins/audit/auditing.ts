@@ -28,6 +28,7 @@ export async function auditing(
       }),
   })
   const running = await boot([{ use: telemetry }, entry, { use: plugin }], contextFor({ log, ...more }))
+  await running.ready({})
   t.after(() => running.stop())
   const said = (wanted: string) => lines.filter(({ msg }) => msg === wanted)
   const lost = (): number => losses.reduce((sum, each) => sum + each, 0)

@@ -152,6 +152,7 @@ test('the lists before and after a reload share the file, and the newer one has 
   before.feed(event('a'))
   const list = [...audited(path, { maxBytes: '64KiB' }), { use: after.plugin }]
   const next = await boot(list, contextFor({ sharedResources }))
+  await next.ready({})
   const ids: string[] = []
   for (const id of upTo(500)) {
     const { feed } = Number(id) % 2 === 0 ? before : after

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ConfigError } from 'sallyport'
+import { ConfigError, definePlugin } from 'sallyport'
 import { boot, planList } from 'sallyport/embed'
 import { contractSuite } from 'sallyport/testing'
 import { SharedResources } from '#core/kernel/shared-resources.js'
@@ -164,6 +164,29 @@ test('a reload loses and doubles nothing, with a request in flight and another r
   assert.deepEqual(idsOf(slow.received), ['0'])
   assert.deepEqual(idsOf(second.received), ['1', '2', '3'])
   assert.equal(before.lost() + after.lost(), 0)
+})
+
+test('while a reload fails, and after it, events go where they went', async (t) => {
+  const sharedResources = new SharedResources()
+  const [before, after] = [await receiver(t), await receiver(t)]
+  const { feed } = await sending(t, { url: before.url }, { sharedResources })
+  const fails = definePlugin({
+    name: 'fails',
+    api: 1,
+    setup: (gateway) =>
+      gateway.onStart(async () => {
+        feed(event('1'))
+        await eventually(() => before.received.length + after.received.length > 0)
+        throw new Error('on purpose')
+      }),
+  })
+  const next = { use: 'audit/http', with: { url: after.url, allowPrivateIP: true } }
+  await assert.rejects(boot([next, { use: fails }], contextFor({ sharedResources })), /on purpose/)
+
+  feed(event('2'))
+  await eventually(() => idsOf(before.received).length > 1)
+  assert.deepEqual(idsOf(before.received), ['1', '2'])
+  assert.deepEqual(after.received, [])
 })
 
 test('what is wrong with these options is found by a check, without a start', async () => {
