@@ -12,6 +12,8 @@ const MAX_WAITING = 16 * 1024
 export class ObservedBody {
   /** While nobody has asked. */
   unparsed: Buffer | undefined
+  /** It is passed on as it comes: what it calls is known at its end. */
+  isComing = false
   private failure: string | undefined
 
   constructor(private readonly request: FastifyRequest) {}

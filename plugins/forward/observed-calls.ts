@@ -15,9 +15,12 @@ export function observedBody(request: FastifyRequest, body: Buffer | Body | unde
   const observed = observationOf(request)
   if (observed === undefined) return body
   if (!Buffer.isBuffer(body)) {
-    // It goes on as it comes, and what it calls is known at its end.
     observed.bodyRead(undefined)
-    body?.copyTo((whole) => observed.bodyRead(whole))
+    observed.body.isComing = body !== undefined
+    body?.copyTo((whole) => {
+      observed.body.isComing = false
+      observed.bodyRead(whole)
+    })
     return body
   }
   observed.bodyRead(body)
@@ -46,10 +49,11 @@ export function observing(to: ResponseSink, head: ResponseHead, request: Fastify
   const observed = observationOf(request)
   if (observed?.wantsAnswers !== true) return to
   // One that can wait is parsed when its answer tells of a failure, or may last for hours.
-  const isWaiting = observed.body.unparsed !== undefined && !isEventStream(head)
+  const { isComing, unparsed } = observed.body
+  const isWaiting = isComing || (unparsed !== undefined && !isEventStream(head))
   if (!isWaiting && callsOf(observed).length === 0) return to
   if (isPlain(head)) return new ObservedResponse(to, observed, head)
-  if (callsOf(observed).length > 0) observed.answerNotRead()
+  if (isComing || callsOf(observed).length > 0) observed.answerNotRead()
   return to
 }
 
@@ -63,7 +67,7 @@ const PLAIN = /^(?:identity)?$/i
 
 function tell(observed: ObservedRequest, { id, failure, tools }: Answer): void {
   const calls = callsOf(observed)
-  if (id === UNREADABLE) {
+  if (id === UNREADABLE || (failure !== undefined && observed.body.isComing)) {
     observed.answerNotRead()
     return
   }

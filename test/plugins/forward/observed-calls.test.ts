@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -239,6 +240,32 @@ for (const how of EITHER)
     await assert.rejects(send(main, { method: 'GET', headers: { accept: 'text/event-stream' } }))
     const cut = 'failed target_reset aborted'
     assert.deepEqual(outcomes(await eventsOf(2)), [cut, cut])
+  })
+
+for (const how of [...EITHER, 'forward/balanced'] as const)
+  test(`a response that begins before the body has ended is read all the same: ${how}`, async (t) => {
+    const answer = `data: ${JSON.stringify(toolError(1))}\n\n`
+    const origin = await listening(t, (incoming, response) => {
+      response.writeHead(200, SSE_TYPE).flushHeaders()
+      if (incoming.url === '/early') response.write(answer)
+      void text(incoming).then(() => response.end(incoming.url === '/early' ? '' : answer))
+    })
+    const { main, events, eventsOf } = await observed(t, origin, how)
+    const body = JSON.stringify(request(1, 'tools/call', { name: 'a' }))
+    for (const [path, expected] of [
+      ['/', 'failed tool_error'],
+      ['/early', 'allowed answer_not_read'],
+    ] as const) {
+      events.length = 0
+      const sending = httpRequest(main + path, { method: 'POST', headers: JSON_TYPE, agent: false })
+      sending.write(body.slice(0, 20))
+      const [response] = await once(sending, 'response')
+      if (path === '/early') await once(response, 'readable')
+      sending.end(body.slice(20))
+      await text(response)
+      assert.deepEqual(outcomes(await eventsOf(1)), [expected])
+      assert.equal(events[0]?.mcp?.name, 'a')
+    }
   })
 
 for (const how of EITHER)
