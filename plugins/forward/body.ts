@@ -3,6 +3,7 @@ import { Refusal } from 'sallyport'
 import { BodyCopy } from './body-copy.js'
 import { tooLarge } from './body-framing.js'
 import type { ByteBudget } from './byte-budget.js'
+import { limitRemaining, mayContinue } from './remaining-body.js'
 import type { IncomingBody, SlowBodies } from './slow-bodies.js'
 
 export interface BodyLimits {
@@ -133,7 +134,7 @@ export class Body implements IncomingBody {
   drop(): void {
     const { message, limits, onFailure } = this
     this.discard()
-    if (message.readableEnded || message.destroyed) return
+    if (!mayContinue(message)) return
     this.dropped = true
     this.copy = undefined
     this.onEnd = noop
@@ -141,9 +142,7 @@ export class Body implements IncomingBody {
     onFailure(incomplete())
     this.read()
     limits.slowBodies.delete(this)
-    const timer = setTimeout(() => message.destroy(), limits.dropTimeout)
-    const stop = (): void => clearTimeout(timer)
-    message.once('end', stop).once('close', stop)
+    limitRemaining(message, limits.dropTimeout)
   }
 
   onTooSlow(): void {
