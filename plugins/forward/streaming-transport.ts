@@ -57,10 +57,11 @@ export class StreamingTransport implements Transport {
       setHost: false,
       [CALLER]: reply.raw,
     }
-    const open = this.target.secure ? httpsRequest : httpRequest
-    const request = open(this.target.origin, options)
+    const { origin, secure } = this.target
+    const request = (secure ? httpsRequest : httpRequest)(origin, options)
+    const { tunnels, timeout } = this.connecting
     // A tunnel has a time limit of its own.
-    if (this.connecting.tunnels === undefined) limitConnecting(request, this.connecting.timeout)
+    if (tunnels === undefined) limitConnecting(request, timeout, secure ? 'secureConnect' : 'connect')
     return new StreamingCall(outgoing, request, handler)
   }
 
@@ -107,11 +108,15 @@ function tunnelled(tunnels: ProxyTunnels, to: URL): Agent['createConnection'] {
   }
 }
 
-function limitConnecting(request: ClientRequest, milliseconds: number): void {
+function limitConnecting(
+  request: ClientRequest,
+  milliseconds: number,
+  connected: 'connect' | 'secureConnect',
+): void {
   request.on('socket', (socket) => {
     if (!socket.connecting) return
     const timer = setTimeout(() => request.destroy(connectTimedOut()), milliseconds)
-    socket.once('connect', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
+    socket.once(connected, () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
   })
 }
 
