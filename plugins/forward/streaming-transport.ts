@@ -12,12 +12,14 @@ import type { Duplex } from 'node:stream'
 import type { ProxyTunnels } from 'sallyport/toolkit'
 import { responseTimeout } from './failures.js'
 import { pairs } from './headers.js'
+import { writeBody } from './sent-body.js'
 import type { Target } from './target.js'
 import {
   announcesBody,
   type Call,
   type Connecting,
   endsWithHead,
+  LARGEST_HELD,
   type OutgoingRequest,
   type ResponseHandler,
   type Transport,
@@ -149,17 +151,22 @@ class StreamingCall implements Call {
       if (trailers.length > 0) request.addTrailers(pairs(trailers))
       request.end(last)
     }
-    if (body === undefined || Buffer.isBuffer(body)) {
+    if (body === undefined || (Buffer.isBuffer(body) && body.length <= LARGEST_HELD)) {
       end(body)
       return
     }
-    request.on('drain', () => body.resume())
-    body.streamTo((chunk) => request.write(chunk), end)
+    const wait = (): void => this.startTimer()
+    request.on('drain', () => clearTimeout(this.timer))
+    writeBody(request, body, wait, () => {
+      end()
+      wait()
+    })
   }
 
-  // Time counts from the last byte of the request: a long upload is not a slow target.
+  // Time counts from the last bytes that were taken: a long upload is not a slow target.
   private startTimer(): void {
     const { timeout } = this.outgoing
+    clearTimeout(this.timer)
     if (timeout === 0 || this.ended || this.response !== undefined) return
     this.timer = setTimeout(() => {
       this.fail(responseTimeout())

@@ -6,29 +6,12 @@ import { type TestContext, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { Credential, definePlugin } from 'sallyport'
 import { eventually } from '#kit/captured-log.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { dial } from '#kit/raw.js'
-import { openRequest, proxied, send } from './proxied.js'
+import { openRequest, proxied, renewable, send } from './proxied.js'
 
 const MIB = 1024 ** 2
-
-/** A renewable credential, for which bodies are kept. */
-const renewable = {
-  use: definePlugin({
-    name: 'renewable',
-    api: 1,
-    provides: [Credential],
-    setup(gateway) {
-      gateway.provide(Credential, {
-        name: 'renewable',
-        present: () => ({ header: 'authorization', value: 'Bearer x', accessToken: 'x' }),
-        renew: () => Promise.resolve(true),
-      })
-    },
-  }),
-}
 
 /** A target that counts the bytes of bodies, and behaves as the path says. */
 async function target(t: TestContext) {

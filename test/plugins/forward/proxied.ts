@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import type { TestContext } from 'node:test'
-import type { Entry } from 'sallyport'
+import { Credential, definePlugin, type Entry } from 'sallyport'
 import type { ServeContext } from 'sallyport/embed'
 import { recordedLog, serving } from '#kit/booted.js'
 
@@ -28,6 +28,22 @@ export async function proxied(
   ]
   const running = await serving(t, list, { log, scrubber, ...context })
   return { main: running.addresses.main ?? '', running, lines }
+}
+
+/** A renewable credential, for which bodies are kept. */
+export const renewable = {
+  use: definePlugin({
+    name: 'renewable',
+    api: 1,
+    provides: [Credential],
+    setup(gateway) {
+      gateway.provide(Credential, {
+        name: 'renewable',
+        present: () => ({ header: 'authorization', value: 'Bearer x', accessToken: 'x' }),
+        renew: () => Promise.resolve(true),
+      })
+    },
+  }),
 }
 
 export interface ReceivedResponse {
