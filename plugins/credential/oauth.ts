@@ -138,6 +138,8 @@ class OAuthCredential implements Credential {
   async renew(request: FastifyRequest, { status, challenges, attempt }: TargetRefusal): Promise<boolean> {
     const { manager } = this
     const challenge = await readChallenges(challenges)
+    // A path with an access control of its own, such as Basic, says nothing about the token.
+    if (status === 401 && challenge.foreign) return false
     const history = this.histories.get(request) ?? this.record(request, undefined)
     const { token } = history
     const lacksScope = status === 403 && challenge.error === 'insufficient_scope'

@@ -4,12 +4,14 @@ import { processRevocationResponse, WWWAuthenticateChallengeError } from 'oauth4
 export interface Challenge {
   /** Whether one of them is a Bearer challenge. */
   readonly bearer: boolean
+  /** Whether there are challenges, and all of other schemes. */
+  readonly foreign: boolean
   readonly resourceMetadata?: string
   readonly scopes?: readonly string[]
   readonly error?: string
 }
 
-export const NO_CHALLENGE: Challenge = { bearer: false }
+export const NO_CHALLENGE: Challenge = { bearer: false, foreign: false }
 
 /** Parses each header separately: a malformed one does not hide the others. */
 export async function readChallenges(headers: readonly string[]): Promise<Challenge> {
@@ -21,6 +23,7 @@ export async function readChallenges(headers: readonly string[]): Promise<Challe
   const [resourceMetadata, scope, error] = [first('resource_metadata'), first('scope'), first('error')]
   return {
     bearer: bearers.length > 0,
+    foreign: found.length > 0 && bearers.length === 0,
     ...(resourceMetadata !== undefined && { resourceMetadata }),
     ...(scope !== undefined && { scopes: scopesIn(scope) }),
     ...(error !== undefined && { error }),

@@ -10,7 +10,7 @@ interface Dependencies {
   readonly sessions: SessionStore
   readonly log: Log
   readonly stopping: AbortSignal
-  /** Another process has stored a newer session meanwhile. */
+  /** Uses a session: a login, or one that another process has stored meanwhile. */
   readonly adopt: (session: Session) => void
 }
 
@@ -28,15 +28,29 @@ export class SessionSaver {
 
   /** Under the session's lock. */
   async save(session: Session, previous: Session | undefined): Promise<void> {
-    const { sessions, log } = this.dependencies
     if (previous !== undefined) this.replaced.add(nameOf(previous))
     try {
-      await sessions.write(session)
+      await this.dependencies.sessions.write(session)
       this.settle()
     } catch (error) {
-      this.unsaved = session
-      log.error({ err: error }, 'the session could not be stored: it lasts as long as this process')
-      this.schedule()
+      this.keep(session, previous, error)
+    }
+  }
+
+  /** Takes the session's lock. Nobody has to sign in again because the store is away just then. */
+  async saveLogin(session: Session, current: () => Session | undefined): Promise<void> {
+    const { sessions, adopt } = this.dependencies
+    try {
+      await sessions.locked(async () => {
+        // Somebody may have refreshed the session that this one replaces.
+        const stored = await sessions.read()
+        if (stored !== undefined && this.isNewer(stored, current())) adopt(stored)
+        await this.save(session, current())
+        adopt(session)
+      })
+    } catch (error) {
+      this.keep(session, current(), error)
+      adopt(session)
     }
   }
 
@@ -52,12 +66,20 @@ export class SessionSaver {
     await within(LAST_ATTEMPT, this.retry(), () => new Error('the store is slow')).catch(() => {})
   }
 
+  private keep(session: Session, previous: Session | undefined, error: unknown): void {
+    if (previous !== undefined) this.replaced.add(nameOf(previous))
+    this.unsaved = session
+    const { log } = this.dependencies
+    log.error({ err: error }, 'the session could not be stored: it lasts as long as this process')
+    this.schedule()
+  }
+
   private schedule(): void {
     clearTimeout(this.timer)
     if (!this.dependencies.stopping.aborted) this.timer = setTimeout(() => void this.retry(), RETRY).unref()
   }
 
-  /** One attempt at a time: another process may have the lock for as long as a user takes to sign in. */
+  /** One attempt at a time: another process may have the lock for as long as a refresh takes. */
   private retry(): Promise<void> {
     this.attempt ??= this.dependencies.sessions
       .locked(() => this.store())

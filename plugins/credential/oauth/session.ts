@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { createHash } from 'node:crypto'
 import type { AuthorizationServer } from 'oauth4webapi'
 import { type Log, type StateStore, UpstreamError } from 'sallyport'
@@ -39,6 +40,7 @@ const session = z.object({
 export type Session = Omit<z.output<typeof session>, 'server'> & { readonly server: AuthorizationServer }
 
 const SESSIONS = 'oauth/session/'
+const LOGINS = 'oauth/login/'
 const FAILURES = 'oauth/failure/'
 const PAGES = 'oauth/page/'
 
@@ -50,9 +52,10 @@ const failure = z.object({
   retryAfter: z.number().optional(),
 })
 
-/** The stored session for these options, and the lock under which it is refreshed. */
+/** The stored session for these options, the lock under which it is changed, and the one of a login, which takes longer. */
 export class SessionStore {
   readonly key: string
+  private readonly loginKey: string
   private readonly failureKey: string
   private readonly pageKey: string
 
@@ -65,6 +68,7 @@ export class SessionStore {
     const settings = [target, issuer, authorizationUrl, tokenUrl, resource, scopes, grant, keptAs]
     const hash = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 32)
     this.key = SESSIONS + hash
+    this.loginKey = LOGINS + hash
     this.failureKey = FAILURES + hash
     this.pageKey = PAGES + hash
   }
@@ -119,6 +123,11 @@ export class SessionStore {
 
   locked<T>(work: () => Promise<T>): Promise<T> {
     return this.store().locked(this.key, work)
+  }
+
+  /** Outside of the lock for stores, where a write fails with its lock: the session has a lock of its own. */
+  lockedLogin<T>(work: () => Promise<T>): Promise<T> {
+    return this.store().locked(this.loginKey, AsyncResource.bind(work))
   }
 }
 

@@ -30,7 +30,7 @@ export class SignIn {
     private readonly stopping: AbortSignal,
   ) {}
 
-  /** Under the session's lock, which was waited for since that time of `performance.now()`. */
+  /** Under the login's lock, which was waited for since that time of `performance.now()`. */
   async run(request: LoginRequest, waitingSince: number): Promise<Session> {
     const { limit: timeout, sessions, login, log } = this.dependencies
     const now = performance.now()

@@ -6,6 +6,7 @@ import { loginLimit, type OAuthOptions } from './options.js'
 import type { Session, SessionStore } from './session.js'
 import { SessionSaver } from './session-saver.js'
 import { loginUnavailable, PAUSE_AFTER_FAILURE, SignIn, waitForLogin } from './sign-in.js'
+import { SingleFlight } from './single-flight.js'
 import type { TokenEndpoint } from './token-endpoint.js'
 import { OtherRefresh, TokenRefresh } from './token-refresh.js'
 
@@ -27,11 +28,11 @@ export class TokenManager {
   private readonly signIn: SignIn
   private readonly saver: SessionSaver
   private pendingRefresh: Promise<unknown> | undefined
-  private inProgress: Promise<void> | undefined
+  // Apart: a person may take minutes to sign in, and the session that is there is refreshed meanwhile.
+  private readonly refreshes = new SingleFlight<boolean>(PAUSE_AFTER_FAILURE)
+  private readonly signIns = new SingleFlight<void>(PAUSE_AFTER_FAILURE)
   private timer: NodeJS.Timeout | undefined
   private failures = 0
-  private lastFailure: { readonly error: unknown; readonly until: number } | undefined
-  private waitingSince = 0
   private readonly stopping = new AbortController()
 
   constructor(private readonly dependencies: Dependencies) {
@@ -62,7 +63,7 @@ export class TokenManager {
   }
 
   health(): HealthState {
-    const reason = this.lastFailure?.error
+    const reason = this.refreshes.failure ?? this.signIns.failure
     return reason instanceof Error ? { status: 'degraded', reason: reason.message } : { status: 'ok' }
   }
 
@@ -78,7 +79,7 @@ export class TokenManager {
     // Twice: an attempt that was in progress already may have ended without a usable token.
     for (const _ of [1, 2]) {
       if (this.current === undefined) {
-        await this.singleFlight(() => this.refreshOrLogIn(undefined, undefined)).catch((error: unknown) => {
+        await this.waitFor(this.refreshOrLogIn(undefined, undefined)).catch((error: unknown) => {
           // A store that is away, for one. The token is used while it lasts.
           if (this.currentToken.unexpired === undefined) throw error
         })
@@ -99,17 +100,7 @@ export class TokenManager {
 
   /** Logs in again, for a target that wants a token of another issuer or with more scopes. */
   async logInAgain(refused: string | undefined, challenge: Challenge): Promise<void> {
-    await this.untilReplaced(refused, () =>
-      this.tokenRefresh.locked(async () => {
-        if (await this.adoptedFromStore(refused)) return
-        const { session } = this.currentToken
-        // Another process has logged in since, and its token has expired already.
-        const isOther = session !== undefined && session.tokens.accessToken !== refused
-        if (isOther && session.tokens.refreshToken !== undefined && (await this.refresh(session, refused)))
-          return
-        await this.logIn(challenge)
-      }),
-    )
+    await this.untilReplaced(refused, () => this.logIn(refused, challenge))
   }
 
   async stop(): Promise<void> {
@@ -123,41 +114,50 @@ export class TokenManager {
   /** An attempt that was in progress already may be the one that gave the refused token: then there is another. */
   private async untilReplaced(refused: string | undefined, work: () => Promise<void>): Promise<void> {
     for (const _ of [1, 2]) {
-      await this.singleFlight(work)
+      await this.waitFor(work())
       if (refused === undefined || this.currentToken.session?.tokens.accessToken !== refused) return
     }
   }
 
-  /** One attempt at a time, shared by all callers. After a failure there is a pause, in which they get its error. */
-  private async singleFlight(work: () => Promise<void>): Promise<void> {
-    const { lastFailure } = this
-    if (lastFailure !== undefined && performance.now() < lastFailure.until) throw lastFailure.error
-    if (this.inProgress === undefined) this.waitingSince = performance.now()
-    this.inProgress ??= work()
-      .then(
-        () => {
-          this.lastFailure = undefined
-        },
-        (error: unknown) => {
-          this.lastFailure = { error, until: performance.now() + PAUSE_AFTER_FAILURE }
-          throw error
-        },
-      )
-      .finally(() => {
-        this.inProgress = undefined
-      })
+  private async waitFor(work: Promise<void>): Promise<void> {
     const { options, sessions } = this.dependencies
-    await waitForLogin(this.inProgress, options.timeout, sessions)
+    await waitForLogin(work, options.timeout, sessions)
   }
 
-  /** Under the session's lock: one process refreshes or asks the user to sign in, and the others adopt its session. */
-  private refreshOrLogIn(refused: string | undefined, challenge: Challenge | undefined): Promise<void> {
-    return this.tokenRefresh.locked(async () => {
-      if (await this.adoptedFromStore(refused)) return
-      const { session } = this.currentToken
-      if (session?.tokens.refreshToken !== undefined && (await this.refresh(session, refused))) return
-      await this.logIn(challenge)
+  /** A login is begun only where no refresh helps. */
+  private async refreshOrLogIn(refused: string | undefined, challenge: Challenge | undefined): Promise<void> {
+    const refreshed = await this.refreshes.run(() =>
+      this.tokenRefresh.locked(async () => {
+        if (await this.adoptedFromStore(refused)) return true
+        const { session } = this.currentToken
+        return session?.tokens.refreshToken !== undefined && (await this.refresh(session, refused))
+      }),
+    )
+    if (!refreshed) await this.logIn(refused, challenge)
+  }
+
+  /** Under the login's lock: one process asks the user to sign in, and the others adopt its session. */
+  private logIn(refused: string | undefined, challenge: Challenge | undefined): Promise<void> {
+    const { sessions, loginNeeded } = this.dependencies
+    return this.signIns.run(() => {
+      const waitingSince = performance.now()
+      return sessions.lockedLogin(async () => {
+        if (await this.tokenRefresh.locked(() => this.wasReplaced(refused))) return
+        loginNeeded(true)
+        const request = { challenge, previous: this.currentToken.session }
+        const session = await this.signIn.run(request, waitingSince)
+        await this.saver.saveLogin(session, () => this.currentToken.session)
+      })
     })
+  }
+
+  /** Whether somebody has logged in, or refreshed the token, while the lock was waited for. */
+  private async wasReplaced(refused: string | undefined): Promise<boolean> {
+    await this.adoptedFromStore(refused)
+    const { session } = this.currentToken
+    if (session === undefined || session.tokens.accessToken === refused) return false
+    if (this.current !== undefined) return true
+    return session.tokens.refreshToken !== undefined && this.refresh(session, refused)
   }
 
   /** Whether another process has stored a better token, which is then adopted. */
@@ -197,12 +197,6 @@ export class TokenManager {
     return refreshed
   }
 
-  private async logIn(challenge: Challenge | undefined): Promise<void> {
-    const request = { challenge, previous: this.currentToken.session }
-    this.dependencies.loginNeeded(true)
-    await this.save(await this.signIn.run(request, this.waitingSince))
-  }
-
   /** Stored before it is used: a refresh token that is not stored is lost with the process. */
   private async save(session: Session): Promise<void> {
     await this.saver.save(session, this.currentToken.session)
@@ -213,6 +207,7 @@ export class TokenManager {
     this.currentToken.set(session)
     this.dependencies.loginNeeded(false)
     this.failures = 0
+    this.signIns.forgetFailure()
     this.scheduleRefresh()
   }
 
@@ -227,15 +222,15 @@ export class TokenManager {
   }
 
   private async refreshAhead(session: Session): Promise<void> {
-    if (this.inProgress !== undefined || this.currentToken.session !== session) return
+    if (this.currentToken.session !== session) return
     const { sessions } = this.dependencies
-    await this.singleFlight(() =>
-      this.tokenRefresh.locked(async () => {
-        const stored = await sessions.read()
-        if (stored !== undefined && this.isNewer(stored)) this.adopt(stored)
-        else await this.refresh(session, undefined)
-      }),
-    ).catch(() => {})
+    const refresh = async (): Promise<boolean> => {
+      const stored = await sessions.read()
+      if (stored !== undefined && this.isNewer(stored)) this.adopt(stored)
+      // Somebody may have signed in while the lock was waited for.
+      return this.currentToken.session !== session || this.refresh(session, undefined)
+    }
+    await this.refreshes.run(() => this.tokenRefresh.locked(refresh)).catch(() => {})
     if (this.currentToken.session === session) {
       this.failures++
       this.scheduleRefresh()

@@ -46,7 +46,7 @@ export class TokenRefresh {
    * Runs `work` under the session's lock, and again when it throws `OtherRefresh`. Between the two the lock is free: the
    * other process, which lost it with its connection to the store, needs it to store what it got.
    */
-  async locked(work: () => Promise<void>): Promise<void> {
+  async locked<T>(work: () => Promise<T>): Promise<T> {
     const { sessions, stopping } = this.dependencies
     for (;;) {
       try {

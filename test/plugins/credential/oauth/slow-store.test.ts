@@ -14,18 +14,19 @@ const slowStore = definePlugin({
   provides: [StateStore],
   setup(gateway) {
     const values = new Map<string, string>()
-    let turn: Promise<unknown> = Promise.resolve()
+    const turns = new Map<string, Promise<unknown>>()
     gateway.provide(StateStore, {
       get: async (key) => values.get(key),
       set: async (key, value) => void values.set(key, value),
       delete: async (key) => void values.delete(key),
       keys: async () => [...values.keys()],
-      locked(_key, work) {
-        const own = turn.then(work)
-        turn = own.then(
+      locked(key, work) {
+        const own = (turns.get(key) ?? Promise.resolve()).then(work)
+        const turn = own.then(
           () => setTimeout(300),
           () => {},
         )
+        turns.set(key, turn)
         return Promise.all([own, turn]).then(([result]) => result)
       },
     })
