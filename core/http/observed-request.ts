@@ -65,6 +65,7 @@ export class ObservedRequest {
   readonly body: ObservedBody
   /** By the ids of the calls: what failed, or that they have their answer. */
   private answers: Map<McpCall['id'], CallFailure | undefined> | undefined
+  private failureOfRest: CallFailure | undefined
   private parts: TracePart[] | undefined
   private open: Set<OpenPart> | undefined
   private trace: Trace | undefined
@@ -140,6 +141,11 @@ export class ObservedRequest {
     this.answers.set(id, failure ?? this.answers.get(id))
   }
 
+  /** An error names no call: the server could not read its id, or has refused a batch as a whole. */
+  restFailed(failure: CallFailure): void {
+    this.failureOfRest = failure
+  }
+
   /** Nobody waits for more: each call has its answer, or is a subscription, which lasts until its caller ends it. */
   get isAnswered(): boolean {
     const isOver = ({ kind, id, method }: McpCall): boolean =>
@@ -158,7 +164,7 @@ export class ObservedRequest {
   }
 
   failureOf(id: McpCall['id']): CallFailure | undefined {
-    return this.answers?.get(id)
+    return this.answers?.has(id) === true ? this.answers.get(id) : this.failureOfRest
   }
 
   time<T>(name: string, run: () => T): T {

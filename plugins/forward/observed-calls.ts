@@ -71,19 +71,14 @@ function tell(observed: ObservedRequest, { id, failure, tools }: Answer): void {
     observed.answerNotRead()
     return
   }
-  const call = calls.find((each) => each.id === id) ?? onlyFailure(calls, id, failure)
-  if (call === undefined) return
+  const call = calls.find((each) => each.id === id)
+  if (call === undefined) {
+    if (failure === 'rpc_error' && (id ?? null) === null) observed.restFailed(failure)
+    return
+  }
   observed.callAnswered(call.id, failure)
   if (failure === undefined && call.method === 'tools/list') observed.toolsListed(tools)
 }
-
-/** An error without an id is that of a call whose id the server could not read. */
-const onlyFailure = (
-  calls: readonly McpCall[],
-  id: Answer['id'],
-  failure: Answer['failure'],
-): McpCall | undefined =>
-  failure === 'rpc_error' && (id ?? null) === null && calls.length === 1 ? calls[0] : undefined
 
 /** Passes a response on as it comes, and has it read. */
 class ObservedResponse implements ResponseSink {

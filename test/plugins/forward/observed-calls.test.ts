@@ -125,6 +125,33 @@ for (const how of HOW) {
     }
   })
 
+  test(`an error without an id is that of each call without an answer: ${how}`, async (t) => {
+    const batch = [request(1), { jsonrpc: '2.0', method: 'notifications/x' }, request(2)]
+    const answers: unknown[] = []
+    const origin = await target(t, (response) =>
+      response.writeHead(200, JSON_TYPE).end(JSON.stringify(answers.shift())),
+    )
+    const { main, events, eventsOf } = await observed(t, origin, how)
+    const failed = 'failed rpc_error'
+    for (const [answer, expected] of [
+      [rpcError(null), [failed, 'allowed', failed]],
+      [rpcError(), [failed, 'allowed', failed]],
+      [
+        [rpcError(null), fine(1)],
+        ['allowed', 'allowed', failed],
+      ],
+      [
+        [toolError(2), rpcError()],
+        [failed, 'allowed', 'failed tool_error'],
+      ],
+    ] as const) {
+      events.length = 0
+      answers.push(answer)
+      await send(main, post(batch))
+      assert.deepEqual(outcomes(await eventsOf(3)), expected)
+    }
+  })
+
   if (how === 'without metrics') continue
   test(`tools that a list names are labels, those of other answers are not: ${how}`, async (t) => {
     const origin = await target(t, (response, body) => {
