@@ -198,7 +198,8 @@ export class ObservedRequest {
   end(status: number, { outcome, causes }: Pick<TraceEnd, 'outcome' | 'causes'>): void {
     const { started } = this
     if (started === undefined) return
-    this.targetEnded(causes[0])
+    // What is allowed may have causes too.
+    this.targetEnded(outcome === 'allowed' ? undefined : causes[0])
     for (const { name, startedAt } of this.open ?? []) this.addPart(name, startedAt, causes[0] ?? 'aborted')
     this.open = undefined
     this.state = 'ended'

@@ -130,6 +130,29 @@ test('what takes time is a part, before and after the trace has started, also wh
   for (const { startedAt, endedAt } of trace?.parts ?? []) assert.ok(endedAt >= startedAt)
 })
 
+test('the part of the target is no failure where its request is allowed, whatever was not read', async (t) => {
+  const sent = definePlugin({
+    name: 'sent',
+    api: 1,
+    setup: ({ http }) =>
+      void http.post('/sent', { config: { mcp: true } }, (request) => {
+        const observed = observationOf(request)
+        observed?.sent()
+        observed?.bodyRead(undefined)
+        return 'answered'
+      }),
+  })
+  const { app, traces } = await traced(t, [known(), { use: sent }])
+  await app.inject({ method: 'POST', url: '/sent', headers: asAnn, payload: call })
+  const [trace] = traces
+  assert.deepEqual([trace?.end?.outcome, trace?.end?.causes], ['allowed', ['body_not_read']])
+  const parts = trace?.parts.filter(({ name }) => name === 'target')
+  assert.deepEqual(
+    parts?.map(({ failure }) => failure),
+    [undefined],
+  )
+})
+
 test('a part that has not ended when its request does ends with it, and nothing is told after that', async (t) => {
   let release = (): void => {}
   const held = new Promise<void>((resolve) => {
