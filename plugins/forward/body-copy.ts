@@ -1,5 +1,5 @@
 import { MAX_OBSERVED_BODY } from 'sallyport/toolkit'
-import type { ByteBudget } from './byte-budget.js'
+import type { BodyBudget } from './body-budget.js'
 
 /** A copy of a body that is passed on, for who only observes it. It takes room where there is some, and else is given up. */
 export class BodyCopy {
@@ -7,7 +7,7 @@ export class BodyCopy {
   private size = 0
 
   constructor(
-    private readonly kept: ByteBudget,
+    private readonly kept: BodyBudget,
     private readonly done: (whole: Buffer | undefined) => void,
   ) {}
 
@@ -27,13 +27,13 @@ export class BodyCopy {
 
   discard(): void {
     this.chunks = undefined
-    this.kept.free(this.size)
+    this.kept.free(this.size, this.size)
     this.size = 0
   }
 
   private add(chunk: Buffer): void {
     if (this.chunks === undefined) return
-    const fits = this.size + chunk.length <= MAX_OBSERVED_BODY && this.kept.reserve(chunk.length)
+    const fits = this.size + chunk.length <= MAX_OBSERVED_BODY && this.kept.reserve(chunk.length, this.size)
     if (!fits) {
       this.discard()
       return

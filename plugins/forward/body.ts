@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from 'sallyport'
+import type { BodyBudget } from './body-budget.js'
 import { BodyCopy } from './body-copy.js'
 import { tooLarge } from './body-framing.js'
-import type { ByteBudget } from './byte-budget.js'
 import { limitRemaining, mayContinue } from './remaining-body.js'
 import type { IncomingBody, SlowBodies } from './slow-bodies.js'
 
@@ -11,7 +11,7 @@ export interface BodyLimits {
   /** Milliseconds for the rest of a body to come after its answer. */
   readonly dropTimeout: number
   readonly slowBodies: SlowBodies
-  readonly kept: ByteBudget
+  readonly kept: BodyBudget
 }
 
 /**
@@ -216,14 +216,14 @@ export class Body implements IncomingBody {
   }
 
   private reserve(bytes: number): boolean {
-    const fits = this.limits.kept.reserve(bytes)
+    const fits = this.limits.kept.reserve(bytes, this.kept)
     if (fits) this.kept += bytes
     return fits
   }
 
   private free(bytes: number): void {
+    this.limits.kept.free(bytes, this.kept)
     this.kept -= bytes
-    this.limits.kept.free(bytes)
   }
 
   private refuse(refusal: Refusal): void {

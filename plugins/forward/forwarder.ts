@@ -4,8 +4,8 @@ import { Authenticator, Credential, type Gateway, HeaderSource, Policy, Tracer }
 import { askForBody, bodyKeptBy, bodyRead, isPromise, isUpgrade, readBodyBy } from 'sallyport/toolkit'
 import { AnnouncedPaths } from './announced-paths.js'
 import { Body, type BodyLimits } from './body.js'
+import { BodyBudget } from './body-budget.js'
 import { type BodyFraming, bodyFraming } from './body-framing.js'
-import { ByteBudget } from './byte-budget.js'
 import { ForwardContext } from './context.js'
 import { OutgoingCredentials } from './credentials.js'
 import { jsonRpcErrors } from './failures.js'
@@ -52,7 +52,7 @@ export class Forwarder {
       maxBytes,
       dropTimeout: settings.bodyTimeout,
       slowBodies: new SlowBodies(settings.bodyTimeout, settings.bodyRate),
-      kept: new ByteBudget(settings.keptBodies),
+      kept: new BodyBudget(settings.keptBodies),
     }
   }
 
