@@ -44,7 +44,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   MESSAGE_AMBIGUOUS: answer(
     'send each member of the message once, and it and the method in their own spelling',
   ),
-  MESSAGE_TOO_LARGE: answer('send less at once: 100 messages, 1,000 names, 64 KiB of names, 1,000 levels'),
+  MESSAGE_TOO_LARGE: answer(
+    'send less at once: 100 messages, 1,000 names, 64 KiB of names, 1,000 levels, 100,000 members',
+  ),
   MESSAGE_UNNAMED: answer('name what is called: `params.name`, `uri` or `ref`, as a text'),
   MESSAGE_HEADER_MISMATCH: answer(
     'send `MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name` once, and as the body has them',

@@ -226,6 +226,15 @@ test('megabytes of a batch of subscriptions are refused before they are parsed',
   assert.ok(user < 50_000, `${user} microseconds`)
 })
 
+test('what would take seconds to parse, for its many names, is refused before that', () => {
+  const holding = (count: number): string => {
+    const members = Array.from({ length: count }, (_, index) => `"${index}":1`)
+    return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{${members}}}}`
+  }
+  assert.equal(codeOf(holding(99_994)), undefined)
+  assert.equal(codeOf(holding(99_995)), 'MESSAGE_TOO_LARGE')
+})
+
 test('what would take hundreds of megabytes once it is parsed is refused before that', () => {
   const holding = (list: string): string =>
     `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":[${list}]}}`
