@@ -55,6 +55,12 @@ export class ForwardContext {
     this.throttle = new LogThrottle(log)
   }
 
+  /** The headers of a response that are about the gateway's own credential, and not for the caller. */
+  omittedFor(credential: OutgoingCredential | undefined): ReadonlySet<string> | undefined {
+    if (credential === undefined) return undefined
+    return this.options.forwardCookies ? CHALLENGE : CHALLENGE_AND_SESSION
+  }
+
   /** For a body of so many bytes, where it was read. */
   headersFor(
     request: FastifyRequest,
@@ -145,6 +151,11 @@ function isForOneCall({ headers }: ResponseHead, request: FastifyRequest): boole
 
 // Clients look for the type of event streams anywhere in the header.
 const PLAIN_JSON = /^application\/json(?:; ?charset=utf-8)?$/i
+
+// The caller cannot meet the challenge.
+const CHALLENGE: ReadonlySet<string> = new Set(['www-authenticate'])
+// A session that the target begins for the credential would open it to who reaches the target directly.
+const CHALLENGE_AND_SESSION: ReadonlySet<string> = new Set([...CHALLENGE, 'set-cookie'])
 
 const TRACE_CONTEXT = ['traceparent', 'tracestate']
 

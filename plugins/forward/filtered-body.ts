@@ -16,7 +16,7 @@ const hasNoType = ({ headers }: ResponseHead): boolean =>
 export class FilteredBody implements ResponseSink {
   private readonly held: ResponseBuffer
   private begun:
-    | { readonly head: ResponseHead; readonly call: Call; readonly omitted: string | undefined }
+    | { readonly head: ResponseHead; readonly call: Call; readonly omitted: ReadonlySet<string> | undefined }
     | undefined
   /** As the head tells it. */
   private length = Number.NaN
@@ -35,7 +35,7 @@ export class FilteredBody implements ResponseSink {
     this.held = new ResponseBuffer(lists.budget, lists.timeout, fail)
   }
 
-  begin(head: ResponseHead, call: Call, omitted: string | undefined): void {
+  begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void {
     checkReadable(head)
     this.begun = { head, call, omitted }
     if (hasNoType(head)) this.beginning = Buffer.alloc(0)

@@ -32,7 +32,7 @@ export class FilteredEvents implements ResponseSink {
     this.held = new ResponseBuffer(lists.budget, lists.timeout, fail)
   }
 
-  begin(head: ResponseHead, call: Call, omitted: string | undefined): void {
+  begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void {
     checkReadable(head)
     this.call = call
     // The caller has read what was written, but an event may still be with the policies.

@@ -92,14 +92,14 @@ export class RequestRules {
 /** As CGI and its successors read a name: `X_Tenant` and `X-Tenant` are the same to them. */
 const normalized = (lower: string): string => (lower.includes('_') ? lower.replaceAll('_', '-') : lower)
 
-/** The target's headers as the caller gets them. `omitted` is one more name to leave out. */
-export function responseHeaders(raw: readonly string[], omitted?: string): FlatHeaders {
+/** The target's headers as the caller gets them. `omitted` are more names to leave out. */
+export function responseHeaders(raw: readonly string[], omitted?: ReadonlySet<string>): FlatHeaders {
   const named = connectionOptions(joinedValues(raw, 'connection'))
   const passed: FlatHeaders = []
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index] ?? ''
     const lower = name.toLowerCase()
-    if (NOT_PASSED.has(lower) || lower === omitted) continue
+    if (NOT_PASSED.has(lower) || omitted?.has(lower) === true) continue
     if (named?.has(lower) === true && !FRAMING.has(lower)) continue
     passed.push(name, raw[index + 1] ?? '')
   }

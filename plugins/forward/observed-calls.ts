@@ -90,7 +90,7 @@ class ObservedResponse implements ResponseSink {
     private readonly head: ResponseHead,
   ) {}
 
-  begin(head: ResponseHead, call: Call, omitted: string | undefined): void {
+  begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void {
     this.to.begin(head, call, omitted)
   }
 

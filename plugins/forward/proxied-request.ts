@@ -125,7 +125,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     this.ended = true
     this.context.count('upgraded', this.request)
     this.discardBody()
-    joinSockets(this.reply, head, socket, early)
+    joinSockets(this.reply, head, socket, early, this.context.omittedFor(this.credential))
     this.context.limitStream(this.reply)
   }
 
@@ -157,8 +157,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     try {
       this.context.count(`${Math.floor(head.status / 100)}xx`, this.request)
       this.writer = this.context.writerFor(head, this.reply, this)
-      // The challenge is about the gateway's credential: the caller cannot meet it.
-      this.writer.begin(head, call, this.credential === undefined ? undefined : 'www-authenticate')
+      this.writer.begin(head, call, this.context.omittedFor(this.credential))
       // What is streamed may still be arriving.
       if (Buffer.isBuffer(this.parts.body)) this.discardBody()
       if (!isEventStream(head)) return

@@ -13,8 +13,8 @@ interface PassedHead extends ResponseHead {
 
 /** Where the target's response goes. */
 export interface ResponseSink {
-  /** `omitted` is a header of the target that the caller does not get. */
-  begin(head: ResponseHead, call: Call, omitted: string | undefined): void
+  /** `omitted` are headers of the target that the caller does not get. */
+  begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void
   /** `false` pauses the body until `Call.resume`. */
   data(chunk: Buffer): boolean
   /** `false` when the rest of the response is written later. */
@@ -33,7 +33,7 @@ export class ResponseWriter implements ResponseSink {
     this.response = reply.raw
   }
 
-  begin(head: ResponseHead, call: Call, omitted: string | undefined): void {
+  begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void {
     const { request } = this.reply
     const fits = Number(firstValue(head.headers, 'content-length') ?? Number.NaN) <= MAX_BUFFERED
     const passed = {
@@ -99,14 +99,19 @@ export class ResponseWriter implements ResponseSink {
 }
 
 /** Some callers would wait for the body that a 204 announces (RFC 9110, 8.6). */
-function passedHeaders({ status, headers }: ResponseHead, omitted: string | undefined): FlatHeaders {
+function passedHeaders(
+  { status, headers }: ResponseHead,
+  omitted: ReadonlySet<string> | undefined,
+): FlatHeaders {
   const passed = responseHeaders(headers, omitted)
-  return status === 204 ? responseHeaders(passed, 'content-length') : passed
+  return status === 204 ? responseHeaders(passed, LENGTH) : passed
 }
 
 /** The caller ends the event stream of a GET and that of a subscription. Any other ends with the answer to its call. */
 const lastsUntilEnded = ({ method, headers }: FastifyRequest): boolean =>
   method === 'GET' || headers['mcp-method'] === SUBSCRIPTION
+
+const LENGTH: ReadonlySet<string> = new Set(['content-length'])
 
 // Node refuses to write other reason phrases; they are left out.
 const REASON = /^[\t\x20-\x7e\x80-\xff]*$/

@@ -24,7 +24,7 @@ export class UnreadResponse implements ResponseSink, Unread {
     private readonly fail: (error: unknown) => void,
   ) {}
 
-  begin(head: ResponseHead, call: Call, omitted: string | undefined): void {
+  begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void {
     this.call = call
     this.to.begin(head, { resume: () => this.goOn(), abort: () => call.abort() }, omitted)
   }

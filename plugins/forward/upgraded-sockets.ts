@@ -16,6 +16,7 @@ export function joinSockets(
   { reason, headers }: ResponseHead,
   target: Duplex,
   early: Buffer,
+  omitted: ReadonlySet<string> | undefined,
 ): void {
   reply.hijack()
   excludeFromDrain(reply.raw)
@@ -27,7 +28,7 @@ export function joinSockets(
     return
   }
   const lines = [`HTTP/1.1 101 ${reason}`, 'Connection: Upgrade', 'Upgrade: websocket']
-  const passed = responseHeaders(headers)
+  const passed = responseHeaders(headers, omitted)
   for (let index = 0; index < passed.length; index += 2) lines.push(`${passed[index]}: ${passed[index + 1]}`)
   caller.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   if (early.length > 0) target.unshift(early)

@@ -108,6 +108,12 @@ export const allowedDifferences: readonly Difference[] = [
   },
   {
     side: 'response',
+    headers: ['set-cookie'],
+    what: 'dropped from responses to a credential of the proxy, unless `forwardCookies` is set',
+    why: 'the session is that of the credential, and no caller could send it through the proxy',
+  },
+  {
+    side: 'response',
     headers: ['access-control-*', 'vary'],
     what: 'added for allowed origins where the target sends none',
     why: 'a page in a browser could not read the answer otherwise',

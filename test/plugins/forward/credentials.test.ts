@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import type { RequestListener } from 'node:http'
+import { once } from 'node:events'
+import { request as httpRequest, type RequestListener } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import {
@@ -146,6 +147,34 @@ test('a 403 after a renewal is forwarded, without the challenge for the gatewayâ
 
   const { status, headers, body } = await send(main, call(1))
   assert.deepEqual([status, body, headers['www-authenticate']], [403, 'no', undefined])
+})
+
+test('a session of the target is not given to callers, unless theirs are forwarded', async (t) => {
+  const origin = await listening(t, (request, response) => {
+    response.setHeader('set-cookie', ['a=1', 'b=2'])
+    if (request.url === '/no') response.statusCode = 403
+    response.end()
+  })
+  const { entry } = countingCredential({ renewals: 0 })
+  for (const [options, more, expected] of [
+    [{}, [entry], undefined],
+    [{ forwardCookies: true }, [entry], ['a=1', 'b=2']],
+    [{}, [], ['a=1', 'b=2']],
+  ] as const) {
+    const { main } = await proxied(t, origin, options, more)
+    for (const path of ['/', '/no'])
+      assert.deepEqual((await send(main, { path })).headers['set-cookie'], expected)
+  }
+  const upgrading = await rawTarget(
+    t,
+    () => 'HTTP/1.1 101 Yes\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSet-Cookie: a=1\r\n\r\n',
+  )
+  const { main } = await proxied(t, upgrading.origin, {}, [entry])
+  const asking = httpRequest(main, { headers: { connection: 'Upgrade', upgrade: 'websocket' } })
+  const upgraded = once(asking.end(), 'upgrade')
+  const [{ statusCode, headers }, socket] = await upgraded
+  socket.destroy()
+  assert.deepEqual([statusCode, headers['set-cookie']], [101, undefined])
 })
 
 test('credentials are presented in order, and the callerâ€™s headers of their names are removed', async (t) => {

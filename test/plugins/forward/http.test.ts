@@ -17,7 +17,7 @@ const transparent = { forwardAuthorization: true, forwardCookies: true }
 function comparable(message: Message, side: 'request' | 'response'): object {
   const allowed = allowedDifferences.filter((one) => one.side === side).flatMap(({ headers }) => headers)
   // Allowed only with a credential or a list of origins, which this proxy does not have.
-  const strict = ['authorization', 'cookie', 'www-authenticate', 'access-control-*', 'vary']
+  const strict = ['authorization', 'cookie', 'www-authenticate', 'set-cookie', 'access-control-*', 'vary']
   const named = message.headers
     .filter(([name]) => name.toLowerCase() === 'connection')
     .flatMap(([, value]) => value.toLowerCase().split(/\s*,\s*/))
