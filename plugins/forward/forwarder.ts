@@ -75,7 +75,7 @@ export class Forwarder {
         )
       }
       const outgoing = new OutgoingCredentials(credentials())
-      if (outgoing.any) this.plainHttp?.enable()
+      if (outgoing.any || sources().some(({ secret }) => secret === true)) this.plainHttp?.enable()
       const asked = policies()
       const lists = asked.length === 0 ? undefined : new ListFilter(asked, settings.targetTimeout)
       this.context = new ForwardContext(

@@ -30,12 +30,13 @@ export default definePlugin({
     const fixed: OutgoingHeaders = options.headers.map(({ name, value }) => [name, value] as const)
     const forget = options.headers.map(({ value }) => gateway.scrubber.add(value))
     const names = fixed.map(([name]) => name)
-    if (names.includes('authorization')) {
+    const secret = names.includes('authorization')
+    if (secret) {
       gateway.log.warn(
         'Authorization is a fixed header: every caller reaches the target with this credential',
       )
     }
-    gateway.provide(HeaderSource, { names, headers: () => fixed })
+    gateway.provide(HeaderSource, { names, secret, headers: () => fixed })
     gateway.onStop(() => {
       for (const each of forget) each()
     })

@@ -36,7 +36,8 @@ export default definePlugin({
     const { log, scrubber } = gateway
     const release: (() => void)[] = []
     let found: OutgoingHeaders = []
-    gateway.provide(HeaderSource, { names: headers.map(({ name }) => name), headers: () => found })
+    const names = headers.map(({ name }) => name)
+    gateway.provide(HeaderSource, { names, secret: true, headers: () => found })
 
     const watchSecret = ({ header: { name, secret }, store, value: first }: Found, index: number): void => {
       const hidden = new ScrubbedValues(scrubber)

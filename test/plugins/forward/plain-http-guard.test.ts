@@ -68,6 +68,23 @@ test('a token that an exchange or a login brings is a credential too', async () 
   await assert.rejects(boot([...stores, ...listTo(target, {}, login)], contextFor({})), NAMES_THE_FLAG)
 })
 
+test('a secret in a header and a fixed Authorization are credentials too, other headers are none', async (t) => {
+  const target = 'http://203.0.113.5/mcp'
+  process.env['SALLYPORT_SECRET_PLAIN'] = 'canary'
+  t.after(() => void delete process.env['SALLYPORT_SECRET_PLAIN'])
+  const secrets = { use: 'secrets/environment' }
+  const stored = { use: 'headers/stored', with: { headers: [{ name: 'X-Api-Key', secret: 'plain' }] } }
+  const fixed = (name: string) => ({
+    use: 'headers/static',
+    with: { headers: [{ name, value: 'Bearer x' }] },
+  })
+
+  await assert.rejects(boot([secrets, ...listTo(target, {}, stored)], contextFor({})), NAMES_THE_FLAG)
+  await assert.rejects(boot(listTo(target, {}, fixed('Authorization')), contextFor({})), NAMES_THE_FLAG)
+  await booted(t, listTo(target, {}, fixed('X-Team')))
+  await booted(t, [secrets, ...listTo(target, { allowPlainHttp: true }, stored)])
+})
+
 test('a name is judged by the address that is connected to, small bodies and streams alike', async (t) => {
   const asked: (string | undefined)[] = []
   const target = await listening(t, (request, response) => {
