@@ -38,6 +38,7 @@ export class Replicas {
     const candidates = inUse.length > 0 ? inUse : left
     if (session === undefined) return this.nextOf(candidates)
     const first = this.startedBy.get(session)
+    if (first !== undefined) this.remember(session, first)
     return first !== undefined && candidates.includes(first) ? first : closest(candidates, session)
   }
 
@@ -51,14 +52,19 @@ export class Replicas {
   /** The server names the session, so the replica that did is remembered where hashing leads to another. */
   started(session: string, by: Replica): void {
     if (closest(this.list, session) === by) return
-    this.startedBy.delete(session)
-    this.startedBy.set(session, by)
+    this.remember(session, by)
     const [oldest] = this.startedBy.keys()
     if (this.startedBy.size > MAX_SESSIONS && oldest !== undefined) this.startedBy.delete(oldest)
   }
 
   ended(session: string): void {
     this.startedBy.delete(session)
+  }
+
+  /** As the newest: what is in use is forgotten last. */
+  private remember(session: string, by: Replica): void {
+    this.startedBy.delete(session)
+    this.startedBy.set(session, by)
   }
 
   private nextOf(candidates: readonly Replica[]): Replica | undefined {
