@@ -1,5 +1,7 @@
 import { ByteBudget } from './byte-budget.js'
-import { LARGEST_HELD } from './transport.js'
+
+// Nearly all calls are smaller.
+const ORDINARY = 64 * 1024
 
 /** Limits the bytes that are kept of all bodies. Large ones leave a quarter of it to ordinary calls, however long they stall. */
 export class BodyBudget {
@@ -27,4 +29,4 @@ export class BodyBudget {
   }
 }
 
-const beyondOrdinary = (bytes: number): number => Math.max(bytes - LARGEST_HELD, 0)
+const beyondOrdinary = (bytes: number): number => Math.max(bytes - ORDINARY, 0)

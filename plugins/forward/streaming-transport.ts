@@ -228,8 +228,11 @@ class StreamingCall implements Call {
     if (this.ended) return
     this.ended = true
     // The response did not wait for the body: nothing else would end a request that is never finished.
-    if (this.request.writableFinished === false || announcesBody(headOf(response))) this.request.destroy()
-    else response.resume()
+    const isSent = this.request.writableFinished !== false
+    // Some servers send the body that a HEAD announces.
+    const mayHaveBody = this.outgoing.method === 'HEAD' || announcesBody(headOf(response))
+    if (isSent && !mayHaveBody) response.resume()
+    else this.request.destroy()
     this.handler.onEnd(response.rawTrailers)
   }
 }

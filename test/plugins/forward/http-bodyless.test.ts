@@ -30,7 +30,7 @@ async function targetWithPieces(t: TestContext, pieces: readonly string[], rest 
     let heard = ''
     socket.on('data', (chunk) => {
       heard += chunk.toString('latin1')
-      if (!/(?:hi|0\r\n\r\n)$/.test(heard)) return
+      if (!/(?:hi|0\r\n\r\n|^HEAD [\s\S]*\r\n\r\n)$/.test(heard)) return
       const [line = ''] = heard.split('\r\n')
       heard = ''
       if (!line.includes('/odd')) {
@@ -139,5 +139,22 @@ for (const [transport, request] of transports) {
       ),
       { numRuns: 25 },
     )
+  })
+}
+
+for (const [name, head, rest] of [
+  ['a moment later', `HTTP/1.1 200 OK\r\nContent-Length: ${POISON.length}\r\n\r\n`, ''],
+  ['before the next answer', `HTTP/1.1 200 OK\r\nContent-Length: ${POISON.length}\r\n\r\n`, POISON],
+  ['unannounced', 'HTTP/1.1 200 OK\r\nETag: "x"\r\n\r\n', POISON],
+] as const) {
+  test(`T13 the body of a response to HEAD is not taken for another response: ${name}`, async (t) => {
+    const pieces = rest === '' ? [head, POISON] : [head]
+    const { main } = await proxied(t, await targetWithPieces(t, pieces, rest))
+    for (let turn = 0; turn < 3; turn++) {
+      const odd = await answerTo(main, 'HEAD /odd HTTP/1.1\r\nHost: a\r\n\r\n')
+      assert.equal(odd.line, 'HTTP/1.1 200 OK')
+      for (const [, request] of transports)
+        assert.equal((await answerTo(main, request.replace('PATH', 'next'))).body, 'next')
+    }
   })
 }
