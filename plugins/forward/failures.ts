@@ -85,7 +85,7 @@ function idIn(body: unknown): string | number | null {
 }
 
 export const foreignRedirect = (status: number): UpstreamError =>
-  new UpstreamError('TARGET_REDIRECT', `the target redirects (${status}) to where its credential must not go`)
+  new UpstreamError('TARGET_REDIRECT', `the target redirects (${status}) to where this request must not go`)
 
 export const notRepeatable = (): UpstreamError =>
   new UpstreamError('BODY_NOT_REPEATABLE', 'the body was not kept, so it cannot be sent again', {

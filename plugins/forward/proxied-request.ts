@@ -197,7 +197,9 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
   private redirect({ status, headers }: ResponseHead): void {
     try {
       const to = this.context.target.pathOf(firstValue(headers, 'location'), this.parts.path)
-      if (to === undefined || ++this.redirects > MAX_REDIRECTS) throw foreignRedirect(status)
+      // Only a GET may follow a 303 (RFC 9110, 15.4.4): another request would be done twice.
+      const mayFollow = status !== 303 || ['GET', 'HEAD'].includes(this.request.method)
+      if (to === undefined || !mayFollow || ++this.redirects > MAX_REDIRECTS) throw foreignRedirect(status)
       this.checkRepeatable()
       this.parts = { ...this.parts, path: to }
       this.sendWith(this.credential)

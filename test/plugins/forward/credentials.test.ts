@@ -257,6 +257,15 @@ test('a redirect within the origin keeps method, body and credential (T11)', asy
   }
 })
 
+test('a 303 is followed by a GET alone, and repeats no other request', async (t) => {
+  const { main } = await proxied(t, await listening(t, redirecting(303, '/to?a=1')), {}, [held])
+  const { body } = await send(main, { path: '/from' })
+  assert.deepEqual(JSON.parse(body), ['GET', 'Bearer mine', ''])
+
+  const posted = await send(main, { ...call(1), path: '/from' })
+  assert.deepEqual([posted.status, JSON.parse(posted.body).error.data.error], [502, 'target_redirect'])
+})
+
 test('a redirect to another origin is not followed with a credential, and loops end (T11, CL-23)', async (t) => {
   let strayed = 0
   const other = await listening(t, (_request, response) => response.end(String(++strayed)))
