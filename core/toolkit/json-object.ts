@@ -16,8 +16,6 @@ export function jsonObject(text: string): JsonObject | undefined {
 }
 
 const STRING = /"((?:[^"\\]|\\.)*)"(\s*:)?/gs
-const MARK = randomBytes(8).toString('hex')
-let marks = 0
 
 /**
  * `JSON.parse`, also where V8 takes a name that is written with escapes for another one: in Node 24 and 26, when an object
@@ -26,8 +24,10 @@ let marks = 0
  */
 export function parseJson(text: string): unknown {
   if (!text.includes('\\')) return JSON.parse(text)
+  const mark = randomBytes(8).toString('hex')
+  let marks = 0
   const marked = text.replace(STRING, (whole, inner: string, colon: string | undefined) =>
-    colon === undefined ? whole : `"${MARK}${marks++}~${inner}"${colon}`,
+    colon === undefined ? whole : `"${mark}${marks++}~${inner}"${colon}`,
   )
   return JSON.parse(marked, (_name, value: unknown) => (isJsonObject(value) ? withoutMarks(value) : value))
 }
