@@ -27,6 +27,8 @@ export interface FetcherOptions {
   readonly timeout?: number | undefined
   /** The most bytes that a response may have, counted after decoding. */
   readonly maxBytes?: number | undefined
+  /** Nobody wants the bodies of responses: they are left out, and one that is longer is no failure. */
+  readonly discardsBody?: boolean | undefined
   /** Where HTTPS_PROXY, HTTP_PROXY and NO_PROXY are read, once. */
   readonly environment?: Environment | undefined
   readonly resolve?: Resolve | undefined
@@ -117,7 +119,8 @@ class HttpFetcher {
       signal,
       dispatcher: this.current.dispatcherFor(this.proxyFor(url)),
     })
-    return completeResponse(response, { url, maxBytes: this.maxBytes }, undici)
+    const { maxBytes, options } = this
+    return completeResponse(response, { url, maxBytes, discardsBody: options.discardsBody === true }, undici)
   }
 
   private headers(url: URL, headers: Headers): Headers {

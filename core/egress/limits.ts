@@ -9,12 +9,13 @@ const WITHOUT_BODY = new Set([204, 205, 304])
 interface RequestLimits {
   readonly url: URL
   readonly maxBytes: number
+  readonly discardsBody: boolean
 }
 
 /** The response with its whole body, decoded and within `maxBytes`. A redirect is an error. */
 export async function completeResponse(
   response: UndiciResponse,
-  { url, maxBytes }: RequestLimits,
+  { url, maxBytes, discardsBody }: RequestLimits,
   { Headers, Response: Complete }: Undici,
 ): Promise<Response> {
   const { status, statusText } = response
@@ -25,7 +26,7 @@ export async function completeResponse(
       `request to ${url.origin} failed: redirects (${status}) are not followed`,
     )
   }
-  const body = await readWithin(response.body, maxBytes)
+  const body = await (discardsBody ? discarded : readWithin)(response.body, maxBytes)
 
   const headers = new Headers([...response.headers])
   if (headers.has('content-encoding')) {
@@ -47,6 +48,16 @@ async function readWithin(body: UndiciResponse['body'], maxBytes: number): Promi
     chunks.push(chunk)
   }
   return Buffer.concat(chunks, size)
+}
+
+/** Reads what is within the limit, so that the connection can be used again. To leave the loop cancels the rest. */
+async function discarded(body: UndiciResponse['body'], maxBytes: number): Promise<null> {
+  let size = 0
+  for await (const { byteLength } of body ?? []) {
+    size += byteLength
+    if (size > maxBytes) break
+  }
+  return null
 }
 
 export interface Deadline {

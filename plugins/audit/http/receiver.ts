@@ -23,6 +23,7 @@ export function fetcherFor({ path, log, scrubber }: Surroundings, options: HttpO
     allowInsecureHttp: insecureHttpAllowed(),
     timeout: TIMEOUT,
     maxBytes: MAX_ANSWER,
+    discardsBody: true,
     scrubber,
     log,
   })

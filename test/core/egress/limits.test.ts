@@ -55,6 +55,29 @@ test('RS-23 T16: a body over the limit is not read to its end', async (t) => {
   assert.ok(sent < 10 * MiB)
 })
 
+test('of a body that is discarded a limited part is read, and the rest of it is no failure', async (t) => {
+  let sent = 0
+  const origin = await listening(t, ({ url }, response) => {
+    const more = () => {
+      for (; sent < 10 * MiB && !response.destroyed; sent += 65_536)
+        if (!response.write(Buffer.alloc(65_536))) return
+      response.end()
+    }
+    response.statusCode = 202
+    if (url === '/short') response.end('x')
+    else {
+      response.on('drain', more)
+      more()
+    }
+  })
+  const { fetch } = fetching(t, { ...here, maxBytes: 65_536, discardsBody: true })
+  for (const path of ['/short', '/long']) {
+    const response = await fetch(origin + path)
+    assert.deepEqual([response.status, await response.text()], [202, ''])
+  }
+  assert.ok(sent < 10 * MiB)
+})
+
 test('T16: the size of a body is that after decoding, also for a decompression bomb', async (t) => {
   const bombs = {
     gzip: gzipSync(Buffer.alloc(50 * MiB)),

@@ -37,9 +37,9 @@ const hostile: Readonly<Record<string, (socket: Socket) => void>> = {
     void socket.once('data', () =>
       socket.end('HTTP/1.1 307 x\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n'),
     ),
-  'answers without an end': (socket) =>
+  'fails without an end': (socket) =>
     void socket.once('data', () => {
-      socket.write('HTTP/1.1 200 x\r\n\r\n')
+      socket.write('HTTP/1.1 503 x\r\n\r\n')
       const more = (): void => void (socket.writable && socket.write('x'.repeat(65_536), more))
       more()
     }),

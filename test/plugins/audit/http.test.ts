@@ -76,6 +76,16 @@ test('while the receiver cannot take them, events wait, and arrive once and in o
   assert.equal(lost(), 0)
 })
 
+test('a 2xx takes the events, however much comes after it', async (t) => {
+  const { url, received } = await receiver(t, (response) => response.end('x'.repeat(1024 * 1024)))
+  const { running, feed, said } = await sending(t, { url })
+  feed(event('1'))
+  await eventually(() => received.length > 0)
+  await running.stop()
+  assert.deepEqual(idsOf(received), ['1'])
+  assert.deepEqual(said(WAITING), [])
+})
+
 test('a token that is refused is renewed in its file, and nothing is lost', async (t) => {
   const place = folder(t, { token: 'expired\n' })
   const { url, received } = await receiver(t, (response, all) => {
