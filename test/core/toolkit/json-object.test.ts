@@ -19,9 +19,10 @@ test('only the text of a JSON object is parsed', () => {
 test('a name that is written with escapes is read as what it is, whatever was read before', () => {
   const names = ['sub', 'https://roles', '"', 'a\\b']
   for (const name of names) {
-    const escapes = [...name]
-      .map((letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
-      .join('')
+    const escapes = Array.from(
+      name,
+      (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    ).join('')
     const alike = JSON.stringify(escapes.slice(0, name.length))
     for (let times = 0; times < 3; times++) jsonObject(`{"iss":"a","aud":"b",${alike}:1}`)
     assert.deepEqual(jsonObject(`{"iss":"a","aud":"b","${escapes}":1}`), { iss: 'a', aud: 'b', [name]: 1 })
