@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { accessLog } from './access-log.js'
 import { incomingEntries } from './incoming.js'
 import { addedHeaders } from './proxy/headers.js'
-import { oauthEntries } from './proxy/oauth.js'
+import { type LoginManner, oauthEntries } from './proxy/oauth.js'
 import { checksCallers, proxyRules } from './proxy/rules.js'
 import { proxyTable } from './proxy/table.js'
 import { EntryMaker, spanOf } from './settings/entry.js'
@@ -112,12 +112,12 @@ function incoming(settings: ProxySettings, isPublic: boolean): Entry[] {
  */
 export const client = (settings: ProxySettings): List => [
   { use: 'auth/anonymous' },
-  ...outgoing(settings, 'demand'),
+  ...outgoing(settings, { login: 'demand' }),
   forwarder({ ...settings, targetUri: new URL(settings.targetUri).origin }),
 ]
 
 /** What the target receives in place of the caller's own credentials, and beside them. */
-export function outgoing(settings: ProxySettings, login?: 'demand'): Entry[] {
+export function outgoing(settings: ProxySettings, login: LoginManner = {}): Entry[] {
   const { remoteAuthBearerToken: token, remoteAuthBearerTokenFile: file } = settings
   const bearer = make.entry('credential/static-bearer', settings)
   const exchange = make.entry('credential/token-exchange', settings, {

@@ -46,7 +46,7 @@ function ownEntries(settings: StdioSettings): Entry[] {
   return [
     // Whoever started the process is the only one who can ask it anything.
     { use: 'auth/anonymous' },
-    ...outgoing(settings),
+    ...outgoing(settings, { tellsCallers: true }),
     forwarder({
       ...settings,
       // The older transport posts to a path of the target's choice.

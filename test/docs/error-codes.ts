@@ -147,7 +147,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   LOGIN_REFUSED: log('read what the issuer says; somebody may have declined'),
   LOGIN_STOPPED: log('nothing: the gateway was stopped'),
   LOGIN_TIMEOUT: log(
-    'open the URL that the error names and ask again; `--remote-auth-timeout` is how long a request waits',
+    'sign in at the page that was opened or printed, and ask again; `--remote-auth-timeout` is how long a request waits',
   ),
   LOGIN_UNAVAILABLE: log('try again later: the last attempts failed'),
   DEVICE_FLOW_UNSUPPORTED: log('leave out `--remote-auth-device`: this issuer cannot do it'),

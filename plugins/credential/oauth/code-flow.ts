@@ -33,7 +33,8 @@ export async function codeFlow(flow: Flow): Promise<Tokens> {
   const stopReading = readPastedLines((line) => listener.paste(line))
   try {
     const opened = options.openBrowser && (await openBrowser(url, scrubber))
-    if (!opened) promptUser(`Open this URL to sign in: ${url.href}`)
+    // A tab may be closed, and callers are not told the page.
+    promptUser(`${opened ? 'A browser was opened to sign in at' : 'Open this URL to sign in:'} ${url.href}`)
     const arrival = await orAborted(callback, signal)
     return await redeemCode(flow, arrival, state, verifier)
   } finally {

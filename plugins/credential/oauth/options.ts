@@ -51,6 +51,12 @@ export const OAuthOptions = z.strictObject({
   signInTimeout: duration(LONGEST_WAIT)
     .default(600_000)
     .describe('how long a sign-in that was begun stays open for the person who does it'),
+  tellsCallers: z
+    .boolean()
+    .default(false)
+    .describe(
+      'callers are told the URL to sign in at, for a gateway that one person alone can reach: who has it can sign in there as somebody else',
+    ),
   allowPrivateIP: z
     .boolean()
     .default(false)

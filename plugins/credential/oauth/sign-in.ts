@@ -1,6 +1,7 @@
 import { type Log, UpstreamError } from 'sallyport'
 import { within } from 'sallyport/toolkit'
 import type { Login, LoginRequest } from './login.js'
+import type { OAuthOptions } from './options.js'
 import type { Session, SessionStore } from './session.js'
 
 /** For this long a failed login is not tried again: a browser must not open with every request. */
@@ -79,20 +80,21 @@ const loginTimeout = (timeout: number): UpstreamError =>
 /** Waits for a login, but not as long as a user may take: it continues, and the next request uses its session. */
 export async function waitForLogin(
   login: Promise<void>,
-  timeout: number,
+  { timeout, tellsCallers }: OAuthOptions,
   sessions: SessionStore,
 ): Promise<void> {
   const late = new Error('the login takes longer')
   try {
     await within(timeout, login, () => late)
   } catch (error) {
-    throw error === late ? loginPending(timeout, await sessions.page()) : error
+    throw error === late ? loginPending(timeout, tellsCallers ? await sessions.page() : undefined) : error
   }
 }
 
 function loginPending(timeout: number, page: string | undefined): UpstreamError {
   const waited = `nobody signed in to the target within ${timeout / 1000} s (--remote-auth-timeout)`
-  const message = page === undefined ? waited : `${waited}: open ${page} and then try again`
+  const where = page ?? 'the page that the gateway has opened in a browser, or printed,'
+  const message = `${waited}: open ${where} and then try again`
   return new UpstreamError('LOGIN_TIMEOUT', message, { statusCode: 503, retryAfter: 5 })
 }
 

@@ -121,7 +121,7 @@ export class TokenManager {
 
   private async waitFor(work: Promise<void>): Promise<void> {
     const { options, sessions } = this.dependencies
-    await waitForLogin(work, options.timeout, sessions)
+    await waitForLogin(work, options, sessions)
   }
 
   /** A login is begun only where no refresh helps. */

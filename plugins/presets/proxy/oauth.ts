@@ -20,17 +20,17 @@ export const loginStarter = (settings: Settings) =>
 export const isMetadataDocument = ({ remoteAuthClientId: id, remoteAuthTokenUrl }: Settings): boolean =>
   id !== undefined && /^https:\/\//i.test(id) && remoteAuthTokenUrl === undefined
 
-type When = 'start' | 'demand'
+export interface LoginManner {
+  readonly login?: 'start' | 'demand'
+  /** One person alone can reach the gateway. */
+  readonly tellsCallers?: boolean
+}
 
 /** Where logins are kept, who brings a client, and the login itself; nothing when nobody is to sign in. */
-export const oauthEntries = (
-  settings: Settings,
-  make: EntryMaker,
-  when: When = settings.remoteAuth ? 'start' : 'demand',
-): Entry[] =>
+export const oauthEntries = (settings: Settings, make: EntryMaker, manner: LoginManner = {}): Entry[] =>
   loginStarter(settings) === undefined
     ? []
-    : [...stores(settings), ...registrars(settings, make), login(settings, make, when)]
+    : [...stores(settings), ...registrars(settings, make), login(settings, make, manner)]
 
 function stores({ remoteAuthNoStore, remoteAuthNoKeyring, remoteForwardHeadersSecret }: Settings): Entry[] {
   if (remoteAuthNoStore) return [{ use: 'state/memory' }]
@@ -55,12 +55,13 @@ function registrars(settings: Settings, make: EntryMaker): Entry[] {
   return [make.entry('registrar/given', settings, { with: { issuer, place } })]
 }
 
-function login(settings: Settings, make: EntryMaker, when: When): Entry {
+function login(settings: Settings, make: EntryMaker, manner: LoginManner): Entry {
   const { remoteAuthClientId, remoteAuthTimeout } = settings
   return make.entry('credential/oauth', settings, {
     with: {
       target: settings.targetUri,
-      login: when,
+      login: manner.login ?? (settings.remoteAuth ? 'start' : 'demand'),
+      ...(manner.tellsCallers === true && { tellsCallers: true }),
       grant: settings.remoteAuthDevice ? 'device_code' : settings.remoteAuthGrant,
       // A client that was registered elsewhere knows one way back only.
       callbackPortFixed: remoteAuthClientId !== undefined,

@@ -185,10 +185,17 @@ test('a sign-in outlasts the request that began it, and the next request uses it
   assert.equal(status, 503)
   const { message } = JSON.parse(body).error
   assert.match(message, /--remote-auth-timeout/)
-  assert.ok(message.includes(`open ${page.href} `), message)
+  // Whoever has the page can sign in as somebody else, and everybody would use that session.
+  assert.ok(!body.includes(page.searchParams.get('state') ?? ''), body)
 
   assert.match(await (await fetch(page)).text(), /You are signed in/)
   assert.equal((await send(main, call(2))).status, 200)
+})
+
+test('the one person who can reach a gateway is told the page', async (t) => {
+  const { answer, page } = await pendingLogin(t, { timeout: '300ms', tellsCallers: true })
+  const { message } = JSON.parse((await answer).body).error
+  assert.ok(message.includes(`open ${page.href} `), message)
 })
 
 test('the callback can be reached from this machine only (T6, CL-18)', async (t) => {
