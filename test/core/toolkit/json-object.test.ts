@@ -48,6 +48,7 @@ test('whatever JSON has, it is what was written', () => {
     { numRuns: 1000 },
   )
   assert.deepEqual(parseJson('{"1":1,"\\u0031":2,"a":3,"\\u0061":4}'), { 1: 2, a: 4 })
-  for (const text of ['"\\', '{"a\\":1}', '{"\\x":1}', '"a" : 1 \\', '["a\\n":1]'])
+  const quotes = `"${'\\"'.repeat(500_000)}`
+  for (const text of [quotes, '"\\', '{"a\\":1}', '{"\\x":1}', '"a" : 1 \\', '["a\\n":1]'])
     assert.throws(() => parseJson(text), SyntaxError)
 })
