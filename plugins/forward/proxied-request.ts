@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type OutgoingCredential, type TargetRefusal, UpstreamError } from 'sallyport'
+import { type OutgoingCredential, Refusal, type TargetRefusal, UpstreamError } from 'sallyport'
 import {
   askForBody,
   type BodyReader,
@@ -98,7 +98,8 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     const code = failure.code.toLowerCase()
     const observed = observationOf(this.request)
     if (!this.ended) {
-      this.context.count(code, this.request)
+      // A refusal is the gateway's own, and says nothing about the target.
+      if (!(failure instanceof Refusal)) this.context.count(code, this.request)
       // Once the response has begun, no error reply tells it.
       if (observed !== undefined) observed.errorCode = code
     }

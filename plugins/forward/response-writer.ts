@@ -86,10 +86,10 @@ export class ResponseWriter implements ResponseSink {
     this.reply.hijack()
   }
 
-  /** Adds the headers that other plugins set on the reply, unless the target sent the same. */
+  /** Adds the headers that other plugins set on the reply, unless the target sent the same; `Vary` is a list of both. */
   private withReplyHeaders(headers: FlatHeaders, { complete }: IncomingMessage): FlatHeaders {
     for (const [name, value] of Object.entries(this.reply.getHeaders())) {
-      if (value === undefined || firstValue(headers, name) !== undefined) continue
+      if (value === undefined || (name !== 'vary' && firstValue(headers, name) !== undefined)) continue
       for (const each of Array.isArray(value) ? value : [value]) headers.push(name, String(each))
     }
     // The connection cannot be reused while part of the request's body is unread.

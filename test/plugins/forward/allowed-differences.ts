@@ -115,7 +115,7 @@ export const allowedDifferences: readonly Difference[] = [
   {
     side: 'response',
     headers: ['access-control-*', 'vary'],
-    what: 'added for allowed origins where the target sends none',
+    what: 'added for allowed origins where the target sends none, `vary` beside its own',
     why: 'a page in a browser could not read the answer otherwise',
   },
   {

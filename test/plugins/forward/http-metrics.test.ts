@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { definePlugin, type Entry, type Labels, Telemetry } from 'sallyport'
+import { serving } from '#kit/booted.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { call, proxied, send } from './proxied.js'
 
 const TARGET_ANSWERS = 'sallyport_target_answers_total'
 
-/** A proxy, and its metrics of the target. */
-async function proxyWithMetrics(t: TestContext, target: string, more: readonly Entry[] = []) {
-  const labels: Labels[] = []
-  const counting = definePlugin({
+/** Keeps the labels of what is counted of the target. */
+const countingInto = (labels: Labels[]): Entry => ({
+  use: definePlugin({
     name: 'counting',
     api: 1,
     provides: [Telemetry],
@@ -18,8 +18,13 @@ async function proxyWithMetrics(t: TestContext, target: string, more: readonly E
       gateway.provide(Telemetry, {
         measure: ({ name }, _value, values) => void (name === TARGET_ANSWERS && labels.push(values)),
       }),
-  })
-  const { main, lines } = await proxied(t, target, {}, [{ use: counting }, ...more])
+  }),
+})
+
+/** A proxy, and its metrics of the target. */
+async function proxyWithMetrics(t: TestContext, target: string, more: readonly Entry[] = []) {
+  const labels: Labels[] = []
+  const { main, lines } = await proxied(t, target, {}, [countingInto(labels), ...more])
   return { main, lines, labels }
 }
 
@@ -60,6 +65,19 @@ test('a target that refuses the credential of this gateway, or redirects elsewhe
     labels.map(({ outcome }) => outcome),
     ['credential_refused', 'target_redirect'],
   )
+})
+
+test('what the gateway itself refuses is no answer of the target', async (t) => {
+  const origin = await listening(t, (_request, response) => response.end())
+  const labels: Labels[] = []
+  const { addresses } = await serving(t, [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: 'auth/anonymous' },
+    countingInto(labels),
+    { use: 'forward/balanced', with: { targets: [origin] } },
+  ])
+  assert.equal((await send(addresses.main ?? '', { path: '/a%ZZ' })).status, 501)
+  assert.deepEqual(labels, [])
 })
 
 test('a method of MCP is a label, those of tasks included', async (t) => {

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePlugin, type List } from 'sallyport'
 import { booted } from 'sallyport/testing'
+import { serving } from '#kit/booted.js'
+import { listening } from '#kit/listening.js'
 
 const page = 'https://app.example'
 const list: List = [
@@ -57,4 +59,17 @@ test('a preflight needs no credentials, and a request that only resembles one do
   assert.equal((await ask({ origin: 'https://evil.example', ...wanted })).statusCode, 403)
   assert.equal((await ask({ origin: page })).statusCode, 401)
   assert.equal((await ask(wanted)).statusCode, 401)
+})
+
+test('a target has its own Vary, and caches keep apart what differs by origin too', async (t) => {
+  const target = await listening(t, (_request, response) => response.setHeader('Vary', 'Accept').end('x'))
+  const { addresses } = await serving(t, [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: 'auth/anonymous' },
+    { use: 'guard/origin', with: { allowed: [page] } },
+    { use: 'http/cors' },
+    { use: 'forward/http', with: { target } },
+  ])
+  const { headers } = await fetch(addresses.main ?? '', { headers: { origin: page } })
+  assert.equal(headers.get('vary'), 'Accept, Origin')
 })
