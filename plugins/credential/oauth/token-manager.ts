@@ -129,6 +129,8 @@ export class TokenManager {
     const refreshed = await this.refreshes.run(() =>
       this.tokenRefresh.locked(async () => {
         if (await this.adoptedFromStore(refused)) return true
+        // Somebody may have signed in while the lock was waited for.
+        if (refused === undefined && this.current !== undefined) return true
         const { session } = this.currentToken
         return session?.tokens.refreshToken !== undefined && (await this.refresh(session, refused))
       }),

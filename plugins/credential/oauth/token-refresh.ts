@@ -65,6 +65,8 @@ export class TokenRefresh {
     const { refreshToken = '', idToken } = session.tokens
     const stored = await sessions.read()
     if (stored?.tokens.refreshToken === refreshToken && this.isInProgress(stored)) throw new OtherRefresh()
+    // Another process was refused with it already.
+    if (stored !== undefined && isEnded(stored, session)) return { session: stored, refreshed: false }
     const wasInterrupted = stored?.renewing !== undefined
     this.marker = Date.now()
     // A store that is away may have given the lock to another process. Where it only cannot be written the new tokens
@@ -109,3 +111,6 @@ export class TokenRefresh {
     } else log.info({ issuer, code }, 'the session has ended; a new login is needed')
   }
 }
+
+const isEnded = (stored: Session, { tokens: { accessToken } }: Session): boolean =>
+  stored.tokens.accessToken === accessToken && stored.tokens.refreshToken === undefined

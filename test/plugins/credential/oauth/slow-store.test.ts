@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { definePlugin, StateStore } from 'sallyport'
 import { eventually } from '#kit/captured-log.js'
@@ -7,7 +7,7 @@ import { call, proxied, send } from '../../forward/proxied.js'
 import { startAuthorizationServer } from './authorization-server.js'
 import { signInUser } from './proxy-with-login.js'
 
-/** A store that releases its locks late. */
+/** A store that writes late, and releases its locks late. */
 const slowStore = definePlugin({
   name: 'state/slow',
   api: 1,
@@ -17,7 +17,10 @@ const slowStore = definePlugin({
     const turns = new Map<string, Promise<unknown>>()
     gateway.provide(StateStore, {
       get: async (key) => values.get(key),
-      set: async (key, value) => void values.set(key, value),
+      async set(key, value) {
+        await setTimeout(100)
+        values.set(key, value)
+      },
       delete: async (key) => void values.delete(key),
       keys: async () => [...values.keys()],
       locked(key, work) {
@@ -33,7 +36,7 @@ const slowStore = definePlugin({
   },
 })
 
-test('a token that is refused while its session is still being stored is refreshed, without another login (CL-22)', async (t) => {
+async function slowLogin(t: TestContext) {
   const server = await startAuthorizationServer(t)
   const { urls } = signInUser(t)
   const { main, lines } = await proxied(t, server.target, {}, [
@@ -44,7 +47,23 @@ test('a token that is refused while its session is still being stored is refresh
       with: { target: server.target, login: 'start', openBrowser: false, callbackPort: 0 },
     },
   ])
-  await eventually(() => lines.some(({ msg }) => msg === 'signed in to the target') || undefined)
+  return { server, urls, main, signedIn: () => lines.some(({ msg }) => msg === 'signed in to the target') }
+}
+
+test('requests that come while a login is being stored use its token, and do not refresh it', async (t) => {
+  const { server, urls, main } = await slowLogin(t)
+  const answers: Promise<number>[] = []
+  while (answers.length < 60) {
+    answers.push(send(main, call(answers.length)).then(({ status }) => status))
+    await setTimeout(20)
+  }
+  assert.deepEqual([...new Set(await Promise.all(answers))], [200])
+  assert.deepEqual([urls.length, server.grantsOf('refresh_token')], [1, 0])
+})
+
+test('a token that is refused while its session is still being stored is refreshed, without another login (CL-22)', async (t) => {
+  const { server, urls, main, signedIn } = await slowLogin(t)
+  await eventually(() => signedIn() || undefined)
   assert.equal((await send(main, call(1))).status, 200)
   server.revokeTokens()
   assert.equal((await send(main, call(2))).status, 200)
