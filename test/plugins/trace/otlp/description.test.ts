@@ -41,7 +41,14 @@ test('no query, user, argument or token is exported, and nothing long', async (t
         }),
       )
     }),
-    { numRuns: 100 },
+    {
+      numRuns: 100,
+      examples: [
+        [{ scheme: 'https:', user: '', path: '/a@b', query: '' }],
+        [{ scheme: 'postgres:', user: 'me:CANARY@', path: '', query: '' }],
+        [{ scheme: '', user: '', path: '//c', query: '' }],
+      ],
+    },
   )
   await stop()
 
