@@ -9,6 +9,8 @@ const SPACE = 0x20
 /** How much of the end of a file is looked at. */
 const TAIL = 64 * 1024
 const MOST_TRIES = 20
+/** Milliseconds. */
+const LOOK_AGAIN = 10
 
 /** The beginning of a line that a full disk left behind. */
 interface Fragment {
@@ -52,7 +54,7 @@ export class OpenFile {
       const [one, other] = await Promise.all([appending.stat(), repairing?.stat()])
       if (!one.isFile()) throw new Error('it is no regular file')
       if (repairing !== undefined && other !== undefined && isSame(one, other))
-        return new OpenFile(appending, repairing, one, await isTorn(repairing, one.size))
+        return new OpenFile(appending, repairing, one, await isTorn(repairing))
       await Promise.all([appending.close(), repairing?.close()])
       return 'renamed'
     } catch (error) {
@@ -126,9 +128,19 @@ function wholeLines(lengths: readonly number[], written: number): { whole: numbe
   return { whole, end }
 }
 
-async function isTorn(file: FileHandle, size: number): Promise<boolean> {
+/** Not while it grows: a line that another process is writing has its end in a moment. */
+async function isTorn(file: FileHandle): Promise<boolean> {
+  for (let before = -1; ; await pause(LOOK_AGAIN)) {
+    const { size } = await file.stat()
+    if (await endsInLine(file, size)) return false
+    if (size === before) return true
+    before = size
+  }
+}
+
+async function endsInLine(file: FileHandle, size: number): Promise<boolean> {
   const tail = await read(file, Math.max(0, size - TAIL), Math.min(size, TAIL))
-  return tail.subarray(tail.lastIndexOf(NEWLINE) + 1).some((byte) => byte !== SPACE)
+  return tail.subarray(tail.lastIndexOf(NEWLINE) + 1).every((byte) => byte === SPACE)
 }
 
 async function read(file: FileHandle, position: number, length: number): Promise<Buffer> {

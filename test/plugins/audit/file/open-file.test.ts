@@ -3,7 +3,7 @@ import { appendFileSync, readFileSync, statSync, symlinkSync, unlinkSync } from 
 import { appendFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { setInterval } from 'node:timers/promises'
+import { setTimeout as pause, setInterval } from 'node:timers/promises'
 import { folder } from '#kit/folder.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { OpenFile } from '#plugins/audit/file/open-file.js'
@@ -53,6 +53,20 @@ test('white space that a full disk left at the end is no torn line', async (t) =
   const file = await opened(t, path)
   await file.append(all(line('1')), statSync(path).size)
   assert.equal(readFileSync(path, 'utf8'), '{"id":"0","x":""}\n     {"id":"1","x":""}\n')
+})
+
+test('a line that another process is writing is no torn line', async (t) => {
+  const whole = String(line('0', 100))
+  // So that some of them are written between two looks, however fast the machine is.
+  for (let milliseconds = 0; milliseconds < 8; milliseconds++) {
+    const path = join(folder(t, { 'audit.jsonl': whole.slice(0, 20) }), 'audit.jsonl')
+    const opening = opened(t, path)
+    await pause(milliseconds)
+    await appendFile(path, whole.slice(20))
+    const file = await opening
+    await file.append(all(line('1')), statSync(path).size)
+    assert.equal(readFileSync(path, 'utf8'), whole + String(line('1')))
+  }
 })
 
 test('of a write that was cut off whole lines stay, and what others wrote after it', {
