@@ -1,36 +1,19 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type Socket } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import type { Socket } from 'node:net'
+import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { closedPort } from '#kit/listening.js'
 import { dial } from '#kit/raw.js'
+import { frozenTarget } from './frozen-target.js'
 import { proxied } from './proxied.js'
 
 const CHUNK = Buffer.alloc(64 * 1024, 'x')
 const MOST = 256 * 1024 ** 2
 // More than the buffers of two connections and the proxy between them can hold.
 const HELD = 24 * 1024 ** 2
-
-/** A target that reads the head of a request, and the body only when the test says so. */
-async function pausedTarget(t: TestContext) {
-  const sockets: Socket[] = []
-  const server = createServer((socket) => {
-    sockets.push(socket)
-    socket.on('error', () => {})
-    socket.once('data', () => socket.pause())
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  const address = server.address()
-  assert.ok(typeof address === 'object' && address !== null)
-  return { origin: `http://127.0.0.1:${address.port}`, sockets }
-}
 
 /** Writes as fast as possible, up to `MOST`, and counts the bytes that the connection has accepted. */
 function writeUntilFull(socket: Socket, frame: (chunk: Buffer) => Buffer): { taken: () => number } {
@@ -53,8 +36,8 @@ const framings: readonly (readonly [string, (chunk: Buffer) => Buffer])[] = [
 
 for (const [header, frame] of framings) {
   test(`a target that reads slowly slows down the caller: ${header.split(':')[0]}`, async (t) => {
-    const target = await pausedTarget(t)
-    const { main } = await proxied(t, target.origin)
+    const target = await frozenTarget(t)
+    const { main } = await proxied(t, `http://${target.host}`)
     const caller = dial(main)
     t.after(() => caller.destroy())
     caller.on('error', () => {})

@@ -1,32 +1,15 @@
 import assert from 'node:assert/strict'
-import { createServer, type Socket } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { fakeClock } from '#kit/fake-clock.js'
 import { listening } from '#kit/listening.js'
+import { frozenTarget } from './frozen-target.js'
 import { proxied, renewable, send } from './proxied.js'
 import { answerTo } from './raw-target.js'
 
 // More than the buffers of a connection hold, and less than is kept of a body.
 const BODY = Buffer.alloc(12 * 1024 ** 2, 'x')
 const BYTES_PER_MS = 4_800
-
-/** A target that accepts connections, and does nothing else. */
-async function frozenTarget(t: TestContext) {
-  const sockets: Socket[] = []
-  const server = createServer({ pauseOnConnect: true }, (socket) => {
-    sockets.push(socket)
-    socket.on('error', () => {})
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  const address = server.address()
-  assert.ok(typeof address === 'object' && address !== null)
-  return { host: `127.0.0.1:${address.port}`, sockets }
-}
 
 test('a TLS handshake that never ends is a 504 after the time to connect (T16)', {
   timeout: 20_000,
