@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listening } from '#kit/listening.js'
 import { dial } from '#kit/raw.js'
-import { proxied, send } from './proxied.js'
+import { call, proxied, renewable, send } from './proxied.js'
 import { rawTarget } from './raw-target.js'
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
@@ -49,4 +49,20 @@ test('a body is not too slow while the target does not read', async (t) => {
   const { main } = await proxied(t, origin, { bodyTimeout: 200, bodyRate: 100_000 })
   const { status, body } = await send(main, { method: 'POST', body: Buffer.alloc(48 * 1024 ** 2) })
   assert.deepEqual([status, body], [200, 'all of it'])
+})
+
+test('a body that has come whole before its answer costs no timer', async (t) => {
+  const target = await rawTarget(t, () => OK)
+  const bodyTimeout = 54_321
+  const deny = { use: 'policy/tools', with: { rules: [{ deny: ['secret'] }] } }
+  for (const more of [[], [renewable], [deny]]) {
+    const { main } = await proxied(t, target.origin, { bodyTimeout }, more)
+    const timers = t.mock.method(globalThis, 'setTimeout')
+    for (const framing of [{}, { 'transfer-encoding': 'chunked' }]) {
+      const headers = { connection: 'keep-alive', 'content-type': 'application/json', ...framing }
+      assert.equal((await send(main, { ...call(1), headers })).status, 200)
+    }
+    timers.mock.restore()
+    assert.ok(timers.mock.calls.every((made) => made.arguments[1] !== bodyTimeout))
+  }
 })
