@@ -179,18 +179,25 @@ function received(
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    const refuse = (refusal: Refusal): void => {
-      clearTimeout(timer)
-      raw.off('data', onData).pause()
-      response?.setHeader('connection', 'close')
-      reject(refusal)
-    }
     const onData = (chunk: Buffer): void => {
       size += chunk.length
       chunks.push(chunk)
-      if (size > maxBytes) refuse(tooLarge())
+      if (size <= maxBytes) return
+      // A caller that sends all of its body first reads the answer only then.
+      raw.off('data', onData).resume()
+      chunks.length = 0
+      timer.unref()
+      reject(tooLarge())
     }
-    const timer = setTimeout(() => refuse(tooSlow()), deadline)
+    const timer = setTimeout(() => {
+      if (size > maxBytes) {
+        raw.destroy()
+        return
+      }
+      raw.off('data', onData).pause()
+      response?.setHeader('connection', 'close')
+      reject(tooSlow())
+    }, deadline)
     raw
       .on('data', onData)
       .once('end', () => {

@@ -164,7 +164,7 @@ class BalancedCall implements Call {
     stream.on('end', () => this.end())
     this.response = stream
     this.status = statusCode
-    // reply-from sets it when the request's body is not read to its end; so does the writer of the response.
+    // reply-from sets it when the request's body is not read to its end: the rest is read after the response.
     this.outgoing.reply.removeHeader('connection')
     if (statusCode < 300) this.noteSession(replica, headers['mcp-session-id'])
     const head = { status: statusCode, reason: STATUS_CODES[statusCode] ?? '', headers: flat(headers) }

@@ -1,6 +1,6 @@
 import { METHODS, type ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { Authenticator, Credential, type Gateway, HeaderSource, Policy, Tracer } from 'sallyport'
+import { Authenticator, Credential, type Gateway, HeaderSource, Policy, Refusal, Tracer } from 'sallyport'
 import { askForBody, bodyKeptBy, bodyRead, isPromise, isUpgrade, readBodyBy } from 'sallyport/toolkit'
 import { AnnouncedPaths } from './announced-paths.js'
 import { Body, type BodyLimits } from './body.js'
@@ -144,7 +144,7 @@ export class Forwarder {
       return
     }
     const body = new Body(request.raw, this.limits, (refusal) => {
-      reply.header('connection', 'close')
+      if (endsConnection(request, refusal)) reply.header('connection', 'close')
       if (proxied === undefined) done(refusal)
       else proxied.fail(refusal)
     })
@@ -170,8 +170,7 @@ export class Forwarder {
     maxBytes: number,
   ): Buffer | Promise<Buffer> {
     const fail = (error: unknown): never => {
-      // What is left of the body is not read.
-      if (!response.headersSent) response.setHeader('connection', 'close')
+      if (!response.headersSent && endsConnection(request, error)) response.setHeader('connection', 'close')
       throw error
     }
     try {
@@ -207,6 +206,10 @@ export class Forwarder {
     this.limits.slowBodies.close()
   }
 }
+
+/** Whether the rest of a body cannot be waited for: it was not asked for, or does not come. */
+const endsConnection = ({ headers }: FastifyRequest, error: unknown): boolean =>
+  headers.expect !== undefined || (error instanceof Refusal && error.statusCode === 408)
 
 /** How many bytes of a body are read before the request is sent: all of a small one, and none of one that has to stream. */
 function bytesToKeep(

@@ -112,10 +112,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
   }
 
   onContinue(): void {
-    const { headers, httpVersionMinor } = this.request.raw
-    // A caller that did not ask for it would take it for the response.
-    const expectsContinue = headers.expect !== undefined && httpVersionMinor > 0
-    if (expectsContinue && !this.ended && !this.reply.raw.headersSent) this.reply.raw.writeContinue()
+    if (!this.ended && !this.reply.raw.headersSent) askForBody(this.request, this.reply.raw)
   }
 
   onUpgrade(head: ResponseHead, socket: Duplex, early: Buffer): void {

@@ -87,13 +87,13 @@ export class ResponseWriter implements ResponseSink {
   }
 
   /** Adds the headers that other plugins set on the reply, unless the target sent the same; `Vary` is a list of both. */
-  private withReplyHeaders(headers: FlatHeaders, { complete }: IncomingMessage): FlatHeaders {
+  private withReplyHeaders(headers: FlatHeaders, incoming: IncomingMessage): FlatHeaders {
     for (const [name, value] of Object.entries(this.reply.getHeaders())) {
       if (value === undefined || (name !== 'vary' && firstValue(headers, name) !== undefined)) continue
       for (const each of Array.isArray(value) ? value : [value]) headers.push(name, String(each))
     }
-    // The connection cannot be reused while part of the request's body is unread.
-    if (!complete) headers.push('Connection', 'close')
+    // A caller that was not asked for its body may send its next request in place of it.
+    if (!incoming.complete && incoming.headers.expect !== undefined) headers.push('Connection', 'close')
     return headers
   }
 }

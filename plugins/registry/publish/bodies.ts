@@ -1,4 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from 'sallyport'
 import { z } from 'zod'
 import { serverResponse } from '../server-document.js'
@@ -65,20 +64,6 @@ export const loginAnswer = z
     expires_at: z.int().describe('when it expires, in seconds since the epoch'),
   })
   .meta({ id: 'LoginAnswer', description: 'the token to send' })
-
-/** The body; the rest of one that is too large is not read. */
-export async function bodyOf(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  maxBytes: number,
-): Promise<Buffer> {
-  try {
-    return await request.wholeBody(maxBytes)
-  } catch (error) {
-    if (error instanceof Refusal && error.statusCode === 413) reply.header('connection', 'close')
-    throw error
-  }
-}
 
 export const notJson = (message = 'expected a body of JSON in UTF-8'): Refusal =>
   new Refusal(400, 'BODY_NOT_JSON', message)

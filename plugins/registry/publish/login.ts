@@ -3,7 +3,7 @@ import { Refusal } from 'sallyport'
 import { bearerCredentials, networkOf } from 'sallyport/toolkit'
 import { registryParams } from '../queries.js'
 import { type ApiVersion, routeFor } from '../route.js'
-import { bodyOf, jsonIn, loginAnswer, loginBody } from './bodies.js'
+import { jsonIn, loginAnswer, loginBody } from './bodies.js'
 import type { PublishRate } from './publish-rate.js'
 
 const MAX_BYTES = 64 * 1024
@@ -57,7 +57,7 @@ export const loginRoutes = (version: ApiVersion, rate: PublishRate): RouteOption
 ]
 
 async function logIn(request: FastifyRequest, reply: FastifyReply) {
-  const { data } = loginBody.safeParse(jsonIn(await bodyOf(request, reply, MAX_BYTES)))
+  const { data } = loginBody.safeParse(jsonIn(await request.wholeBody(MAX_BYTES)))
   if (data === undefined)
     throw new Refusal(400, 'LOGIN_MALFORMED', 'expected a JSON object with the text "oidc_token"')
   const { oidc_token: token } = data

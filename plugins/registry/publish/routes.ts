@@ -5,7 +5,7 @@ import type { z } from 'zod'
 import { bufferOver } from '../bytes.js'
 import type { serverParams, versionParams } from '../queries.js'
 import type { ApiVersion } from '../route.js'
-import { bodyOf, issuesOf, jsonIn, notJson, statusBody } from './bodies.js'
+import { issuesOf, jsonIn, notJson, statusBody } from './bodies.js'
 import type { InvalidBodies } from './invalid-bodies.js'
 import { loginRoutes } from './login.js'
 import type { PublishRate } from './publish-rate.js'
@@ -38,7 +38,7 @@ export class PublishRoutes {
 
   async validate(request: FastifyRequest, reply: FastifyReply) {
     this.parts.openRate.take(networkOf(request.clientAddress))
-    const body = await this.bodyOf(request, reply)
+    const body = await this.bodyOf(request)
     const { isJson, valid, issues } = validateServer(body)
     if (!isJson) throw notJson(issues[0]?.message)
     reply.header('cache-control', 'no-store')
@@ -48,7 +48,7 @@ export class PublishRoutes {
   async publish(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { writer, publishers, invalid } = this.parts
     const write = await writer.begin(request)
-    const server = await this.bodyOf(request, reply)
+    const server = await this.bodyOf(request)
     publishers.check('publish', undefined, write.caller)
     const { isJson, valid, name, version, issues } = validateServer(server)
     if (!isJson) throw notJson(issues[0]?.message)
@@ -61,7 +61,7 @@ export class PublishRoutes {
     const { writer, publishers } = this.parts
     const write = await writer.begin(request)
     const { serverName: name, version } = request.params as z.output<typeof versionParams>
-    const body = await this.bodyOf(request, reply)
+    const body = await this.bodyOf(request)
     publishers.check('edit', name, write.caller)
     const state = this.stateIn(request, body)
     return sendJson(reply, (await writer.setStatusOfVersion(write, { name, version }, state)).json)
@@ -71,7 +71,7 @@ export class PublishRoutes {
     const { writer, publishers } = this.parts
     const write = await writer.begin(request)
     const { serverName: name } = request.params as z.output<typeof serverParams>
-    const body = await this.bodyOf(request, reply)
+    const body = await this.bodyOf(request)
     publishers.check('edit', name, write.caller)
     const changed = await writer.setStatusOfServer(write, name, this.stateIn(request, body))
     return sendJson(reply, changedJson(changed))
@@ -86,8 +86,8 @@ export class PublishRoutes {
     return sendJson(reply, (await writer.setStatusOfVersion(write, { name, version }, state)).json)
   }
 
-  private bodyOf(request: FastifyRequest, reply: FastifyReply): Promise<Buffer> {
-    return bodyOf(request, reply, this.parts.catalogue().maxDocumentBytes ?? MOST_BYTES)
+  private bodyOf(request: FastifyRequest): Promise<Buffer> {
+    return request.wholeBody(this.parts.catalogue().maxDocumentBytes ?? MOST_BYTES)
   }
 
   private stateIn(request: FastifyRequest, body: Buffer): PublicationState {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { listening } from '#kit/listening.js'
@@ -112,6 +114,19 @@ test('only a caller with Expect gets 100 Continue', async (t) => {
   assert.match(await spoken(main, 'HEAD / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n'), /^HTTP\/1.1 200 /)
 })
 
+test('T13 a body that was not asked for is not waited for: its connection is closed', async (t) => {
+  const answer = 'HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n'
+  const target = createServer((socket) => socket.on('error', () => {}).once('data', () => socket.end(answer)))
+  await once(target.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => target.close())
+  const { main } = await proxied(t, `http://127.0.0.1:${(target.address() as AddressInfo).port}`)
+  const next = 'GET /next HTTP/1.1\r\nHost: a\r\n\r\n'
+  for (const length of [next.length, 1_000_000]) {
+    const head = `POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`
+    assert.match(await spoken(main, head), /^HTTP\/1.1 401 [\s\S]*Connection: close/)
+  }
+})
+
 test('T16 a target that responds before the body is complete keeps no connection of the gateway open', async (t) => {
   const closed: Promise<unknown>[] = []
   const origin = await listening(t, ({ socket }, response) => {
@@ -124,7 +139,8 @@ test('T16 a target that responds before the body is complete keeps no connection
     'Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n',
     'Content-Length: 1000000\r\n\r\nhello',
   ]) {
-    assert.match(await spoken(main, `POST / HTTP/1.1\r\nHost: a\r\n${body}`), /^HTTP\/1.1 404 /)
+    const { line } = await answerTo(main, `POST / HTTP/1.1\r\nHost: a\r\n${body}`)
+    assert.equal(line, 'HTTP/1.1 404 Not Found')
   }
   assert.equal(closed.length, 2)
   await Promise.all(closed)

@@ -133,7 +133,7 @@ test('an upgrade and other methods are refused, and reading goes on', async (t) 
   assert.equal(target.seen.length, 4)
 })
 
-test('of a body over `maxBody` little more than that is read', async (t) => {
+test('the rest of a body over `maxBody` is read, so that its caller reads the answer', async (t) => {
   const { main, target } = await judged(t, { maxBody: 1_000_000 })
   const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n'
   const size = 20 * 1024 * 1024
@@ -149,16 +149,11 @@ test('of a body over `maxBody` little more than that is read', async (t) => {
     const piece = 'x'.repeat(65_536)
     const chunk = framing.startsWith('T') ? `10000\r\n${piece}\r\n` : piece
     let written = 0
-    const closed = new Promise((resolve) => socket.once('close', resolve))
-    while (!socket.destroyed && written < size) {
+    while (written < size) {
       written += piece.length
-      if (!socket.write(chunk))
-        await Promise.race([new Promise((resolve) => socket.once('drain', resolve)), closed])
+      if (!socket.write(chunk)) await once(socket, 'drain')
     }
-    await closed
-    assert.ok(answer === '' || answer.startsWith('HTTP/1.1 413 '), answer)
-    // What the two sockets hold is not read by anybody.
-    assert.ok(socket.bytesWritten - socket.writableLength < 9_000_000, String(socket.bytesWritten))
+    assert.match(answer, /^HTTP\/1.1 413 /)
   }
   assert.equal(target.seen.length, 0)
   assert.equal(

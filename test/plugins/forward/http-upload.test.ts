@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { closedPort } from '#kit/listening.js'
+import { closedPort, listening } from '#kit/listening.js'
 import { dial } from '#kit/raw.js'
 import { frozenTarget } from './frozen-target.js'
 import { proxied } from './proxied.js'
@@ -62,32 +62,48 @@ const forwarders = {
   'forward/balanced': (target: string) => ({ targets: [target] }),
 }
 
-for (const [use, place] of Object.entries(forwarders)) {
-  for (const [framing, frame, end] of [
-    [`Content-Length: ${HELD}`, (chunk: Buffer) => chunk, ''],
-    ['Transfer-Encoding: chunked', chunked, '0\r\n\r\n'],
-  ] as const) {
-    test(`a caller that sends its whole body first reads why it failed (${use}, ${framing.split(':')[0]})`, {
-      timeout: 20_000,
-    }, async (t) => {
-      const list = [
-        { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-        { use: 'auth/anonymous' },
-        { use, with: place(await closedPort()) },
-      ]
-      const { addresses } = await serving(t, list)
-      const caller = dial(addresses.main ?? '')
-      t.after(() => caller.destroy())
-      const body = Buffer.concat([...Array(HELD / CHUNK.length).fill(frame(CHUNK)), Buffer.from(end)])
+const early = (t: TestContext): Promise<string> =>
+  listening(t, (_request, response) => response.writeHead(507).end())
 
-      caller.write(`POST / HTTP/1.1\r\nHost: a\r\n${framing}\r\n\r\n`)
-      await new Promise((resolve) => caller.write(body, resolve))
-      assert.match(String((await once(caller, 'data'))[0]), /^HTTP\/1.1 502 /)
+/** What fails, the status for the upload, and that for the next request. */
+const failures = [
+  ['no target', closedPort, {}, 502, 502],
+  ['a target that answers early', early, {}, 507, 507],
+  ['a limit', early, { maxBody: 1_000 }, 413, 507],
+] as const
 
-      caller.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
-      assert.match(String((await once(caller, 'data'))[0]), /^HTTP\/1.1 502 /)
-    })
-  }
+const uploads = Object.entries(forwarders).flatMap(([use, place]) =>
+  framings.flatMap(([framing, frame]) =>
+    failures.map((failure) => ({ use, place, framing, frame, failure })),
+  ),
+)
+
+for (const { use, place, framing, frame, failure } of uploads) {
+  const [what, target, more, status, next] = failure
+  const isChunked = framing.endsWith('chunked')
+  const by = [use, framing.split(':')[0], what].join(', ')
+  test(`a caller that sends its whole body first reads why it failed (${by})`, {
+    timeout: 20_000,
+  }, async (t) => {
+    const list = [
+      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+      { use: 'auth/anonymous' },
+      { use, with: { ...place(await target(t)), ...more } },
+    ]
+    const { addresses } = await serving(t, list)
+    const caller = dial(addresses.main ?? '')
+    t.after(() => caller.destroy())
+    const end = isChunked ? '0\r\n\r\n' : ''
+    const body = Buffer.concat([...Array(HELD / CHUNK.length).fill(frame(CHUNK)), Buffer.from(end)])
+
+    const header = isChunked ? framing : `Content-Length: ${HELD}`
+    caller.write(`POST / HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n`)
+    await new Promise((resolve) => caller.write(body, resolve))
+    assert.equal(String((await once(caller, 'data'))[0]).slice(9, 12), String(status))
+
+    caller.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    assert.equal(String((await once(caller, 'data'))[0]).slice(9, 12), String(next))
+  })
 }
 
 test('a body that goes on after its answer is read for a while only (T16)', async (t) => {
