@@ -219,8 +219,17 @@ export function admission(reject: RejectRequest, bodyDeadline = BODY_DEADLINE) {
         reject(asRefusal(error), request, reply)
         return
       }
-      if (waiting === undefined) proceed()
-      else waiting.then(proceed, (error: unknown) => reject(asRefusal(error), request, reply))
+      if (waiting === undefined) {
+        proceed()
+        return
+      }
+      const refuse = (error: unknown): void => reject(asRefusal(error), request, reply)
+      const decided = waiting.then(proceed, refuse)
+      const observed = observationOf(request)
+      if (observed === undefined) return
+      observed.admission = decided.finally(() => {
+        observed.admission = undefined
+      })
     }
     // A small body mostly comes with its head: on the next tick it can be read without waiting for it.
     if (config.mcp === true && gate.readsCalls) process.nextTick(admit)

@@ -61,6 +61,8 @@ export class ObservedRequest {
   /** That of the error reply. */
   errorCode: string | undefined
   isAnswerUnread = false
+  /** While it is not decided whether it is let in. */
+  admission: Promise<void> | undefined
   changes: PublishedChange[] | undefined
   readonly body: ObservedBody
   /** By the ids of the calls: what failed, or that they have their answer. */

@@ -46,6 +46,7 @@ export class RequestObserver {
     (end) => this.tell(end),
     (err) => this.failed(NOT_TOLD, err),
   )
+  private readonly undecided = new Set<Ended>()
   private readonly clock = new TimeText()
   private joined: Tracer | undefined
 
@@ -113,7 +114,7 @@ export class RequestObserver {
     for (const reason of reasons) this.refusals(1, { provider: reason.provider, cause: reason.cause })
     const observed = observationOf(request)
     if (observed === undefined) return
-    const isLate = this.isLate(reply)
+    const isLate = observed.admission === undefined && this.isLate(reply)
     observed.refusal = refusal
     if (isLate) this.auditLate(observed, request, reply)
   }
@@ -149,6 +150,8 @@ export class RequestObserver {
   /** Nobody who observes it is there for long: what has ended is told at once, from now on too. */
   stop(): void {
     this.batch.stop()
+    for (const end of this.undecided) this.hasEnded(end)
+    this.undecided.clear()
   }
 
   /** Known once the list is complete. */
@@ -163,6 +166,18 @@ export class RequestObserver {
     if (observed === undefined && this.observers.telemetry().length === 0) return
     // Read now: its connection goes on, or is closed.
     const end = { observed, request, status, durationMs, aborted, at: Date.now(), elapsedMs }
+    const admission = observed?.admission
+    if (admission === undefined) this.hasEnded(end)
+    else this.endedEarly(end, admission)
+  }
+
+  /** What it calls is perhaps not let in. */
+  private endedEarly(end: Ended, admission: Promise<void>): void {
+    this.undecided.add(end)
+    void admission.then(() => this.undecided.delete(end) && this.hasEnded(end))
+  }
+
+  private hasEnded(end: Ended): void {
     if (isObserved(end) && !end.observed.canWait) this.endSampled(end)
     this.batch.ended(end)
   }
