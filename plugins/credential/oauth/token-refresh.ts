@@ -22,8 +22,11 @@ interface RefreshResult {
 // How long the refresh of another process is waited for: until its request has timed out, and what it got is stored.
 const OTHER_REFRESH = REQUEST_LIMIT + 1_000
 const POLL_INTERVAL = 100
-// Whoever began a refresh so long ago has ended. The clocks of two machines may differ by less.
-const ABANDONED = 60_000
+// A store that was away or silent between two looks has kept the other process waiting too.
+const MOST_OF_A_LOOK = 1_000
+
+/** In place of a marker. */
+const NOBODY = 0
 
 /** Another process may still get the answer to the refresh that it began. */
 export class OtherRefresh extends Error {}
@@ -37,8 +40,8 @@ const LOGIN_ENDED = new Set(['OAUTH_INVALID_GRANT', 'OAUTH_INVALID_CLIENT', 'OAU
  */
 export class TokenRefresh {
   private marker: number | undefined
-  /** The marker of another process, and when it was first seen here. */
-  private other: { readonly marker: number; readonly since: number } | undefined
+  /** The marker of another process, and how long it was waited for. */
+  private other = { marker: 0, waited: 0, lookedAt: 0 }
 
   constructor(private readonly dependencies: Dependencies) {}
 
@@ -83,7 +86,7 @@ export class TokenRefresh {
       const code = error instanceof UpstreamError ? error.code : ''
       if (!LOGIN_ENDED.has(code)) {
         // Nobody waits for an answer any more, so others need not wait for this process.
-        await sessions.write({ ...session, renewing: 0 }).catch(() => {})
+        await sessions.write({ ...session, renewing: NOBODY }).catch(() => {})
         throw error
       }
       const { refreshToken: _invalid, ...tokens } = session.tokens
@@ -93,10 +96,17 @@ export class TokenRefresh {
   }
 
   /** By the time that went by here: the marker is of another machine's clock. */
-  private isInProgress({ renewing }: Session): boolean {
-    if (renewing === undefined || renewing === this.marker || Date.now() - renewing > ABANDONED) return false
-    if (this.other?.marker !== renewing) this.other = { marker: renewing, since: performance.now() }
-    return performance.now() - this.other.since < OTHER_REFRESH
+  private isInProgress({ renewing = NOBODY }: Session): boolean {
+    if (renewing === NOBODY || renewing === this.marker) return false
+    const now = performance.now()
+    const { marker, waited, lookedAt } = this.other
+    const isKnown = marker === renewing
+    this.other = {
+      marker: renewing,
+      waited: isKnown ? waited + Math.min(now - lookedAt, MOST_OF_A_LOOK) : 0,
+      lookedAt: now,
+    }
+    return this.other.waited < OTHER_REFRESH
   }
 
   private async reportEnd({ server, client }: Session, code: string, wasInterrupted: boolean): Promise<void> {

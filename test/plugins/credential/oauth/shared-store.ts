@@ -5,6 +5,7 @@ import { definePlugin, type StateStore, StateStore as StateStoreKey, UpstreamErr
 /** A store of several replicas, whose locks are lost when a test says so: then what is written under them is refused. */
 export class SharedStore {
   readonly values = new Map<string, string>()
+  isAway = false
   private readonly holders = new Map<string, object>()
 
   /** As when the connections of those that hold a lock end. */
@@ -19,14 +20,19 @@ export class SharedStore {
   /** The store as one replica sees it; `onRead` runs when it has read a session. */
   replica(onRead: () => unknown = () => {}): StateStore {
     const { values, holders } = this
+    const refuseAway = (): void => {
+      if (this.isAway) throw new UpstreamError('STORE_AWAY', 'the store is away')
+    }
     const held = new AsyncLocalStorage<{ readonly key: string; isReleased: boolean }>()
     const refuseLost = (): void => {
+      refuseAway()
       const lock = held.getStore()
       if (lock !== undefined && !lock.isReleased && holders.get(lock.key) !== lock)
         throw new UpstreamError('LOCK_LOST', 'the lock was lost')
     }
     return {
       async get(key) {
+        refuseAway()
         const value = values.get(key)
         if (key.startsWith('oauth/session/')) await onRead()
         return value
@@ -41,6 +47,7 @@ export class SharedStore {
       },
       keys: async () => [...values.keys()],
       async locked(key, work) {
+        refuseAway()
         while (holders.has(key)) await setTimeout(5)
         const lock = { key, isReleased: false }
         holders.set(key, lock)
