@@ -28,7 +28,7 @@ export class SessionSaver {
 
   /** Under the session's lock. */
   async save(session: Session, previous: Session | undefined): Promise<void> {
-    if (previous !== undefined) this.replaced.add(nameOf(previous))
+    this.replace(previous)
     try {
       await this.dependencies.sessions.write(session)
       this.settle()
@@ -67,11 +67,18 @@ export class SessionSaver {
   }
 
   private keep(session: Session, previous: Session | undefined, error: unknown): void {
-    if (previous !== undefined) this.replaced.add(nameOf(previous))
+    this.replace(previous)
     this.unsaved = session
     const { log } = this.dependencies
     log.error({ err: error }, 'the session could not be stored: it lasts as long as this process')
     this.schedule()
+  }
+
+  private replace(previous: Session | undefined): void {
+    if (previous === undefined) return
+    this.replaced.add(nameOf(previous))
+    // Another process may have tried its refresh token too, and stored that it was refused.
+    this.replaced.add(previous.tokens.accessToken)
   }
 
   private schedule(): void {

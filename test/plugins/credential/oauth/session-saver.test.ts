@@ -60,6 +60,14 @@ test('a session that another process stored meanwhile is adopted, whatever its c
   assert.deepEqual([adopted[0]?.tokens.refreshToken, await stored()], ['other', 'other'])
 })
 
+test('a session that another process could not refresh any more is no newer one', async (t) => {
+  const { refresh, other, stored, adopted } = saving(t)
+  await refresh()
+  await other.locked(() => other.write({ ...FIRST, tokens: { accessToken: FIRST.tokens.accessToken } }))
+  await eventually(async () => (await stored()) === 'second')
+  assert.deepEqual(adopted, [])
+})
+
 test('a session that another process stores just then is not overwritten', async (t) => {
   let writing: Promise<string> | undefined
   const read = async (): Promise<void> => {
