@@ -102,11 +102,12 @@ export class StateFile implements SourceStore {
       for (const chunk of chunksOf(all)) {
         signal.throwIfAborted()
         hash.update(chunk)
-        await file.write(chunk)
+        // `write` would write a part and not fail when the disk becomes full.
+        await file.writeFile(chunk)
       }
       const more = revision === 0 ? {} : { revision }
       const last = { format: 1, place: this.place, sha256: hash.digest('hex'), bookmark, ...more }
-      await file.write(`\n${JSON.stringify(last)}\n`)
+      await file.writeFile(`\n${JSON.stringify(last)}\n`)
       await file.sync()
     } finally {
       await file.close()

@@ -6,6 +6,8 @@ import { test } from 'node:test'
 import type { FetchResult } from 'sallyport'
 import { booted, contractSuite } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
+import { noDisk, smallDisk } from '#kit/small-disk.js'
+import { stateFiles } from '#plugins/store/state-file.js'
 import { BASE, payload, registryOf, server, sourcePlugin } from '../registry/registry.js'
 
 contractSuite('store/files', (t) => ({ list: [{ use: 'store/files', with: { directory: folder(t) } }] }))
@@ -53,6 +55,26 @@ test('a file that an earlier version wrote is served', async (t) => {
     ...registryOf([source(down)], ['main'], without),
   ])
   assert.equal((await app.inject(BASE)).json().metadata.count, 1)
+})
+
+test('on a disk that becomes full within the last line, the last good state stays', {
+  skip: noDisk ?? false,
+}, async (t) => {
+  const { place } = smallDisk(t, '64k')
+  const { signal } = new AbortController()
+  const store = stateFiles(join(place, 'state')).open({ name: 'main', place: 'test' })
+  const write = (text: string) => {
+    const all = [{ name: 'a', version: '1', parts: [Buffer.from(text)] }]
+    // Longer than a block of the disk.
+    return store.write({ changed: [], removed: [], all, bookmark: 'b'.repeat(5_000) }, signal)
+  }
+  await write('"old"')
+  // A state takes two blocks, and as many again while it is replaced.
+  writeFileSync(join(place, 'filler'), Buffer.alloc(64 * 1024 - 3 * 4096))
+
+  await assert.rejects(write('"new"'), { code: 'ENOSPC' })
+  const stored = await store.read(undefined, signal)
+  assert.deepEqual(stored?.payloads, [Buffer.from('["old"]')])
 })
 
 test('without a directory the files are in the state directory of the user', async (t) => {
