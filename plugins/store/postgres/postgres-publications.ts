@@ -23,6 +23,7 @@ import {
   versionUnknown,
 } from '../publications/publication.js'
 import type { StateFile } from '../state-file.js'
+import { batches } from './batches.js'
 import { openContents } from './open-contents.js'
 import {
   countVersions,
@@ -30,11 +31,11 @@ import {
   findPublisher,
   findVersions,
   hasEvents,
-  insertEvent,
+  insertEvents,
   insertVersion,
   nextRevision,
   type PublishedSource,
-  updateState,
+  updateStates,
 } from './publication-rows.js'
 import { PublishedCopy } from './published-copy.js'
 import { readPublished } from './read-published.js'
@@ -103,7 +104,7 @@ export class PostgresPublications implements Publications {
       if ((await countVersions(statements, source, name)) > maxVersions)
         throw tooManyVersions(version, maxVersions)
       const event = publishEvent(version, actor, source.at)
-      await insertEvent(statements, source, event)
+      await insertEvents(statements, source, event, [event])
       return event
     })
   }
@@ -117,12 +118,16 @@ export class PostgresPublications implements Publications {
       const versions = await findVersions(statements, source, target)
       if (versions.length === 0) throw versionUnknown(target)
       const changed = statusEvents(versions, state, actor, source.at)
-      for (const [version, event] of changed) {
-        await updateState(statements, source, version, event.after)
-        await insertEvent(statements, source, event)
+      const events = changed.map(([, event]) => event)
+      const [first] = events
+      if (first === undefined) throw new NothingToStore()
+      // A statement for each would take longer than a write may.
+      for (const batch of batches(changed, () => 0)) {
+        const [stored, happened] = [batch.map(([version]) => version), batch.map(([, event]) => event)]
+        await updateStates(statements, source, target.name, stored, first.after)
+        await insertEvents(statements, source, first, happened)
       }
-      if (changed.length === 0) throw new NothingToStore()
-      return changed.map(([, event]) => event)
+      return events
     }
     return this.write(target.name, work).catch((error: unknown) => {
       if (error instanceof NothingToStore) return []

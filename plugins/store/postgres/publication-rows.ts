@@ -121,32 +121,40 @@ export async function findVersions(
   return rows.map(versionIn)
 }
 
-export async function updateState(
+/** Gives versions of one name the same state. */
+export async function updateStates(
   statements: Statements,
   { id, revision, at }: PublishedSource,
-  version: PublishedVersion,
+  name: string,
+  versions: readonly PublishedVersion[],
   state: PublicationState,
 ): Promise<void> {
-  const { statusChangedAt } = withState(version, state, at)
+  const changed = versions.map((version) => withState(version, state, at))
   await statements.query(
-    `update published_version set revision = $2, state = $5, updated_at = $6, status_changed_at = $7
-     where source = $1 and sha256(name) = sha256($3) and sha256(version) = sha256($4)`,
-    [id, revision, bytesOf(version.name), bytesOf(version.version), stateBytes(state), at, statusChangedAt],
+    `update published_version set revision = $2, state = $3, updated_at = $4, status_changed_at = changed.since
+     from unnest($6::bytea[], $7::timestamptz[]) as changed (key, since)
+     where source = $1 and sha256(name) = sha256($5) and sha256(version) = sha256(changed.key)`,
+    [
+      ...[id, revision, stateBytes(state), at, bytesOf(name), changed.map(({ version }) => bytesOf(version))],
+      changed.map(({ statusChangedAt }) => statusChangedAt),
+    ],
   )
 }
 
-export async function insertEvent(
+/** What happens at once, to versions of one name. */
+export async function insertEvents(
   statements: Statements,
   { id, revision, requestId }: PublishedSource,
-  { at, action, actor, name, version, before, after }: PublicationEvent,
+  { at, action, actor, name, after }: PublicationEvent,
+  versions: readonly Pick<PublicationEvent, 'version' | 'before'>[],
 ): Promise<void> {
   await statements.query(
-    `insert into publication (source, revision, at, action, provider, subject, name, version, before, after, request_id)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    `insert into publication (source, revision, at, action, provider, subject, name, after, request_id, version, before)
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, * from unnest($10::bytea[], $11::bytea[])`,
     [
-      ...[id, revision, at, action, bytesOf(actor.provider), bytesOf(actor.subject)],
-      ...[bytesOf(name), bytesOf(version), before === undefined ? null : stateBytes(before)],
-      ...[stateBytes(after), requestId],
+      ...[id, revision, at, action, bytesOf(actor.provider), bytesOf(actor.subject), bytesOf(name)],
+      ...[stateBytes(after), requestId, versions.map(({ version }) => bytesOf(version))],
+      versions.map(({ before }) => (before === undefined ? null : stateBytes(before))),
     ],
   )
 }

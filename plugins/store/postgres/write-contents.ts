@@ -1,6 +1,7 @@
 import type { ContentsChange, StoredDocument, VersionKey } from 'sallyport'
 import type { Statements } from '../database/database.js'
 import { bytesOf } from '../database/text-bytes.js'
+import { batches } from './batches.js'
 import {
   ensureSource,
   raiseRevision,
@@ -9,10 +10,6 @@ import {
   type SourceRow,
   toColumn,
 } from './source-row.js'
-
-// The driver encodes a batch in one go, and requests wait for that.
-const BATCH_BYTES = 128 * 1024
-const BATCH_ROWS = 1_000
 
 /**
  * Stores a change, and returns its revision. `base` is the revision that the change is to: where the database has another,
@@ -98,17 +95,3 @@ async function purge(statements: Statements, { id }: SourceRow): Promise<void> {
 }
 
 const sizeOf = ({ parts }: StoredDocument): number => parts.reduce((sum, { length }) => sum + length, 0)
-
-function* batches<T>(items: Iterable<T>, size: (item: T) => number): Generator<T[]> {
-  let batch: T[] = []
-  let bytes = 0
-  for (const item of items) {
-    batch.push(item)
-    bytes += size(item)
-    if (bytes < BATCH_BYTES && batch.length < BATCH_ROWS) continue
-    yield batch
-    batch = []
-    bytes = 0
-  }
-  if (batch.length > 0) yield batch
-}

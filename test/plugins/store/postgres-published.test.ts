@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
@@ -14,6 +16,24 @@ const storeIn = (url: string, directory: string | null = null) => ({
   use: 'store/postgres',
   with: { url, migrate: true, directory },
 })
+
+/** The URL of the database over a link that delays each packet by 5 ms. */
+async function distant(t: TestContext, url: string): Promise<string> {
+  const { port } = new URL(url)
+  const relay = (from: Socket, to: Socket): void => {
+    from.on('data', (bytes) => setTimeout(() => to.write(bytes), 5))
+    from.on('error', () => {})
+    from.on('close', () => to.destroy())
+  }
+  const link = createServer({ noDelay: true }, (near) => {
+    const far = connect({ port: Number(port), host: '127.0.0.1', noDelay: true })
+    relay(near, far)
+    relay(far, near)
+  }).listen(0, '127.0.0.1')
+  t.after(() => link.close())
+  await once(link, 'listening')
+  return url.replace(`:${port}/`, `:${(link.address() as AddressInfo).port}/`)
+}
 
 /** Two gateways that share a database. */
 async function replicas(t: TestContext) {
@@ -103,6 +123,36 @@ test('a restored backup is noticed: what it lacks is served no more', { skip }, 
 
   assert.equal(await first.serves('a.example/two'), false)
   assert.equal(await first.serves('a.example/three'), true)
+})
+
+test('the status of 3,000 versions changes at once, also where the database is far away', {
+  skip,
+}, async (t) => {
+  const { url, query } = await cluster.database()
+  const { publications, refresh, app } = await publishing(t, storeIn(await distant(t, url)))
+  const name = 'a.example/one'
+  await publish(publications, name, '1.0.0')
+  await query(
+    `insert into sallyport.published_version
+       (source, revision, name, version, state, server, published_at, updated_at, status_changed_at)
+     select source, revision, name, convert_to('2.0.' || patch, 'UTF8'), state,
+       convert_to(replace(convert_from(server, 'UTF8'), '1.0.0', '2.0.' || patch), 'UTF8'),
+       published_at, updated_at, status_changed_at
+     from sallyport.published_version, generate_series(1, 2999) patch`,
+  )
+  await publications.setStatus({ name, version: '2.0.7' }, { status: 'deprecated' }, actor)
+
+  const state = { status: 'deprecated', statusMessage: 'use another' } as const
+  const events = await publications.setStatus({ name }, state, actor)
+  assert.equal(events.length, 3_000)
+  assert.deepEqual(await publications.history(name, 3_000), events.toReversed())
+  await refresh()
+  const { body } = await app.inject(`${BASE}/${encodeURIComponent(name)}/versions`)
+  assert.equal(body.split('"status":"deprecated","statusMessage":"use another"').length, 3_001)
+  const [dates] = await query(
+    'select count(distinct status_changed_at)::int as changed, count(distinct updated_at)::int as updated from sallyport.published_version',
+  )
+  assert.deepEqual(dates, { changed: 2, updated: 1 })
 })
 
 test('a status that changes nothing raises no revision', { skip }, async (t) => {
