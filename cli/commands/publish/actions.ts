@@ -83,6 +83,7 @@ function latestIn(answer: Answer): { before?: string | null } {
 
 const ISSUES = 'the registry finds issues in the document'
 const validation = z.looseObject({ valid: z.boolean() })
+const changeAnswer = z.object({ updatedCount: z.number() })
 
 /** The status that somebody asks for. */
 export interface StatusRequest {
@@ -108,9 +109,12 @@ export async function changeStatus(
   const changed = versionsOf(answer, name, version)
   if (changed === undefined) return refused(noRegistry(answer))
   const after = new Map(changed.map((each) => [each.version, each.status]))
+  const { updatedCount = 0 } = changeAnswer.safeParse(answer.body).data ?? {}
+  const hasUntold = updatedCount > changed.length
   const versions = found.map((each) => ({
     ...{ version: each.version, before: each.status },
-    after: after.get(each.version) ?? each.status,
+    // Of very many a registry shows the newest alone. All of them have the status then.
+    after: after.get(each.version) ?? (hasUntold ? status : each.status),
   }))
   return { result: 'changed', name, versions }
 }

@@ -121,6 +121,26 @@ test('a pipeline publishes with the token of a file, and a dry run changes nothi
   assert.match(next.stdout, /^would publish com\.example\/weather 2\.0\.0$/m)
 })
 
+test('a status of more versions than a registry shows is told of each', async (t) => {
+  const issuer = await issuing(t)
+  const { origin } = await publishingProgram(t, issuer)
+  const token = await issuer.jwt(PLATFORM)
+  const [registry, COUNT] = [`${origin}/registry/default`, 102]
+  for (let patch = 0; patch < COUNT; patch++) {
+    const { status } = await fetch(`${registry}/v0.1/publish`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}` },
+      body: version(`1.0.${patch}`),
+    })
+    assert.equal(status, 200)
+  }
+
+  const flags = ['--token-file', join(folder(t, { token }), 'token')]
+  const { code, stdout, stderr } = await publishing(t, registry)(NAME, '--status', 'deprecated', ...flags)
+  assert.equal(code, 0, stderr)
+  assert.equal(stdout.split('active -> deprecated\n').length - 1, COUNT, stdout)
+})
+
 test('what is refused says why and what to do, and ends with 1', async (t) => {
   const issuer = await issuing(t)
   const { origin } = await publishingProgram(t, issuer)
