@@ -4,6 +4,7 @@ import type { Given } from './ingest.js'
 import { OneAtATime } from './one-at-a-time.js'
 import { NO_REFUSALS, type Refusals, resumable } from './refusals.js'
 import { EMPTY, type SourceContents } from './source-contents.js'
+import { StateSaver } from './state-saver.js'
 import type { SyncOptions } from './sync-options.js'
 import { reasonOf, SyncReport } from './sync-report.js'
 import { failedResult, isFetched, type SyncResult } from './sync-result.js'
@@ -21,12 +22,14 @@ export class SourceSync {
   private bookmark: string | undefined
   /** Why the store failed last. */
   private storeError: unknown
+  /** What of the contents is in a store of this process alone. */
+  private saved: SourceContents | undefined
   private readonly report: SyncReport
+  private readonly saver: StateSaver
   private turn: Promise<unknown> = Promise.resolve()
   // A second one may begin after the first: that one may have read the source before it changed.
   private readonly syncs = new OneAtATime(() => this.inTurn(() => this.run()))
   private readonly loads = new OneAtATime(() => this.inTurn(() => this.load()))
-  private readonly copies = new OneAtATime(() => this.saveCopy())
 
   constructor(
     readonly source: Source,
@@ -34,6 +37,7 @@ export class SourceSync {
     private readonly signal: AbortSignal,
   ) {
     this.report = new SyncReport(source.name, options.log, options.meter)
+    this.saver = new StateSaver(() => this.save(), this.report, signal)
   }
 
   /** Takes over the contents that were in memory before a reload; `false` when there were none. */
@@ -63,7 +67,7 @@ export class SourceSync {
 
   /** Settles when nothing is running. */
   get idle(): Promise<unknown> {
-    return Promise.all([this.syncs.idle, this.loads.idle, this.copies.idle])
+    return Promise.all([this.syncs.idle, this.loads.idle, this.saver.idle])
   }
 
   get health(): HealthState {
@@ -132,7 +136,8 @@ export class SourceSync {
     if (given.kind === 'whole' && accepted === 0 && refusals.count > 0) return
     if (contents !== undefined || !this.loaded) await this.replaceContents(contents ?? this.contents)
     this.remember()
-    if (isNew && this.shared !== undefined) void this.copies.run()
+    if (this.shared === undefined && refusals.count === 0) this.saved = this.contents
+    if (isNew && this.shared !== undefined) void this.saver.run()
   }
 
   private async run(): Promise<SyncResult> {
@@ -189,9 +194,8 @@ export class SourceSync {
     this.report.refusals(refusals)
     this.bookmark = bookmark
     if (changed || !this.loaded) await this.replaceContents(contents)
-    if (mustStore && shared === undefined)
-      await this.logged(() => this.options.store?.write(change, this.signal))
-    if (mustStore && shared !== undefined) void this.copies.run()
+    const saving = mustStore ? this.saver.run() : undefined
+    if (shared === undefined) await saving
     this.remember()
     return { outcome: changed ? 'changed' : 'unchanged', versions: contents.size, refused: refusals.count }
   }
@@ -209,19 +213,14 @@ export class SourceSync {
     await this.options.publish()
   }
 
-  private saveCopy(): Promise<void> {
-    const { contents, revision = 0 } = this
-    const copy = { all: documentsOf(contents), bookmark: resumable(this.bookmark, this.report.refused) }
-    return this.logged(() => this.shared?.saveCopy(copy, revision, this.signal))
-  }
-
-  /** Saves the state; what is served does not depend on it. */
-  private async logged(save: () => Promise<unknown> | undefined): Promise<void> {
-    try {
-      await save()
-    } catch (error) {
-      if (!this.signal.aborted) this.report.notSaved(error)
-    }
+  private async save(): Promise<void> {
+    const { contents, revision = 0, saved, shared, signal } = this
+    const bookmark = resumable(this.bookmark, this.report.refused)
+    if (shared !== undefined)
+      return shared.saveCopy({ all: documentsOf(contents), bookmark }, revision, signal)
+    const change = { ...changeOf(saved ?? EMPTY, contents, bookmark), replaces: saved === undefined }
+    await this.options.store?.write(change, signal)
+    this.saved = contents
   }
 
   /** For the list of plugins after a reload. */

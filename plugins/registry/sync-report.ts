@@ -10,6 +10,7 @@ export class SyncReport {
   /** Why the last sync failed, here or at the process that leads. */
   failure: string | undefined
   private storeFailure: string | undefined
+  private saveFailure: string | undefined
 
   constructor(
     private readonly source: string,
@@ -89,7 +90,16 @@ export class SyncReport {
   }
 
   notSaved(error: unknown): void {
-    this.log.warn({ source: this.source, reason: reasonOf(error), err: error }, 'the state cannot be saved')
+    const { source } = this
+    const reason = reasonOf(error)
+    if (reason !== this.saveFailure)
+      this.log.warn({ source, reason, err: error }, 'the state cannot be saved')
+    this.saveFailure = reason
+  }
+
+  saved(): void {
+    if (this.saveFailure !== undefined) this.log.info({ source: this.source }, 'the state is saved again')
+    this.saveFailure = undefined
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { FetchResult } from 'sallyport'
 import { booted, contractSuite } from 'sallyport/testing'
+import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { stateFiles } from '#plugins/store/state-file.js'
@@ -75,6 +76,25 @@ test('on a disk that becomes full within the last line, the last good state stay
   await assert.rejects(write('"new"'), { code: 'ENOSPC' })
   const stored = await store.read(undefined, signal)
   assert.deepEqual(stored?.payloads, [Buffer.from('["old"]')])
+})
+
+test('what a full disk did not take is saved once there is room, also when the source changes no more', {
+  skip: noDisk ?? false,
+}, async (t) => {
+  const { place, faults } = smallDisk(t)
+  const list = (fetch: () => Promise<FetchResult>) => [
+    { use: 'store/files', with: { directory: place } },
+    ...registryOf([source(fetch)], ['main'], without),
+  ]
+  faults.full.begin()
+  const app = await booted(t, list(whole))
+  const { body } = await app.inject(BASE)
+  assert.equal(JSON.parse(body).metadata.count, 2)
+  faults.full.end()
+
+  await eventually(() => readdirSync(place).some((name) => name.endsWith('.state')), 30)
+  const restored = await booted(t, list(down))
+  assert.equal((await restored.inject(BASE)).body, body)
 })
 
 test('without a directory the files are in the state directory of the user', async (t) => {
