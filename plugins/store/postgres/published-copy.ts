@@ -4,6 +4,8 @@ import type { StateFile } from '../state-file.js'
 
 // It is written as a whole: what is published in quick succession is written once.
 const PAUSE = 1_000
+// A full disk may have room again soon, and nobody may publish for weeks.
+const RETRY = 10_000
 
 /** A copy on this machine, for a start while the database is away. */
 export class PublishedCopy {
@@ -34,14 +36,18 @@ export class PublishedCopy {
 
   private async renewAll(): Promise<void> {
     const { signal } = this.stopping
-    try {
-      while (this.isDue) {
-        await setTimeout(PAUSE, undefined, { signal, ref: false })
+    let hasFailed = false
+    while (this.isDue && !signal.aborted) {
+      try {
+        await setTimeout(hasFailed ? RETRY : PAUSE, undefined, { signal, ref: false })
         this.isDue = false
         await this.save(signal)
+        hasFailed = false
+      } catch (error) {
+        if (!signal.aborted && !hasFailed) this.failed(error)
+        hasFailed = true
+        this.isDue = true
       }
-    } catch (error) {
-      if (!signal.aborted) this.failed(error)
     }
     this.renewing = undefined
   }

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { noPostgres, PostgresCluster } from '#kit/postgres.js'
+import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { BASE } from '../registry/registry.js'
 import { actor, limits, publish, publishing, versionOf } from './publishing.js'
 
@@ -106,6 +108,29 @@ test('while the database is away a write is a 503 in time, what is served stays,
     ),
   )
   await eventually(() => started.serves('a.example/two'), 15)
+})
+
+test('a copy that a full disk did not take is saved once there is room', {
+  skip: skip ?? noDisk ?? false,
+}, async (t) => {
+  const { url } = await cluster.database()
+  const { place, faults } = smallDisk(t)
+  const { publications, refresh, lines } = await publishing(t, storeIn(url, place))
+  const copy = (): string =>
+    readdirSync(place)
+      .filter((name) => name.endsWith('.state'))
+      .map((name) => readFileSync(join(place, name), 'utf8'))
+      .join('')
+  await eventually(() => copy() !== '')
+  faults.full.begin()
+  await publish(publications, 'a.example/one', '1.0.0')
+  await refresh()
+  const failed = () => lines.filter(({ msg }) => /no copy of what is published/.test(String(msg)))
+  await eventually(() => failed().length > 0)
+  faults.full.end()
+
+  await eventually(() => copy().includes('a.example/one'), 30)
+  assert.equal(failed().length, 1)
 })
 
 test('a restored backup is noticed: what it lacks is served no more', { skip }, async (t) => {
