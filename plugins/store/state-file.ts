@@ -39,8 +39,7 @@ export class StateFile implements SourceStore {
     private readonly place: string,
   ) {
     // Each place has its own file: the state of one must never be served as that of another.
-    const hash = createHash('sha256').update(place).digest('hex').slice(0, 12)
-    this.path = join(directory, `${encodeURIComponent(name)}-${hash}.state`)
+    this.path = join(directory, `${fileName(name)}-${shortHash(place)}.state`)
   }
 
   async read(since: number | undefined, signal: AbortSignal): Promise<StoredContents | undefined> {
@@ -128,6 +127,17 @@ export class StateFile implements SourceStore {
     return new Error(`${this.path} ${why}`)
   }
 }
+
+// A file name has 255 bytes at most, and that of a temporary file has 36 after this part.
+const LONGEST_NAME = 219
+
+/** Of any name, also one that is too long for a file system. */
+function fileName(source: string): string {
+  const encoded = encodeURIComponent(source.toWellFormed())
+  return encoded.length <= LONGEST_NAME ? encoded : `${encoded.slice(0, 80)}-${shortHash(source)}`
+}
+
+const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12)
 
 /** The documents as a JSON list. Each chunk overwrites the one before. */
 function* chunksOf(documents: Iterable<StoredDocument>): Generator<Buffer> {

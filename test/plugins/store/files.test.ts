@@ -58,6 +58,25 @@ test('a file that an earlier version wrote is served', async (t) => {
   assert.equal((await app.inject(BASE)).json().metadata.count, 1)
 })
 
+test('the state of a source is saved under any name', async (t) => {
+  const directory = folder(t)
+  const { signal } = new AbortController()
+  const names = [
+    'a'.repeat(219),
+    'b'.repeat(5_000),
+    `${'b'.repeat(5_000)}c`,
+    'サーバー'.repeat(10),
+    '\ud800/..',
+  ]
+  const stores = names.map((name) => stateFiles(directory).open({ name, place: 'test' }))
+  for (const [index, store] of stores.entries()) {
+    const all = [{ name: 'a', version: '1', parts: [Buffer.from(`${index}`)] }]
+    await store.write({ changed: [], removed: [], all, bookmark: undefined }, signal)
+  }
+  for (const [index, store] of stores.entries())
+    assert.deepEqual((await store.read(undefined, signal))?.payloads, [Buffer.from(`[${index}]`)])
+})
+
 test('on a disk that becomes full within the last line, the last good state stays', {
   skip: noDisk ?? false,
 }, async (t) => {
