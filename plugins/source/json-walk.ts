@@ -14,9 +14,10 @@ const MAX_DEPTH = 1_000
 const MAX_KEY = 256
 // A string is read without a pause.
 const MAX_STRING = 16 * 1024 ** 2
-const ESCAPES = Buffer.from('"\\/bfnrt')
+// Tables, as a text may be nothing but escapes: a string of them took half a second with a regular expression for each.
+const ESCAPES = tableOf('"\\/bfnrtu')
+const HEX = tableOf('0123456789abcdefABCDEF')
 const ESCAPE_U = 0x75
-const HEX = /^[0-9a-fA-F]{4}$/
 const LITERAL = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
 
 export type Path = readonly (string | number)[]
@@ -125,8 +126,12 @@ class Walk {
       if (byte < 0x20) break
       if (byte !== BACKSLASH) continue
       at++
-      if (bytes[at] !== ESCAPE_U && !ESCAPES.includes(bytes[at] ?? 0)) break
-      if (bytes[at] === ESCAPE_U && !HEX.test(bytes.toString('latin1', at + 1, at + 5))) break
+      const letter = bytes[at] ?? 0
+      if (ESCAPES[letter] !== 1) break
+      if (letter !== ESCAPE_U) continue
+      const end = at + 4
+      while (at < end && HEX[bytes[at + 1] ?? 0] === 1) at++
+      if (at < end) break
     }
     throw this.malformed()
   }
@@ -165,3 +170,9 @@ class Walk {
 
 const isPlain = (byte: number): boolean =>
   (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) || [0x2b, 0x2d, 0x2e, 0x45].includes(byte)
+
+function tableOf(characters: string): Uint8Array {
+  const table = new Uint8Array(256)
+  for (const each of Buffer.from(characters)) table[each] = 1
+  return table
+}

@@ -65,6 +65,22 @@ test('very deep nesting and very long strings are refused', async () => {
   }
 })
 
+test('a text of escapes takes hardly longer than another one, since a string is read without a pause', async () => {
+  const SIZE = 12_000_000
+  const took = async (part: string): Promise<number> => {
+    const text = Buffer.from(`"${part.repeat(SIZE / part.length)}"`)
+    const times: number[] = []
+    for (let round = 0; round < 5; round++) {
+      const since = performance.now()
+      await walkJson(text)
+      times.push(performance.now() - since)
+    }
+    return Math.min(...times)
+  }
+  const plain = await took('abcdef')
+  for (const part of ['\\u00e9', '\\n']) assert.ok((await took(part)) < 5 * plain, part)
+})
+
 function valuesIn(value: unknown, path: readonly (string | number)[]): [string, unknown][] {
   const place = JSON.stringify(path)
   if (Array.isArray(value)) {
