@@ -6,7 +6,7 @@ export class OneAtATime<T> {
   constructor(private readonly work: () => Promise<T>) {}
 
   run(): Promise<T> {
-    if (this.running === undefined) return this.begin()
+    if (this.running === undefined && this.next === undefined) return this.begin()
     this.next ??= this.idle.then(() => {
       this.next = undefined
       return this.begin()
