@@ -1,12 +1,14 @@
 import { type Command, formsOf, type Option } from '../option.js'
-import { nextWords, optionsOf, programs, valueFlags } from './words.js'
+import { nextWords, optionsOf, pathsOf, programs, takesFiles, valueFlags } from './words.js'
 
 export function bashScript(commands: readonly Command[]): string {
   const presets = programs.map(([program, preset]) => `    ${program}) path='${preset}' ;;`)
-  const paths = commands.map(({ name }) => `'${name}'`).join(' | ')
+  const paths = pathsOf(commands)
+    .map((path) => `'${path}'`)
+    .join(' | ')
   return `# bash completion for sallyport
 _sallyport() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev='' path='' word next flags='' words='' index
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev='' path='' word next flags='' words='' files='' index
   (( COMP_CWORD > 0 )) && prev=\${COMP_WORDS[COMP_CWORD-1]}
   # bash splits --flag=value into three words.
   if [[ $cur == '=' ]]; then cur=''
@@ -33,6 +35,7 @@ ${valueCases(commands).join('\n')}
 ${wordCases(commands).join('\n')}
   esac
   if [[ $cur == -* ]]; then COMPREPLY=( $(compgen -W "$flags" -- "$cur") )
+  elif [[ -n $files ]]; then compopt -o filenames 2>/dev/null; COMPREPLY=( $(compgen -f -- "$cur") )
   else COMPREPLY=( $(compgen -W "$words" -- "$cur") )
   fi
 }
@@ -41,11 +44,12 @@ complete -F _sallyport ${programs.map(([program]) => program).join(' ')}
 }
 
 function wordCases(commands: readonly Command[]): readonly string[] {
-  return ['', ...commands.map(({ name }) => name)].map((path) => {
+  return ['', ...pathsOf(commands)].map((path) => {
     const command = commands.find(({ name }) => name === path)
     const names = command === undefined ? ['help', 'version'] : optionsOf(command).map(({ name }) => name)
     const flags = names.map((name) => `--${name}`).join(' ')
-    return `    '${path}') flags='${flags}' words='${nextWords(path, commands).join(' ')}' ;;`
+    const files = takesFiles(path, commands) ? 'files=yes ' : ''
+    return `    '${path}') flags='${flags}' ${files}words='${nextWords(path, commands).join(' ')}' ;;`
   })
 }
 

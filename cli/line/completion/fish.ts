@@ -1,12 +1,14 @@
 import { type Command, formsOf, type Option } from '../option.js'
-import { nextWords, optionsOf, programs, valueFlags } from './words.js'
+import { nextWords, optionsOf, pathsOf, programs, takesFiles, valueFlags } from './words.js'
 
 export function fishScript(commands: readonly Command[]): string {
   const presets = programs.map(([program, preset]) => `    case ${program}\n      set at '${preset}'`)
-  const paths = commands.map(({ name }) => `'${name}'`).join(' ')
+  const paths = pathsOf(commands)
+    .map((path) => `'${path}'`)
+    .join(' ')
   const lines = programs.flatMap(([program]) => [
     `complete -c ${program} -f`,
-    ...['', ...commands.map(({ name }) => name)].flatMap((path) => linesFor(program, path, commands)),
+    ...['', ...pathsOf(commands)].flatMap((path) => linesFor(program, path, commands)),
   ])
   return `# fish completion for sallyport
 function __sallyport_at
@@ -47,7 +49,8 @@ function linesFor(program: string, path: string, commands: readonly Command[]): 
     command === undefined
       ? [`${start} -l help -s h`, `${start} -l version -s v`]
       : optionsOf(command).map((option) => `${start} ${flagText(option)}`)
-  return [...words, ...flags]
+  const files = takesFiles(path, commands) ? [`${start} -F`] : []
+  return [...words, ...files, ...flags]
 }
 
 function flagText(option: Option): string {

@@ -28,6 +28,21 @@ export function nextWords(path: string, commands: readonly Command[]): readonly 
   return [...new Set([...deeper, ...choices])]
 }
 
+/** Every sequence of words after which something can follow: the commands, and those that only begin one, such as `plugin`. */
+export function pathsOf(commands: readonly Command[]): readonly string[] {
+  const paths = commands.flatMap(({ name }) => {
+    const words = name.split(' ')
+    return words.map((_, index) => words.slice(0, index + 1).join(' '))
+  })
+  return [...new Set(paths)]
+}
+
+/** Whether the arguments of a command are files. */
+export function takesFiles(path: string, commands: readonly Command[]): boolean {
+  const [argument] = commands.find(({ name }) => name === path)?.positionals ?? []
+  return argument?.name === 'FILE' || argument?.name === 'PATH'
+}
+
 /** A word in single quotes, for bash and zsh. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`

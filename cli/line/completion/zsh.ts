@@ -1,15 +1,18 @@
 import type { Command, Option } from '../option.js'
 import { accumulates, formsOf, placeholderOf } from '../option.js'
-import { nextWords, programs, quoted, valueFlags } from './words.js'
+import { nextWords, optionsOf, pathsOf, programs, quoted, valueFlags } from './words.js'
 
 export function zshScript(commands: readonly Command[]): string {
   const presets = programs.map(([program, preset]) => `    ${program}) at='${preset}' ;;`)
-  const paths = commands.map(({ name }) => `'${name}'`).join(' | ')
-  const cases = commands.map(({ name, groups }) => {
-    const specs = groups.flatMap(({ options }) => options.flatMap(specsOf))
-    const next = nextWords(name, commands)
+  const paths = pathsOf(commands)
+    .map((path) => `'${path}'`)
+    .join(' | ')
+  const cases = pathsOf(commands).map((path) => {
+    const command = commands.find(({ name }) => name === path)
+    const specs = command === undefined ? [] : optionsOf(command).flatMap(specsOf)
+    const next = nextWords(path, commands)
     const words = next.length === 0 ? "'*: :_default'" : quoted(`*: :(${next.join(' ')})`)
-    return `    '${name}') _arguments -S ${[...specs, words].join(' \\\n      ')} ;;`
+    return `    '${path}') _arguments -S ${[...specs, words].join(' \\\n      ')} ;;`
   })
   return `#compdef ${programs.map(([program]) => program).join(' ')}
 _sallyport() {

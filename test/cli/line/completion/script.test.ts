@@ -30,6 +30,10 @@ test('bash completes commands, flags, choices and files', { skip: !has('bash') }
   assert.deepEqual(offered(['sallyport', 'registry', '--auth-mode', '='], cwd), ['oauth', 'anonymous'])
   assert.deepEqual(offered(['sallyport', 'registry', '--config', 'reg'], cwd), ['registry.yaml'])
   assert.deepEqual(offered(['sallyport', 'completion', ''], cwd), ['bash', 'zsh', 'fish'])
+  assert.deepEqual(offered(['sallyport', 'plugin', ''], cwd), ['new', 'verify'])
+  assert.deepEqual(offered(['sallyport', 'plugin', 'new', '--ki'], cwd), ['--kind'])
+  for (const command of ['validate', 'tail', 'plugin verify'])
+    assert.deepEqual(offered(['sallyport', ...command.split(' '), 'reg'], cwd), ['registry.yaml'])
 })
 
 test("bash completes a third party's plugin by its file", { skip: !has('bash') }, (t) => {
