@@ -14,6 +14,7 @@ export interface Fault {
 // Each value is accepted by most schemas of its type; what a schema says about one is never reported.
 const STAND_INS: Readonly<Record<string, unknown>> = {
   string: 'https://unknown.invalid',
+  word: 'unknown',
   object: {},
   record: {},
   array: [],
@@ -78,14 +79,14 @@ export class FaultFinder {
   private isFresh(path: SettingPath): boolean {
     const at = this.written(path)
     if (this.reported(at) !== undefined) return false
-    // A list is empty only because its items were removed.
+    // A list is empty, and a rule about several keys is broken, only because something was removed.
     const here = valueAt(this.left, path)
-    const isEmptied = Array.isArray(here) && here.length === 0
-    return !isEmptied || !this.faulty.some((below) => isWithin(below, at))
+    const mayLack = Array.isArray(here) ? here.length === 0 : isJsonObject(here)
+    return !mayLack || !this.faulty.some((below) => isWithin(below, at))
   }
 
   /** Puts a value of the expected type there. At most once: the schema may want more than the type. */
-  private standIn({ path, expected = urlType(valueAt(this.left, path)) }: Fault): boolean {
+  private standIn({ path, expected = textType(valueAt(this.left, path)) }: Fault): boolean {
     const key = JSON.stringify(this.written(path))
     if (!Object.hasOwn(STAND_INS, expected) || path.length === 0 || this.stoodIn.has(key)) return false
     this.stoodIn.add(key)
@@ -94,8 +95,11 @@ export class FaultFinder {
   }
 }
 
-// Without a URL others may be needed, and a missing one would be reported.
-const urlType = (value: unknown): string => (typeof value === 'string' && URL.canParse(value) ? 'string' : '')
+/** Of a text: without a name or a URL others may be needed, and a missing one would be reported. */
+function textType(value: unknown): string {
+  if (typeof value !== 'string') return ''
+  return URL.canParse(value) ? 'string' : 'word'
+}
 
 const isWithin = (path: SettingPath, above: SettingPath): boolean =>
   above.every((step, index) => path[index] === step)

@@ -28,8 +28,8 @@ const schema = z
         })
   })
 
-async function faults(value: unknown): Promise<readonly string[]> {
-  const result = await validateOptions(schema, value)
+async function faults(value: unknown, of: z.ZodType = schema): Promise<readonly string[]> {
+  const result = await validateOptions(of, value)
   return 'problems' in result ? result.problems.map(({ path }) => path.join('.')).toSorted() : []
 }
 
@@ -70,6 +70,16 @@ test('a required key that is misspelt is one fault', async () => {
   assert.deepEqual(await faults({ realm: 'mine', parts: [{ name: 'a', ulr: 'https://a.example' }] }), [
     'parts.0.ulr',
   ])
+})
+
+test('a rule about several keys says nothing while one of them is reported', async () => {
+  const either = z
+    .strictObject({ token: z.string().regex(/^\w+$/).optional(), file: z.string().optional() })
+    .refine(({ token, file }) => token !== undefined || file !== undefined, 'one of them')
+
+  assert.deepEqual(await faults({}, either), [''])
+  assert.deepEqual(await faults({ token: 'not one' }, either), ['token'])
+  assert.deepEqual(await faults({ tokn: 'x' }, either), ['tokn'])
 })
 
 test('options that are no mapping are one fault, and accepted ones are what the schema returned', async () => {

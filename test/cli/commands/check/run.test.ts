@@ -62,6 +62,26 @@ test('what is wrong with the form, the settings and the plugins is told at once,
   )
 })
 
+test('one mistake is one line, and none hides another', async (t) => {
+  const target = 'targetUri: https://mcp.example/mcp'
+  const source = 'name: own, file: { path: a.json'
+  for (const [text, places] of [
+    [
+      [`auth: { mode: anonymous }\nsources:\n  - { ${source} } }`, `  - { ${source}, watsh: 1 } }`],
+      ['4:13', '4:47'],
+    ],
+    [[target, 'remoteAuthBearerToken: "not one"'], ['2:24']],
+  ] as const) {
+    const { code, stderr } = await check(t, text.join('\n'))
+    assert.equal(code, 2)
+    assert.deepEqual(
+      placesOf(stderr).map((place) => /\d+:\d+/.exec(place ?? '')?.[0]),
+      places,
+      stderr,
+    )
+  }
+})
+
 test('a type of provider that is misspelt, or is the name of a product, gets what was meant', async (t) => {
   const written = ['oicd', 'kubernets', 'keycloak', 'Okta'].map(
     (type) => `{ type: ${type}, name: ${type}, issuerUrl: 'https://idp.example', audience: x }`,
