@@ -18,7 +18,7 @@ export async function allProblems({
   problems,
   readable,
 }: Extract<Result<List>, { problems: unknown }>): Promise<readonly Problem[]> {
-  if (readable === undefined) return problems
+  if (readable === undefined) return problems.toSorted(byPosition)
   const found = await planLocated(readable)
   const further = 'problems' in found ? found.problems : []
   const placeOf = ({ place }: Problem): string => place.replace(/ \(.*\)$/, '')

@@ -70,6 +70,10 @@ test('one mistake is one line, and none hides another', async (t) => {
       [`auth: { mode: anonymous }\nsources:\n  - { ${source} } }`, `  - { ${source}, watsh: 1 } }`],
       ['4:13', '4:47'],
     ],
+    [
+      ['auht: {}', 'sources: [{ name: own, fiel: { path: a.json } }]', 'address: 1'],
+      ['1:1', '2:24', '3:10'],
+    ],
     [[target, 'remoteAuthBearerToken: "not one"'], ['2:24']],
   ] as const) {
     const { code, stderr } = await check(t, text.join('\n'))
