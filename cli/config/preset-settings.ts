@@ -70,9 +70,11 @@ class PresetSettings<Settings> {
     const { value, secrets } = this
     const folder = this.document?.folder ?? process.cwd()
     const locate = (path: Path, part?: 'key' | 'value') => this.locate(path, part)
+    // An unresolved reference leaves a wrong value: reported once.
+    const reported = new Set(earlier.map(({ place }) => place))
     return resolveSettings(this.preset.schema, { value, folder, secrets, locate }, [
       ...earlier,
-      ...this.problems,
+      ...this.problems.filter(({ place }) => !reported.has(place)),
     ])
   }
 

@@ -63,6 +63,7 @@ test('what is wrong with the form, the settings and the plugins is told at once,
 })
 
 test('one mistake is one line, and none hides another', async (t) => {
+  const unset = `\${env:NOBODY_SET_THIS}`
   const target = 'targetUri: https://mcp.example/mcp'
   const source = 'name: own, file: { path: a.json'
   for (const [text, places] of [
@@ -74,6 +75,7 @@ test('one mistake is one line, and none hides another', async (t) => {
       ['auht: {}', 'sources: [{ name: own, fiel: { path: a.json } }]', 'address: 1'],
       ['1:1', '2:24', '3:10'],
     ],
+    [[target, `remoteAuthBearerToken: "${unset}"`], ['2:24']],
     [[target, 'remoteAuthBearerToken: "not one"'], ['2:24']],
   ] as const) {
     const { code, stderr } = await check(t, text.join('\n'))
