@@ -28,6 +28,12 @@ const noRegistry = (answer: Answer): Answer => ({
   body: { error_description: 'what is there answers as no registry does' },
 })
 
+/** A registry says the same of a version as of a path that it does not have. */
+const notPublished = (answer: Answer, named: string): Answer => ({
+  ...answer,
+  body: { error: 'version_unknown', error_description: `nothing is published as ${named}` },
+})
+
 /** Publishes a document, and says what that changed. */
 export async function publishDocument(
   registry: RegistryClient,
@@ -100,6 +106,8 @@ export async function changeStatus(
   { name, version, status, message }: StatusRequest,
 ): Promise<Outcome> {
   const earlier = await (version === undefined ? registry.versions(name) : registry.version(name, version))
+  if (earlier.status === 404)
+    return refused(notPublished(earlier, version === undefined ? name : `${name}@${version}`))
   if (!isDone(earlier)) return refused(earlier)
   const found = versionsOf(earlier, name, version)
   if (found === undefined || found.length === 0) return refused(noRegistry(earlier))

@@ -21,16 +21,20 @@ const errorBody = z
   })
   .catch({ issues: [] })
 
+const REGISTRY =
+  '--registry: it names one registry, such as https://registry.example.com/registry/default, and not its host alone'
+
 const ADVICE: Readonly<Record<number, string>> = {
   401: 'sign in again after `sallyport auth logout TARGET`, with the target as `sallyport auth list` shows it, or take another --token-file',
   403: 'ask whoever runs the registry for a rule in its `publishers`, or take one of the names that you may use',
-  404: 'check --registry: it names one registry, such as https://registry.example.com/registry/default, and not its host alone',
+  404: `check ${REGISTRY}`,
   409: 'a published version never changes: raise `version` in the file',
   413: 'make the document smaller',
-  422: 'mend the issues: `sallyport validate` shows them too',
+  422: 'mend the issues; `sallyport validate` shows those of a document too',
 }
 
 const CODES: Readonly<Record<string, string>> = {
+  version_unknown: `correct the name or the version, or ${REGISTRY}`,
   name_taken: 'take another name: another source of this registry has this one',
   stored_not_served: 'look for the version in some seconds: it is stored, and is not to be published again',
 }

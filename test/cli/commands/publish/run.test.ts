@@ -170,7 +170,7 @@ test('what is refused says why and what to do, and ends with 1', async (t) => {
 
   const missing = await run('com.example/none@1.0.0', '--status', 'deleted', ...flags('token'))
   assert.equal(missing.code, 1)
-  assert.match(missing.stderr, /\(404 /)
+  assert.match(missing.stderr, /\(404 version_unknown\): .* com\.example\/none@1\.0\.0\n.*the version/)
 
   const away = publishing(t, `${await closedPort()}/registry/default`)
   const unreached = await away(join(files, '1.json'), ...flags('token'))
