@@ -7,6 +7,11 @@ import { exitCode, printProblems } from '../../terminal.js'
 import { pluginFiles } from '../../tools/plugin-new/files.js'
 import { pluginNewCommand } from './flags.js'
 
+const REASONS: Readonly<Record<string, string>> = {
+  EEXIST: 'a folder of this name is here already',
+  EACCES: 'this user may not write into this folder (EACCES)',
+}
+
 /** Writes a plugin that works, with its test, into a folder of its own. */
 export async function pluginNew({ options, positionals: [name = ''] }: Invocation): Promise<number> {
   const { kind } = valuesOf(pluginNewCommand.groups, options)
@@ -22,10 +27,8 @@ export async function pluginNew({ options, positionals: [name = ''] }: Invocatio
     await mkdir(name)
     await Promise.all(files.map(([file, text]) => writeFile(join(name, file), text, { flag: 'wx' })))
   } catch (error) {
-    const there = error instanceof Error && 'code' in error && error.code === 'EEXIST'
-    return printProblems([
-      { place, message: there ? 'a folder of this name is here already' : fileFailure(error) },
-    ])
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    return printProblems([{ place, message: REASONS[String(code)] ?? fileFailure(error) }])
   }
   process.stdout.write(
     `${name} is written. Next:\n  cd ${name} && npm install && npm test && npm run verify\n`,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -110,6 +110,17 @@ test('a new plugin is the example of its kind under another name, whatever name 
     for (const name of [`${example}-2`, `not-${example}`, `${example}.${example}`, 'a', '0']) renamed(name)
     fc.assert(fc.property(others, renamed), { numRuns: 50 })
   }
+})
+
+test('a folder that nothing may be written into is told as one', {
+  skip: process.getuid?.() === 0,
+}, async (t) => {
+  const home = folder(t, {})
+  chmodSync(home, 0o555)
+
+  const making = program(t, ['plugin', 'new', 'my-guard'], { cwd: home })
+  assert.equal(await making.ended(), 2)
+  assert.match(making.output.stderr, /^NAME: .*write.*\(EACCES\)\n$/)
 })
 
 test('a new plugin can be found, and is made for the kernel that wrote it', async (t) => {
