@@ -71,24 +71,25 @@ interface Source {
 
 /** Opens the token; one that cannot be used stops the boot. */
 function openToken({ token, file }: Source, context: SecretContext): Secret {
-  const wrong = (place: string, message: string): ConfigError => new ConfigError([{ place, message }])
+  const place = file === undefined ? 'token' : 'file'
+  const wrong = (message: string): ConfigError => new ConfigError([{ place, message }])
   try {
     const secret = secretFrom({ value: token, file }, context)
     if (secret !== undefined && TOKEN.test(secret.reveal())) return secret
     secret?.close()
   } catch (error) {
     // It names the file.
-    throw wrong(
-      file === undefined ? 'token' : 'file',
-      error instanceof GatewayError ? error.message : 'cannot be read',
-    )
+    throw wrong(error instanceof GatewayError ? error.message : 'cannot be read')
   }
-  throw wrong(file ?? 'the token', 'holds no bearer token: expected one line without white space')
+  throw wrong(noToken(file))
 }
+
+const noToken = (file: string | undefined): string =>
+  `${file ?? 'the token'} holds no bearer token: expected one line without white space`
 
 const unusable = (file: string | undefined): UpstreamError =>
   new UpstreamError('CREDENTIAL_UNUSABLE', 'the credential for the target cannot be used', {
     statusCode: 503,
     retryAfter: 30,
-    cause: new Error(`${file ?? 'the token'} holds no bearer token: expected one line without white space`),
+    cause: new Error(noToken(file)),
   })

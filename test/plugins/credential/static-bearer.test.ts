@@ -81,6 +81,7 @@ test('a file that is missing, empty or holds no token stops the start', async (t
     await assert.rejects(started, (error: Error) => {
       assert.ok(error instanceof ConfigError, String(error))
       assert.doesNotMatch(error.message, /two words/)
+      assert.match(error.problems[0]?.place ?? '', /\bfile\b/)
       return true
     })
   }
