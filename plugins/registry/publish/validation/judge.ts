@@ -37,7 +37,7 @@ export function judge(bytes: Uint8Array): Judgement {
 function broken(text: string, offset = 0): Finding {
   const lines = text.slice(0, offset).split('\n')
   const place = `line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1}`
-  return { ...finding('json', [], 'json-syntax', `JSON is expected, and ends at ${place}`), offset }
+  return { ...finding('json', [], 'json-syntax', `not valid JSON from ${place} on`), offset }
 }
 
 function textOf(bytes: Uint8Array): string | Finding {

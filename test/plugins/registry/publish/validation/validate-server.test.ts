@@ -296,6 +296,10 @@ test('bytes that are no JSON, or that clients read differently, are refused', ()
   assert.deepEqual(told(Buffer.from(`\ufeff${text}`)), [false, 'byte-order-mark'])
   assert.deepEqual(told(Buffer.concat([Buffer.from(text), Buffer.from([0xff])])), [false, 'not-utf-8'])
   assert.deepEqual(told(Buffer.from(text.slice(0, -1))), [false, 'json-syntax'])
+  assert.match(
+    validateServer(Buffer.from('{"a":1,}')).issues[0]?.message ?? '',
+    /not valid.* line 1, column 8/,
+  )
   assert.deepEqual(told(Buffer.from(`${text.slice(0, -1)},"title":"a","title":"a"}`)), [
     true,
     'title duplicate-member',
