@@ -30,15 +30,15 @@ async function program(argv: readonly string[], preset: string | undefined): Pro
   const parsed = parse(argv, process.env, commands, helpOptions)
   if (parsed.asksFor === 'help') return help(parsed.command, preset)
   if (parsed.asksFor === 'version') return version()
-  const invocation = parsed.invocation ?? withFile(parsed)
+  const invocation = parsed.invocation ?? readOn(parsed)
   if (invocation !== undefined) return execute(invocation, parsed)
   const { printProblems } = await import('./terminal.js')
   return printProblems(parsed.problems)
 }
 
-/** A wrong command line that names a file: the command prints what is wrong in both. */
-const withFile = ({ command, partial }: Parsed): Invocation | undefined =>
-  command?.readsFile === true && partial?.options.has('config') === true ? partial : undefined
+/** A wrong command line of a gateway: the command prints what else is wrong in it, and in its file. */
+const readOn = ({ command, partial, problems }: Parsed): Invocation | undefined =>
+  command?.readsFile === true && problems.every(({ place }) => place !== '--config') ? partial : undefined
 
 async function execute(invocation: Invocation, { canonical }: Parsed): Promise<number> {
   const debug = invocation.options.get('debug')?.value === true

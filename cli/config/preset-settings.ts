@@ -137,8 +137,9 @@ class PresetSettings<Settings> {
   }
 
   private takeName(): void {
-    const [name] = this.invocation?.positionals ?? []
-    if (name !== undefined) this.set(['name'], name, 'SERVER_NAME')
+    const { command, positionals: [name] = [] } = this.invocation ?? {}
+    // One that is too many is reported as that.
+    if (name !== undefined && command?.positionals.length !== 0) this.set(['name'], name, 'SERVER_NAME')
   }
 
   private takePlugins(): void {

@@ -57,13 +57,26 @@ test('mistakes are a line each on stderr, and exit with 2', () => {
   assert.ok(!lines.join().includes('hunter2'))
 })
 
+test('mistakes of a flag, between flags and of a plugin are told at once, without a file too', () => {
+  const flags = ['--port=x', '--allowed-origins=x', '--remote-forward-headers=Host=x']
+  const proxy = run('bin', ['proxy', 'x', '--target-uri=https://mcp.example/', ...flags])
+  const registry = run('bin', ['registry', '--auth-mode=anonymous', 'x'])
+
+  assert.equal(proxy.status, 2)
+  assert.deepEqual(
+    proxy.lines.map((line) => /^--[\w-]+/.exec(line)?.[0]),
+    ['--port', '--allowed-origins', '--remote-forward-headers'],
+  )
+  assert.equal(registry.lines.length, 1)
+})
+
 test('no command is a mistake', () => {
   assert.equal(run('bin', []).status, 2)
   assert.equal(run('bin', ['nonsense']).status, 2)
 })
 
 test('a control character in a flag neither breaks its line nor reaches the terminal', () => {
-  const { lines } = run('bin', ['registry', '--a\n\u001b[31mb'])
+  const { lines } = run('bin', ['registry', '--auth-mode=anonymous', '--a\n\u001b[31mb'])
 
   assert.equal(lines.length, 1)
   assert.ok(!lines.join().includes('\u001b'))
