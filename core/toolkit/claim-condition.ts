@@ -7,7 +7,8 @@ export type ClaimValue = string | number | boolean
 /** Names of claims, and what each has to be or to hold. */
 export type ClaimCondition = Readonly<Record<string, ClaimValue | readonly ClaimValue[]>>
 
-const SCOPE = 'scope'
+// The second is its name at Entra and Okta.
+const SCOPES = ['scope', 'scp']
 
 const EXPECTED =
   'expected a text that is not empty, a number, true or false, or a list of them with at least one'
@@ -36,15 +37,13 @@ export function claimCondition() {
             message: 'names no claim: write at least one, such as { groups: [writers] }',
           })
         // It is compared word by word, and would never match.
-        if (
-          Object.hasOwn(condition, SCOPE) &&
-          valuesOf(condition[SCOPE]).some((text) => /[ ]|^$/.test(`${text}`))
-        )
-          context.addIssue({
-            code: 'custom',
-            path: [SCOPE],
-            message: 'expected one scope, or a list with each scope by itself',
-          })
+        for (const name of SCOPES)
+          if (valuesOf(condition[name]).some((text) => /[ ]|^$/.test(`${text}`)))
+            context.addIssue({
+              code: 'custom',
+              path: [name],
+              message: 'expected one scope, or a list with each scope by itself',
+            })
       }),
   )
 }
@@ -59,7 +58,7 @@ export function unmatchedClaims(
   identity: Identity | undefined,
 ): readonly string[] {
   return Object.keys(condition).filter(
-    (name) => identity === undefined || !holdsOne(claimOf(identity.claims, name), valuesOf(condition[name])),
+    (name) => identity === undefined || !holdsOne(claimOf(identity, name), valuesOf(condition[name])),
   )
 }
 
@@ -71,8 +70,9 @@ function holdsOne(claim: unknown, values: readonly ClaimValue[]): boolean {
 }
 
 /** The claim of this name or, where there is none, what stands at this path of names with dots between them. */
-function claimOf(claims: Identity['claims'], name: string): unknown {
-  if (name === SCOPE && Object.hasOwn(claims, name)) return wordsOf(claims[name])
+function claimOf({ claims, scopes }: Identity, name: string): unknown {
+  // A `deny` must hold whatever the token calls them.
+  if (SCOPES.includes(name)) return [...(scopes ?? []), ...wordsOf(claims[name])]
   let here: unknown = claims
   for (const part of Object.hasOwn(claims, name) ? [name] : name.split('.')) {
     // Only what the token says: every object has a `constructor` that it does not say.
@@ -83,4 +83,5 @@ function claimOf(claims: Identity['claims'], name: string): unknown {
 }
 
 // RFC 8693, 4.2: one text with spaces between the scopes.
-const wordsOf = (scope: unknown): unknown => (typeof scope === 'string' ? scope.split(' ') : scope)
+const wordsOf = (scope: unknown): readonly unknown[] =>
+  typeof scope === 'string' ? scope.split(' ') : [scope].flat()

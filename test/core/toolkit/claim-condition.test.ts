@@ -46,11 +46,22 @@ test('a name with dots is that claim or, without one, a path', () => {
   assert.ok(!matches({ 'groups.0': 'a' }, { groups: ['a'] }))
 })
 
-test('the scope claim is split at spaces, and no other', () => {
+test('a claim of scopes is split at spaces, and no other', () => {
   assert.ok(matches({ scope: 'write' }, { scope: 'read write' }))
   assert.ok(!matches({ scope: 'writ' }, { scope: 'read write' }))
   assert.ok(matches({ scope: ['write'] }, { scope: ['read', 'write'] }))
   assert.ok(!matches({ groups: 'b' }, { groups: 'a b' }))
+})
+
+test('scopes are those of the caller, whichever claim has them', () => {
+  const caller = { ...identityWith({ scp: 'read write' }), scopes: ['read', 'write'] }
+
+  for (const name of ['scope', 'scp']) {
+    assert.ok(matchesClaims(schema.parse({ [name]: 'write' }), caller))
+    assert.ok(!matchesClaims(schema.parse({ [name]: 'writ' }), caller))
+    assert.ok(!schema.safeParse({ [name]: 'read write' }).success)
+  }
+  assert.ok(matches({ scp: 'write' }, { scp: ['read', 'write'] }))
 })
 
 test('what every object has is no claim', () => {
