@@ -4,6 +4,7 @@ import type { Limiter, LimitKey } from '../contract/capabilities/limiter.js'
 import { Refusal } from '../contract/errors.js'
 import type { McpMessage } from '../contract/message.js'
 import { isPromise, within } from '../toolkit/deadline.js'
+import { isDispatched } from './dispatched-request.js'
 
 /** Whom a request counts for, found out when the limiter asks. */
 class RequestKey implements LimitKey {
@@ -16,13 +17,14 @@ class RequestKey implements LimitKey {
     const { request, kind } = this
     const { identity } = request
     if (kind === 'refused') return undefined
-    if (kind === 'anybody' || identity === undefined) return request.clientAddress
+    if (kind === 'anybody' || identity === undefined) return this.address
     // As JSON, so that no provider and subject read like another provider and subject, or like an address.
     return JSON.stringify([identity.provider, identity.subject])
   }
 
-  get address(): string {
-    return this.request.clientAddress
+  // All that plugins dispatch, for whichever client, would have one address.
+  get address(): string | undefined {
+    return isDispatched(this.request) ? undefined : this.request.clientAddress
   }
 }
 

@@ -8,7 +8,8 @@ export interface LimitKey {
    * since it lacked good credentials: such a one counts for its address alone.
    */
   readonly caller: string | undefined
-  readonly address: string
+  /** `undefined` for a request that a plugin has dispatched: it has no client of its own. */
+  readonly address: string | undefined
 }
 
 /**
