@@ -30,15 +30,18 @@ export function bearerChallenge({
   const cache = new Map<string, string>()
 
   const attributesFor = ({ code, message, challenge }: Refusal): Attributes => {
-    const scope = code === 'INSUFFICIENT_SCOPE' ? requiredScopes : scopes
+    const given = challenge.scope?.split(' ').filter(Boolean) ?? []
+    // All that are needed at once (RFC 6750, 3): a token with those of the refusal alone would be refused next.
+    const needed = [...new Set([...requiredScopes, ...given])]
+    const scope = code === 'INSUFFICIENT_SCOPE' ? needed : given.length > 0 ? given : scopes
     return {
       realm,
       ...(!CODES_WITHOUT_ERROR.has(code) && {
         error: ERRORS[code] ?? 'invalid_token',
         error_description: descriptionText(message),
       }),
-      ...(scope.length > 0 && { scope: scope.join(' ') }),
       ...challenge,
+      ...(scope.length > 0 && { scope: scope.join(' ') }),
       ...metadata,
     }
   }

@@ -60,7 +60,7 @@ async function guarded(t: TestContext) {
   const target = await mcpTarget(t)
   const rules = [
     { allow: ['add'] },
-    { allow: ['count'], scopes: ['read', 'tools:count'] },
+    { allow: ['count'], scopes: ['tools:count'] },
     { allow: ['fail'], scopes: ['tools:delete'], when: { sub: 'nobody' } },
   ]
   const settings = ProxySettings.parse({
@@ -71,7 +71,12 @@ async function guarded(t: TestContext) {
     oidcScopes: ['read'],
     plugins: [{ use: 'policy/tools', with: { rules } }],
   })
-  const { addresses } = await serving(t, proxy(settings))
+  const list = proxy(settings).map((entry) =>
+    'use' in entry && entry.use === 'discovery/resource'
+      ? { ...entry, with: { ...Object(entry.with), requiredScopes: ['read'] } }
+      : entry,
+  )
+  const { addresses } = await serving(t, list)
   return { target, url: `${addresses.main}/mcp` }
 }
 
