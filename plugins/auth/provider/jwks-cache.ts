@@ -2,9 +2,16 @@ import { GatewayError, type HealthState, type Log, type Measure, UpstreamError }
 import type { FetchedKeys, JwksSource } from './jwks-source.js'
 import type { ProviderKeys } from './signature.js'
 
+/** What was fetched last, and when by the monotonic clock. It outlives a reload. */
+export interface LatestKeys {
+  fetched: FetchedKeys | undefined
+  at: number
+}
+
 interface CacheOptions {
   readonly provider: string
   readonly source: JwksSource
+  readonly latest: LatestKeys
   /** Milliseconds that stale keys are used when they cannot be fetched again. */
   readonly maxStale: number
   readonly log: Log
@@ -29,9 +36,10 @@ export class JwksCache {
   firstFetch: Promise<void> | undefined
   /** Why the keys cannot be fetched at the moment, as a cause class and for the log. */
   failure: { readonly cause: string; readonly reason: string } | undefined
+  // Its own: what another list fetches meanwhile has to change its verdicts too.
   private current: FetchedKeys | undefined
   // All times are of the monotonic clock.
-  private fetchedAt = 0
+  private fetchedAt: number
   private loading: Promise<void> | undefined
   private timer: NodeJS.Timeout | undefined
   private failures = 0
@@ -39,7 +47,10 @@ export class JwksCache {
   private stopped = false
   private notifyChange = (): void => {}
 
-  constructor(private readonly options: CacheOptions) {}
+  constructor(private readonly options: CacheOptions) {
+    this.current = options.latest.fetched
+    this.fetchedAt = options.latest.at
+  }
 
   /** Calls `listener` when the keys have changed. */
   onChange(listener: () => void): void {
@@ -110,13 +121,15 @@ export class JwksCache {
   }
 
   private accept(fetched: FetchedKeys): void {
-    const { provider, log, fetches } = this.options
+    const { provider, log, fetches, latest } = this.options
     if (this.failure !== undefined) log.info({ provider }, 'the keys of the provider can be fetched again')
     const { current } = this
     const isChanged = current !== undefined && fetched.text !== current.text
     // Unchanged keys stay the same object, which has imported them already.
     this.current = isChanged || current === undefined ? fetched : { ...current, freshFor: fetched.freshFor }
     this.fetchedAt = performance.now()
+    latest.fetched = this.current
+    latest.at = this.fetchedAt
     this.failure = undefined
     this.failures = 0
     fetches(1, { provider, outcome: 'ok' })

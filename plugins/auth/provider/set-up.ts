@@ -15,7 +15,7 @@ import { checkFiles, openEgress, withOption } from './egress.js'
 import type { ExaminedProvider } from './examine.js'
 import { explain } from './explanation.js'
 import { Introspector } from './introspector.js'
-import { JwksCache } from './jwks-cache.js'
+import { JwksCache, type LatestKeys } from './jwks-cache.js'
 import { JwksSource } from './jwks-source.js'
 import type { CommonOptions, IntrospectionOptions, KeyOptions, ProviderSettings } from './options.js'
 import { TokenVerifier } from './verifier.js'
@@ -90,7 +90,7 @@ function openVerifier(gateway: Gateway, settings: ProviderSettings, egress: Egre
 
 function openJwksCache(
   gateway: Gateway,
-  { name, issuerUrl }: CommonOptions,
+  { name, issuerUrl, caCertPath, authTokenFile, allowPrivateIP }: CommonOptions,
   { jwksUrl, keysMaxStale }: KeyOptions,
   { fetch, bearerTo }: Egress,
 ): JwksCache {
@@ -100,8 +100,16 @@ function openJwksCache(
   }
   const metadata = gateway.use(IssuerMetadata)
   if (jwksUrl === undefined) gateway.onStart(() => requireDiscovery(metadata()))
+  // With all that decides where keys may come from: a reload that corrects it begins anew.
+  const origin = JSON.stringify([issuerUrl, jwksUrl, caCertPath, authTokenFile, allowPrivateIP])
+  const latest = gateway.share(
+    `keys ${origin}`,
+    (): LatestKeys => ({ fetched: undefined, at: 0 }),
+    () => {},
+  )
   const jwks = new JwksCache({
     provider: name,
+    latest,
     source: new JwksSource({ issuer: issuerUrl, jwksUrl, fetch, metadata, onDiscovered }),
     maxStale: keysMaxStale,
     log: gateway.log,
