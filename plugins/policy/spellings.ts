@@ -4,6 +4,15 @@
 export const LONGEST_URI = 2_048
 const DECODINGS = 5
 
+export type Cut = (text: string) => string
+
+/** A URI as it is, without its fragment, and without its query: a server may leave out either. */
+export const CUTS: readonly Cut[] = [
+  (text) => text,
+  (text) => text.replace(/#.*$/s, ''),
+  (text) => text.replace(/[?#].*$/s, ''),
+]
+
 export const hasControlCharacter = (text: string): boolean => /\p{Cc}/u.test(text)
 
 /** Every text that a server could look a URI up by; `undefined` for one that no rule can judge. */

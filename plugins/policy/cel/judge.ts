@@ -1,7 +1,7 @@
 import type { Allowed, Denial, Judgement, ListedSubject, McpSubject, PolicyQuestion } from 'sallyport'
 import { METHOD_FOR } from 'sallyport/toolkit'
 import { namesSomething } from '../methods.js'
-import { spellingsOf } from '../spellings.js'
+import { CUTS, spellingsOf } from '../spellings.js'
 import type { Expression, Input } from './expression.js'
 
 export interface Expressions {
@@ -56,6 +56,7 @@ function deniedBy({ allow, deny }: Expressions, input: Input): Denial | undefine
 /** All names that a server could look it up by. */
 function namesOf({ kind, name }: McpSubject): readonly string[] | undefined {
   if (name.length > LONGEST_NAME) return undefined
-  const spellings = kind === 'resource' ? spellingsOf(name) : [name]
-  return spellings && [...spellings]
+  if (kind !== 'resource') return [name]
+  const spellings = spellingsOf(name)
+  return spellings && [...new Set(CUTS.flatMap((cut) => Array.from(spellings, cut)))]
 }

@@ -1,5 +1,5 @@
 import { broadest, type Glob, globOf, overlap } from 'sallyport/toolkit'
-import { LONGEST_URI, resolved, spellingsOf } from '../spellings.js'
+import { CUTS, type Cut, LONGEST_URI, resolved, spellingsOf } from '../spellings.js'
 
 /** A URI, or a template of URIs, in every form that a server could read it in. */
 export interface UriReadings {
@@ -9,14 +9,6 @@ export interface UriReadings {
   /** What a deny pattern has to match one of. */
   readonly denied: readonly string[]
 }
-
-type Cut = (text: string) => string
-
-const CUTS: readonly Cut[] = [
-  (text) => text,
-  (text) => text.replace(/#.*$/s, ''),
-  (text) => text.replace(/[?#].*$/s, ''),
-]
 
 const SLASH = 0x2f
 

@@ -134,6 +134,18 @@ test('a URI is judged in every spelling', () => {
   assert.ok(!isAllowed({ allow: 'true' }, `x:${'a'.repeat(2_000)}`, person, 'resource'))
 })
 
+test('a URI is judged without its query and its fragment too', () => {
+  const deny = { deny: 'subject.name == "file:///secret"' }
+  const pages = { allow: 'subject.name.endsWith(".md")' }
+  for (const more of ['', '?', '#', '?a=.md', '#.md', '?a#.md', '%3Fa=.md', '%23.md']) {
+    assert.ok(!isAllowed(deny, `file:///secret${more}`, person, 'resource'), more)
+    assert.ok(!isAllowed(pages, `file:///secret${more}`, person, 'resource'), more)
+  }
+  assert.ok(isAllowed(deny, 'file:///other?a', person, 'resource'))
+  assert.ok(isAllowed(pages, 'file:///a.md', person, 'resource'))
+  assert.ok(isAllowed(deny, 'file:///secret?a', person, 'tool'))
+})
+
 test('calls that name nothing pass, and other methods go by the expression', () => {
   const expressions = compiled({ allow: 'call.method == "custom/run"' })
   const asked = (method: string): boolean =>
