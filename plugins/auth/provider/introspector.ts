@@ -127,8 +127,9 @@ export class Introspector {
 
     const { error } = jsonObject(await response.text()) ?? {}
     if (error === 'unsupported_token_type') return this.succeed(UNSUPPORTED)
+    const isClientRefused = status === 401 || status === 403 || error === 'invalid_client'
     return this.fail(
-      REFUSED,
+      isClientRefused ? CLIENT_REFUSED : REFUSED,
       `introspection at ${origin} was refused: status ${status}; clientId and its secret may be wrong`,
     )
   }
@@ -210,6 +211,8 @@ const withDetail = (result: NoClaims, detail = ''): NoClaims => ({
 
 const INACTIVE = noClaims('notMine', 'inactive', false)
 const UNSUPPORTED = noClaims('notMine', 'introspection:unsupported', true)
+// It says nothing of the token, which its caller has to keep.
+const CLIENT_REFUSED = noClaims('unavailable', 'introspection:refused', true)
 const REFUSED = noClaims('invalid', 'introspection:refused', true)
 const FAULTY = noClaims('unavailable', 'introspection:failed', true)
 const UNREACHABLE = noClaims('unavailable', 'unreachable', true)

@@ -206,6 +206,18 @@ test('RS-19: any other response of the provider is a rejection with a cause', as
   }
 })
 
+test('RS-19: where the provider refuses the client of the gateway, nobody is told that a token is bad', async (t) => {
+  const issuer = await issuing(t)
+  const { introspectionUrl } = issuer
+  const { knock } = await gateOf(t, [{ use: 'auth/oidc', with: { ...issuer.provider, introspectionUrl } }])
+  for (const refusal of [json(401, {}), json(403, {}), json(400, { error: 'invalid_client' })]) {
+    issuer.faults.set('/introspect', refusal)
+    const response = await knock(`Bearer ${issuer.opaque()}`)
+    assert.equal(response.status, 401)
+    assert.equal(Object(await response.json()).error, 'authentication_unavailable')
+  }
+})
+
 test('introspection never overrules an invalid JWT, and never gets a JWT of another issuer', async (t) => {
   const issuer = await issuing(t)
   const { status, asked } = await gate(t, issuer)
