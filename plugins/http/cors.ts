@@ -40,6 +40,9 @@ export default definePlugin({
     })
     gateway.http.addHook('onSend', (request, reply, payload, done) => {
       addCorsHeaders(request, reply)
+      // Otherwise a cache could give a page what somebody without an origin has got (Fetch, "CORS protocol and HTTP caches").
+      if (request.headers.origin === undefined && !reply.hasHeader('access-control-allow-origin'))
+        addVary(reply)
       done(null, payload)
     })
     answerPreflights(gateway.http, maxAge)

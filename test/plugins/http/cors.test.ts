@@ -44,6 +44,12 @@ test('any other page, and a request without an origin, gets no CORS headers', as
   }
 })
 
+test('a cache is told that a response without an origin is another one', async (t) => {
+  const app = await booted(t, list)
+  const { headers } = await app.inject('/open')
+  assert.equal(headers.vary, 'Origin')
+})
+
 test('a preflight needs no credentials, and a request that only resembles one does', async (t) => {
   const app = await booted(t, list)
   const ask = (headers: Record<string, string>) => app.inject({ method: 'OPTIONS', url: '/closed', headers })
