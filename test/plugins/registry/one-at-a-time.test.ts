@@ -7,7 +7,7 @@ test('whoever asks at the moment between two runs starts no third beside the sec
   const work = new OneAtATime(async () => {
     runs++
     most = Math.max(most, ++running)
-    for (let turn = 0; turn < 10; turn++) await undefined
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve()
     running--
   })
   const asked: Promise<unknown>[] = []
@@ -15,7 +15,7 @@ test('whoever asks at the moment between two runs starts no third beside the sec
   asked.push(work.run())
   for (let turn = 0; turn < 40; turn++) {
     asked.push(work.run())
-    await undefined
+    await Promise.resolve()
   }
   await Promise.all([first, ...asked])
   assert.equal(most, 1)

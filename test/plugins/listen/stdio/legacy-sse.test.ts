@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ import { type Message, readMessage } from '#plugins/listen/stdio/messages.js'
 
 test('the older transport: calls that are over leave no listener on what ends the conversation', async (t) => {
   let events: ServerResponse | undefined
-  const origin = await listening(t, async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (request.method === 'GET') {
       events = response.writeHead(200, { 'content-type': 'text/event-stream' })
       events.write('event: endpoint\ndata: /post\n\n')
@@ -22,7 +22,8 @@ test('the older transport: calls that are over leave no listener on what ends th
     const { id } = JSON.parse(await text(request))
     response.writeHead(202).end()
     events?.write(`event: message\ndata: {"jsonrpc":"2.0","id":${id},"result":{}}\n\n`)
-  })
+  }
+  const origin = await listening(t, (request, response) => void serve(request, response))
   const ending = new AbortController()
   t.after(() => ending.abort())
   const open = new Map<string, Call>()
