@@ -7,10 +7,21 @@ import { MetadataRoutes } from './resource/metadata-routes.js'
 import { requireScopes } from './resource/scopes.js'
 import { metadataUrl, pathOf } from './resource/well-known.js'
 
+const UNREADABLE = 'expected percent-encoded UTF-8'
+
+const isReadable = (text: string): boolean => {
+  try {
+    return decodeURI(text) !== ''
+  } catch {
+    return false
+  }
+}
+
 const resourceUrl = webUrl()
   // The document is public.
   .refine((text) => !/^[^/]*\/\/[^/?#]*@/.test(text), 'expected a URL without user and password')
   .refine((text) => !/[#*]/.test(text), 'expected a URL without fragment and asterisk')
+  .refine(isReadable, UNREADABLE)
 
 // It concerns a client and the authorization server, not a resource.
 const OFFLINE = 'offline_access'
@@ -24,6 +35,7 @@ const options = z.strictObject({
   path: z
     .string()
     .regex(/^\/[^*?#]*$/, 'expected a path')
+    .refine(isReadable, UNREADABLE)
     .default('/')
     .describe('where the resource is below the main port, and the scope'),
   realm: z.string().default('mcp').describe('the realm of the challenge'),

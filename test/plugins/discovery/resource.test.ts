@@ -235,6 +235,8 @@ test('wrong options stop the start', async (t) => {
     { resource: 'https://r.example', resourceDocumentation: 'javascript:alert(1)' },
     { resource: 'r.example' },
     { resource: 'https://r.example/#part' },
+    { resource: 'https://r.example/%zz' },
+    { resource: 'https://r.example', path: '/%ff' },
     { resource: 'https://user:pass@r.example/' },
     { resource: 'ftp://r.example' },
     { resource: 'https://r.example', scopes: ['two words'] },
