@@ -49,18 +49,24 @@ async function heldRefresh(server: AuthorizationServer) {
   return { granted, answer: () => answer() }
 }
 
+/** A refresh of the first replica that was granted, is not answered yet, and has lost its lock. */
+async function lostRefresh(t: TestContext) {
+  const clock = twoClocks(t)
+  const all = await replicas(t)
+  const { granted, answer } = await heldRefresh(all.server)
+  all.server.revokeTokens()
+  const first = all.a.status()
+  await granted
+  all.store.loseLocks()
+  return { ...all, clock, answer, first: { status: first } }
+}
+
 for (const [name, shift] of [
   ['behind', -3_000],
   ['ahead', 3_000],
 ] as const) {
   test(`a process that lost its lock in a refresh of 4 s is waited for, with a clock 3 s ${name}: one redemption (T15)`, async (t) => {
-    const clock = twoClocks(t)
-    const { server, urls, store, a, b } = await replicas(t)
-    const { granted, answer } = await heldRefresh(server)
-    server.revokeTokens()
-    const first = a.status()
-    await granted
-    store.loseLocks()
+    const { server, urls, a, b, clock, first, answer } = await lostRefresh(t)
     clock.set(shift)
     const second = b.status()
     await b.looked()
@@ -68,7 +74,7 @@ for (const [name, shift] of [
     await b.looked()
     assert.equal(server.grantsOf('refresh_token'), 1)
     answer()
-    assert.deepEqual([await first, await second], [200, 200])
+    assert.deepEqual([await first.status, await second], [200, 200])
     assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [1, 1])
 
     // The session of the first was stored, for the next refresh too.
@@ -79,14 +85,8 @@ for (const [name, shift] of [
 }
 
 test('a refresh that was begun longer ago than a request may take is not waited for (T15)', async (t) => {
-  const clock = twoClocks(t)
-  const { server, urls, store, a, b } = await replicas(t)
+  const { server, urls, b, clock, first, answer } = await lostRefresh(t)
   server.repeatsRefresh = true
-  const { granted, answer } = await heldRefresh(server)
-  server.revokeTokens()
-  const first = a.status()
-  await granted
-  store.loseLocks()
   const second = b.status()
   for (let seconds = 1; seconds <= 6; seconds++) {
     await b.looked()
@@ -95,23 +95,17 @@ test('a refresh that was begun longer ago than a request may take is not waited 
   }
   assert.equal(await second, 200)
   answer()
-  assert.equal(await first, 200)
+  assert.equal(await first.status, 200)
   assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [2, 1])
 })
 
 test('a store that was away for long: what another process got is stored before its token is tried again (T15)', async (t) => {
-  const clock = twoClocks(t)
-  const { server, urls, store, a, b } = await replicas(t)
-  const { granted, answer } = await heldRefresh(server)
-  server.revokeTokens()
-  const first = a.status()
-  await granted
-  store.loseLocks()
+  const { server, urls, store, a, b, clock, first, answer } = await lostRefresh(t)
   const second = b.status()
   await b.looked()
   store.isAway = true
   answer()
-  assert.deepEqual([await first, await second], [200, 502])
+  assert.deepEqual([await first.status, await second], [200, 502])
   clock.passed(70_000)
 
   store.isAway = false
