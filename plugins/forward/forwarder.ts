@@ -144,7 +144,7 @@ export class Forwarder {
       return
     }
     const body = new Body(request.raw, this.limits, (refusal) => {
-      if (endsConnection(request, refusal)) reply.header('connection', 'close')
+      if (isTooSlow(refusal)) reply.header('connection', 'close')
       if (proxied === undefined) done(refusal)
       else proxied.fail(refusal)
     })
@@ -170,7 +170,7 @@ export class Forwarder {
     maxBytes: number,
   ): Buffer | Promise<Buffer> {
     const fail = (error: unknown): never => {
-      if (!response.headersSent && endsConnection(request, error)) response.setHeader('connection', 'close')
+      if (!response.headersSent && isTooSlow(error)) response.setHeader('connection', 'close')
       throw error
     }
     try {
@@ -207,9 +207,8 @@ export class Forwarder {
   }
 }
 
-/** Whether the rest of a body cannot be waited for: it was not asked for, or does not come. */
-const endsConnection = ({ headers }: FastifyRequest, error: unknown): boolean =>
-  headers.expect !== undefined || (error instanceof Refusal && error.statusCode === 408)
+/** The rest of such a body is not waited for. Where it was not asked for, Node itself ends the connection. */
+const isTooSlow = (error: unknown): boolean => error instanceof Refusal && error.statusCode === 408
 
 /** How many bytes of a body are read before the request is sent: all of a small one, and none of one that has to stream. */
 function bytesToKeep(

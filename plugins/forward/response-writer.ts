@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { excludeFromDrain, SUBSCRIPTION } from 'sallyport/toolkit'
 import { type FlatHeaders, firstValue, pairs, responseHeaders } from './headers.js'
@@ -36,10 +36,7 @@ export class ResponseWriter implements ResponseSink {
   begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void {
     const { request } = this.reply
     const fits = Number(firstValue(head.headers, 'content-length') ?? Number.NaN) <= MAX_BUFFERED
-    const passed = {
-      ...head,
-      headers: this.withReplyHeaders(passedHeaders(head, omitted), request.raw),
-    }
+    const passed = { ...head, headers: this.withReplyHeaders(passedHeaders(head, omitted)) }
     if (fits) {
       this.delayed = passed
       return
@@ -87,13 +84,11 @@ export class ResponseWriter implements ResponseSink {
   }
 
   /** Adds the headers that other plugins set on the reply, unless the target sent the same; `Vary` is a list of both. */
-  private withReplyHeaders(headers: FlatHeaders, incoming: IncomingMessage): FlatHeaders {
+  private withReplyHeaders(headers: FlatHeaders): FlatHeaders {
     for (const [name, value] of Object.entries(this.reply.getHeaders())) {
       if (value === undefined || (name !== 'vary' && firstValue(headers, name) !== undefined)) continue
       for (const each of Array.isArray(value) ? value : [value]) headers.push(name, String(each))
     }
-    // A caller that was not asked for its body may send its next request in place of it.
-    if (!incoming.complete && incoming.headers.expect !== undefined) headers.push('Connection', 'close')
     return headers
   }
 }

@@ -168,6 +168,23 @@ test('the rest of a body over `maxBody` is read, so that its caller reads the an
   )
 })
 
+test('T13 a body that is refused before it is asked for ends its connection, and no other does', async (t) => {
+  const { main, target } = await judged(t, { maxBody: 1_000 })
+  const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n'
+  const unasked = await spoken(main, `${head}Expect: 100-continue\r\nContent-Length: 1001\r\n\r\n`)
+  assert.match(unasked, /^HTTP\/1.1 413 [\s\S]*connection: close/i)
+
+  const inner = 'GET /inner HTTP/1.1\r\nHost: a\r\n\r\n'
+  const next = 'GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+  const chunk = `${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`
+  const coded = await spoken(main, `${head}Transfer-Encoding: gzip, chunked\r\n\r\n${chunk}${next}`)
+  assert.deepEqual(coded.match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 501', 'HTTP/1.1 200'])
+  assert.deepEqual(
+    target.seen.map(({ line }) => line),
+    ['GET /next HTTP/1.1'],
+  )
+})
+
 test('what is kept of bodies to judge them has one room, and is freed when they are over', async (t) => {
   const { main, post } = await judged(t, { keptBodies: 300_000 })
   const large = toolCall('open', 1, 'x'.repeat(200_000))
