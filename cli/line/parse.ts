@@ -40,10 +40,12 @@ export function parse(
   const positionals = words.slice(commandWords.length)
   const own = new Map(command.groups.flatMap(({ options }) => options).map((each) => [each.name, each]))
   const { options, wrong } = resolveAll([...own.values()], occurrences, environment)
+  const told = new Set(problems.map(({ place }) => place))
   const all = [
     ...problems,
     ...flagsOfOthers(occurrences, command, own, commands),
-    ...wrong,
+    // A flag without its value is not missing too.
+    ...wrong.filter(({ place }) => !told.has(place)),
     // What follows an unknown flag may be its value.
     ...positionalProblems(command, positionals, problems.length === 0),
   ]

@@ -47,6 +47,11 @@ test('a flag that is known ends the wait for a value', () => {
   assert.deepEqual(placesOf(proxied(['--host'])), ['--host'])
 })
 
+test('a required flag without its value is told once', () => {
+  assert.deepEqual(placesOf(parsed(['run', '--config'])), ['--config'])
+  assert.deepEqual(placesOf(parsed(['proxy', 'name', '--target-uri'])), ['--target-uri'])
+})
+
 test('an empty value is a value, and refused where it means nothing', () => {
   assert.deepEqual(placesOf(proxied(['--oidc-audience', ''])), ['--oidc-audience'])
   assert.deepEqual(placesOf(proxied(['--host='])), ['--host'])
