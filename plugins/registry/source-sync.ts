@@ -46,6 +46,8 @@ export class SourceSync {
     if (result === undefined) return false
     this.bookmark = result.bookmark
     await this.replaceContents(result.contents)
+    // The last save may have failed, or the place be another one. What is shared is saved when it is read.
+    if (this.shared === undefined) void this.saver.run()
     return true
   }
 

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import type { FetchResult } from 'sallyport'
 import { contextFor, serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
 import { BASE, idsIn, payload, registryOf, server, sourcePlugin } from './registry.js'
 
 const one = server('a.example/one', '1.0.0')
@@ -11,12 +15,16 @@ const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
 /** A registry whose source gives each result once, over reloads too. */
 function scripted(...answers: (() => FetchResult | Promise<FetchResult>)[]) {
+  return scriptedWith({}, ...answers)
+}
+
+function scriptedWith(options: object, ...answers: (() => FetchResult | Promise<FetchResult>)[]) {
   const seen: (string | undefined)[] = []
   const source = sourcePlugin('main', async ({ bookmark }) => {
     seen.push(bookmark)
     return (answers.shift() ?? never)()
   })
-  return { list: [listen, ...registryOf([{ use: source }], ['main'])], seen }
+  return { list: [listen, ...registryOf([{ use: source }], ['main'], options)], seen }
 }
 
 const whole = (bookmark: string, ...documents: unknown[]): FetchResult => ({
@@ -58,4 +66,21 @@ test('after a reload a source with refused documents is read as a whole', async 
   await running.swap(list, contextFor({}))
 
   assert.deepEqual(seen, [undefined, undefined])
+})
+
+test('after a reload what could not be saved is saved, though the source has not changed', async (t) => {
+  const stateDirectory = join(folder(t), 'state')
+  writeFileSync(stateDirectory, 'in the way')
+  const { list } = scriptedWith(
+    { stateDirectory },
+    () => whole('first', one),
+    () => ({ kind: 'unchanged' }),
+  )
+  const running = await serving(t, list)
+  rmSync(stateDirectory)
+  mkdirSync(stateDirectory)
+
+  await running.swap(list, contextFor({}))
+
+  await eventually(() => readdirSync(stateDirectory).find((name) => name.endsWith('.state')))
 })
