@@ -57,9 +57,8 @@ function flagText(option: Option): string {
   const { name, short, type, help } = option
   const { words, path } = formsOf(option)
   const parts = [`-l ${name}`, ...(short === undefined ? [] : [`-s ${short}`])]
-  if (type !== 'boolean') parts.push('-r')
+  if (type !== 'boolean') parts.push(path === 'FILE' ? '-r -F' : '-x')
   if (words.length > 0) parts.push(`-a ${quoted(words.join(' '))}`)
-  if (path === 'FILE') parts.push('-F')
   if (path === 'DIR') parts.push(`-a ${quoted('(__fish_complete_directories)')}`)
   return [...parts, `-d ${quoted(help)}`].join(' ')
 }
