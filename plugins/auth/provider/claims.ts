@@ -16,75 +16,96 @@ export interface ClaimPolicy {
 // In seconds. Clocks may be ahead by this much; a later `iat` is invalid.
 const IAT_ALLOWANCE = 60
 
-/** Texts are made for who reads them: for each new token they would cost more than the checks. */
-interface ClaimCheck extends Omit<Finding, 'detail'> {
-  readonly detail: () => string
+/** One thing that is required of claims; `detail` says why it holds or does not. */
+interface ClaimCheck {
+  readonly about: string
+  holds(claims: Claims, policy: ClaimPolicy, now: number): boolean
+  detail(claims: Claims, policy: ClaimPolicy, now: number): string
 }
 
-/** Checks every relevant claim, in order. The first that does not hold is the cause of a rejection. */
-export function checkClaims(claims: Claims, policy: ClaimPolicy): readonly ClaimCheck[] {
+/** What the first check is about that does not hold: the cause of a rejection. */
+export function firstFault(claims: Claims, policy: ClaimPolicy): string | undefined {
   const now = Date.now() / 1000
-  return [
-    checkIssuer(claims['iss'], policy),
-    checkAudience(claims['aud'], policy),
-    checkExpiry(claims['exp'], policy, now),
-    checkTime('nbf', claims['nbf'], now + policy.tolerance, now),
-    checkTime('iat', claims['iat'], now + Math.max(policy.tolerance, IAT_ALLOWANCE), now),
-    checkConfirmation(claims['cnf']),
-  ]
+  return CHECKS.find((check) => !check.holds(claims, policy, now))?.about
 }
 
 export const claimFindings = (claims: Claims, policy: ClaimPolicy): readonly Finding[] =>
-  checkClaims(claims, policy).map(toFinding)
+  CHECKS.map((check) => finding(check, claims, policy))
 
-export const issuerFinding = (iss: unknown, policy: ClaimPolicy): Finding =>
-  toFinding(checkIssuer(iss, policy))
+export const issuerFinding = (claims: Claims, policy: ClaimPolicy): Finding => finding(ISSUER, claims, policy)
 
-const toFinding = ({ about, holds, detail }: ClaimCheck): Finding => ({ about, holds, detail: detail() })
-
-function checkIssuer(iss: unknown, { issuer, optional }: ClaimPolicy): ClaimCheck {
-  if (iss === undefined) return missing('iss', optional.includes('iss'))
-  return { about: 'iss', holds: iss === issuer, detail: () => difference(iss, issuer) }
+function finding(check: ClaimCheck, claims: Claims, policy: ClaimPolicy): Finding {
+  const now = Date.now() / 1000
+  const { about } = check
+  return { about, holds: check.holds(claims, policy, now), detail: check.detail(claims, policy, now) }
 }
 
-function checkAudience(aud: unknown, { audience, optional }: ClaimPolicy): ClaimCheck {
-  if (audience === undefined) return { about: 'aud', holds: true, detail: () => 'any audience is accepted' }
-  if (aud === undefined) return missing('aud', optional.includes('aud'))
-  const holds = aud === audience || (Array.isArray(aud) && aud.includes(audience))
-  return { about: 'aud', holds, detail: () => `${quoted(aud)}, expected ${quoted(audience)}` }
+const MISSING = 'missing'
+
+const ISSUER: ClaimCheck = {
+  about: 'iss',
+  holds: ({ iss }, { issuer, optional }) => (iss === undefined ? optional.includes('iss') : iss === issuer),
+  detail: ({ iss }, { issuer }) => (iss === undefined ? MISSING : difference(iss, issuer)),
 }
 
-function checkExpiry(exp: unknown, { tolerance, optional }: ClaimPolicy, now: number): ClaimCheck {
-  if (exp === undefined) return missing('exp', optional.includes('exp'))
-  if (!isTime(exp)) return { about: 'exp', holds: false, detail: () => `${quoted(exp)} is not a time` }
-  const left = exp - now
-  const detail = () => (left > 0 ? `expires in ${span(left)}` : `expired ${span(-left)} ago`)
-  return { about: 'exp', holds: left > -tolerance, detail }
+const AUDIENCE: ClaimCheck = {
+  about: 'aud',
+  holds({ aud }, { audience, optional }) {
+    if (audience === undefined) return true
+    if (aud === undefined) return optional.includes('aud')
+    return aud === audience || (Array.isArray(aud) && aud.includes(audience))
+  },
+  detail({ aud }, { audience }) {
+    if (audience === undefined) return 'any audience is accepted'
+    return aud === undefined ? MISSING : `${quoted(aud)}, expected ${quoted(audience)}`
+  },
 }
 
-/** A time that must not be later than `latest`. */
-function checkTime(about: 'nbf' | 'iat', time: unknown, latest: number, now: number): ClaimCheck {
-  if (time === undefined) return missing(about, true)
-  if (!isTime(time)) return { about, holds: false, detail: () => `${quoted(time)} is not a time` }
-  const detail = () => (time > now ? `${span(time - now)} ahead` : `${span(now - time)} ago`)
-  return { about, holds: time <= latest, detail }
+const EXPIRY: ClaimCheck = {
+  about: 'exp',
+  holds: ({ exp }, { tolerance, optional }, now) =>
+    exp === undefined ? optional.includes('exp') : isTime(exp) && exp - now > -tolerance,
+  detail({ exp }, _policy, now) {
+    if (exp === undefined) return MISSING
+    if (!isTime(exp)) return noTime(exp)
+    return exp > now ? `expires in ${span(exp - now)}` : `expired ${span(now - exp)} ago`
+  },
 }
+
+/** A time that must not be later than now, but for so many seconds. */
+const timeCheck = (about: 'nbf' | 'iat', allowance: (policy: ClaimPolicy) => number): ClaimCheck => ({
+  about,
+  holds({ [about]: time }, policy, now) {
+    return time === undefined || (isTime(time) && time <= now + allowance(policy))
+  },
+  detail({ [about]: time }, _policy, now) {
+    if (time === undefined) return MISSING
+    if (!isTime(time)) return noTime(time)
+    return time > now ? `${span(time - now)} ahead` : `${span(now - time)} ago`
+  },
+})
 
 // A token bound to a key counts as stolen when it is sent without proof of that key. The proof of one that is bound to a
 // certificate (RFC 8705) is the connection, which `isBoundTo` compares; DPoP (RFC 9449) has none here.
-function checkConfirmation(cnf: unknown): ClaimCheck {
-  if (cnf === undefined || cnf === null)
-    return { about: 'cnf', holds: true, detail: () => 'not bound to a key' }
-  const holds = boundThumbprint(cnf) !== undefined
-  return {
-    about: 'cnf',
-    holds,
-    detail: () =>
-      holds
-        ? 'bound to a client certificate, and accepted only on a connection with that certificate'
-        : 'bound to a key, but sent without proof of it',
-  }
+const CONFIRMATION: ClaimCheck = {
+  about: 'cnf',
+  holds: ({ cnf }) => cnf === undefined || cnf === null || boundThumbprint(cnf) !== undefined,
+  detail({ cnf }) {
+    if (cnf === undefined || cnf === null) return 'not bound to a key'
+    return boundThumbprint(cnf) === undefined
+      ? 'bound to a key, but sent without proof of it'
+      : 'bound to a client certificate, and accepted only on a connection with that certificate'
+  },
 }
+
+const CHECKS: readonly ClaimCheck[] = [
+  ISSUER,
+  AUDIENCE,
+  EXPIRY,
+  timeCheck('nbf', ({ tolerance }) => tolerance),
+  timeCheck('iat', ({ tolerance }) => Math.max(tolerance, IAT_ALLOWANCE)),
+  CONFIRMATION,
+]
 
 const THUMBPRINT = 'x5t#S256'
 
@@ -101,9 +122,9 @@ export const isBound = ({ claims: { cnf } }: Identity): boolean => cnf !== undef
 export const isBoundTo = ({ claims: { cnf } }: Identity, thumbprint: string | undefined): boolean =>
   thumbprint !== undefined && thumbprint === boundThumbprint(cnf)
 
-const missing = (about: string, holds: boolean): ClaimCheck => ({ about, holds, detail: () => 'missing' })
-
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+
+const noTime = (value: unknown): string => `${quoted(value)} is not a time`
 
 /** In a readable unit. */
 function span(seconds: number): string {

@@ -32,7 +32,7 @@ async function jwtFindings(
   const { policy, accessTokensOnly, jwks } = verifier.options
   const { header, claims } = jwt
   const { alg, typ } = header
-  const issuer = issuerFinding(claims['iss'], policy)
+  const issuer = issuerFinding(claims, policy)
   // Nothing else is checked for a token of another issuer: its keys are not this provider's.
   if (!issuer.holds && claims['iss'] !== undefined) return [issuer]
   const found = [

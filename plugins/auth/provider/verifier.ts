@@ -1,6 +1,6 @@
 import type { Measure, Rejection, Verdict } from 'sallyport'
 import { clientThumbprint, ExpiringMap, isPromise, within } from 'sallyport/toolkit'
-import { type ClaimPolicy, checkClaims, identityFrom, isBound, isBoundTo } from './claims.js'
+import { type ClaimPolicy, firstFault, identityFrom, isBound, isBoundTo } from './claims.js'
 import type { IntrospectionResult, Introspector } from './introspector.js'
 import type { JwksCache } from './jwks-cache.js'
 import {
@@ -150,8 +150,8 @@ export class TokenVerifier {
   }
 
   private verdictOfClaims(claims: Claims, policy: ClaimPolicy, token: string): Verdict {
-    const fault = checkClaims(claims, policy).find(({ holds }) => !holds)
-    if (fault !== undefined) return { rejection: { kind: 'invalid', cause: `claim:${fault.about}` } }
+    const fault = firstFault(claims, policy)
+    if (fault !== undefined) return { rejection: { kind: 'invalid', cause: `claim:${fault}` } }
     return { identity: identityFrom(claims, this.options.name, token) }
   }
 
