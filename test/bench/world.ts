@@ -32,7 +32,10 @@ export interface Effort {
   readonly rounds: number
   /** Of one measurement. */
   readonly seconds: number
-  /** Calls before the first round that counts: a number and not a time, or a slow machine would measure cold code. */
+  /**
+   * Calls before the first round that counts: a number and not a time, or a slow machine would measure cold code. New
+   * tokens too, where each call has one.
+   */
   readonly warmUp: number
   /** Rows that are measured at half load too. */
   readonly halfLoadOf: readonly string[]
@@ -113,11 +116,11 @@ export function lastingToken(issuer: Issuer, id = 'the only one'): Promise<strin
 
 /** A file of new tokens for every round, and one before them. */
 export async function newTokenFiles(world: World, algorithm: Algorithm): Promise<string[]> {
-  const { rounds, newTokens } = world.effort
+  const { rounds, newTokens, warmUp } = world.effort
   const files: string[] = []
   for (let round = 0; round <= rounds; round++) {
     const file = join(world.home, `${algorithm}-${round}.tokens`)
-    const made = Array.from({ length: newTokens }, (_, index) =>
+    const made = Array.from({ length: round === 0 ? warmUp : newTokens }, (_, index) =>
       lastingToken(world.issuers[algorithm].issuer, `${round} ${index}`),
     )
     writeFileSync(file, (await Promise.all(made)).join('\n'))
