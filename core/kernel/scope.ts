@@ -117,6 +117,9 @@ export class GatewayScope {
     if (this.shared.complete)
       throw misuse(`${name} was provided after setup: it may be provided in setup only`)
     if (!has(declared, capability)) throw misuse(`${name} was provided, but \`provides\` does not list it`)
+    // A check that is missing would let everything pass.
+    if (isMissing(value))
+      throw misuse(`${name} was provided as ${value}: expected what the capability describes`)
     const shared = capability.kind === 'many' && capability.shared
     const container = shared ? this.shared.rootContainer : this.container
     if (capability.kind === 'one' && container.holds(capability)) throw misuse(`${name} was provided twice`)
@@ -149,5 +152,7 @@ export class GatewayScope {
 
 const has = (declared: readonly Capability[], { token }: Capability): boolean =>
   declared.some((capability) => capability.token === token)
+
+const isMissing = (value: unknown): boolean => value === undefined || value === null
 
 const misuse = (message: string): GatewayError => new GatewayError('CONTRACT_BROKEN', message)

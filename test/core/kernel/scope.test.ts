@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigError, definePlugin, type Gateway, many, one } from 'sallyport'
+import { ConfigError, definePlugin, type Gateway, Guard, Limiter, many, one } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { boot } from 'sallyport/embed'
 import { recordedLog } from '#kit/booted.js'
@@ -61,4 +61,21 @@ test('`provides`, `requires`, `provide` and `use` are checked against each other
   assert.match((await complaints(giver('a', {}), hasty))[0] ?? '', /asked for during setup/)
   const late = giver('a', { setup: (gateway: Gateway) => gateway.onStart(() => gateway.provide(Salt, 'x')) })
   assert.match((await complaints(late))[0] ?? '', /provided after setup/)
+})
+
+test('a slip that provides nothing stops the start: no guard is left out, and no limiter', async () => {
+  for (const capability of [Guard, Limiter]) {
+    for (const nothing of [undefined, null]) {
+      const slip = definePlugin({
+        name: 'slip',
+        api: 1,
+        provides: [capability],
+        setup: (gateway) => gateway.provide<unknown>(capability, nothing),
+      })
+      const message = new RegExp(
+        `^plugin "slip" failed in setup: ${capability.name} was provided as ${nothing}`,
+      )
+      await assert.rejects(boot([{ use: slip }], context), { code: 'PLUGIN_FAILED', message })
+    }
+  }
 })
