@@ -60,7 +60,7 @@ export class RequestLimit {
   applyToCalls(request: FastifyRequest, message: McpMessage): Promise<void> | undefined {
     const { limiter } = this
     if (limiter.takeCalls === undefined) return undefined
-    return this.refuseWhenLimited(() => limiter.takeCalls?.(this.keyOf(request), message) ?? 0)
+    return this.refuseWhenLimited(() => limiter.takeCalls?.(this.keyOf(request), message))
   }
 
   private admitted(request: FastifyRequest): Promise<void> | undefined {
@@ -83,8 +83,8 @@ export class RequestLimit {
     return this.refuseWhenLimited(() => this.limiter.take(key, 1))
   }
 
-  private refuseWhenLimited(take: () => number | PromiseLike<number>): Promise<void> | undefined {
-    let wait: number | PromiseLike<number>
+  private refuseWhenLimited(take: () => unknown): Promise<void> | undefined {
+    let wait: unknown
     try {
       wait = take()
     } catch (error) {

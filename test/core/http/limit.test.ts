@@ -159,6 +159,12 @@ test('two callers never have one name, nor that of an address, whatever they are
   )
 })
 
+const mcp = definePlugin({
+  name: 'mcp',
+  api: 1,
+  setup: ({ http }) => void http.post('/mcp', { config: { mcp: true } }, () => 'here'),
+})
+
 test('calls are counted after their request, for the same key, and what is over the limit is 429', async (t) => {
   const keys: unknown[] = []
   const use = definePlugin({
@@ -177,11 +183,6 @@ test('calls are counted after their request, for the same key, and what is over 
         },
       }),
   })
-  const mcp = definePlugin({
-    name: 'mcp',
-    api: 1,
-    setup: ({ http }) => void http.post('/mcp', { config: { mcp: true } }, () => 'here'),
-  })
   const app = await booted(t, [{ use: mcp }, { use }, { use: corp() }])
   const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
   const send = (payload: object) => app.inject({ method: 'POST', payload, ...withToken('alice', '/mcp') })
@@ -196,4 +197,18 @@ test('calls are counted after their request, for the same key, and what is over 
     ['take', caller],
     [2, caller],
   ])
+})
+
+test('a limiter that answers nothing about calls lets none in', async (t) => {
+  const use = definePlugin({
+    name: 'counting',
+    api: 1,
+    provides: [Limiter],
+    setup: (gateway) => gateway.provide(Limiter, { take: () => 0, takeCalls: () => undefined as never }),
+  })
+  const app = await booted(t, [{ use: mcp }, { use }, { use: corp() }])
+  const payload = { jsonrpc: '2.0', id: 1, method: 'ping' }
+
+  const { statusCode, body } = await app.inject({ method: 'POST', payload, ...withToken('alice', '/mcp') })
+  assert.deepEqual([statusCode, JSON.parse(body).error], [503, 'limit_unavailable'])
 })
