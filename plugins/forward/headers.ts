@@ -21,7 +21,7 @@ export class RequestRules {
     private readonly host: string,
     dropped: Iterable<string>,
   ) {
-    this.dropped = new Set([...NEVER_SENT, ...dropped].map(normalized))
+    this.dropped = new Set([...NEVER_SENT, ...dropped].map((name) => normalized(name.toLowerCase())))
   }
 
   /** The headers to send. Added ones come last, and the caller's own of the same names are dropped. */
@@ -82,7 +82,10 @@ export class RequestRules {
     const name = normalized(lower)
     if (this.dropped.has(name) || name.startsWith('x-forwarded-')) return false
     // A credential replaces the caller's own, whichever header carries it.
-    if (credential !== undefined && (name === normalized(credential.header) || name === 'authorization'))
+    if (
+      credential !== undefined &&
+      (name === normalized(credential.header.toLowerCase()) || name === 'authorization')
+    )
       return false
     if (FRAMING.has(name)) return name === lower
     return named === undefined || !named.has(lower)

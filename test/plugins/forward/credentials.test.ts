@@ -192,6 +192,27 @@ test('credentials are presented in order, and the caller’s headers of their na
   assert.deepEqual([authorization, token], [undefined, 'Bearer ab'])
 })
 
+test('the caller’s headers are removed in whatever case a plugin writes their names', async (t) => {
+  const origin = await listening(t, (request, response) => response.end(JSON.stringify(request.rawHeaders)))
+  const names = ['X-User', 'X_Team']
+  const { main } = await proxied(t, origin, {}, [
+    credentialOf('key', () => ({ header: 'X-Api-Key', value: 'ours' })),
+    {
+      use: definePlugin({
+        name: 'adding',
+        api: 1,
+        provides: [HeaderSource],
+        setup: (gateway) => gateway.provide(HeaderSource, { names, headers: () => [['X-User', 'ours']] }),
+      }),
+    },
+  ])
+
+  const mine = { 'x-user': 'mine', 'X-Team': 'mine', 'x-api-key': 'mine' }
+  const { body } = await send(main, { headers: mine })
+  assert.doesNotMatch(body, /mine/)
+  assert.equal(body.match(/ours/g)?.length, 2)
+})
+
 const failures: readonly (readonly [string, Credential['present'], number, string | undefined])[] = [
   [
     'not ready',
