@@ -44,8 +44,9 @@ export class OutgoingCredentials {
       const credential = this.list[index]
       if (credential === undefined) continue
       const next = this.run(credential, () => credential.present(request, presented))
-      if (isPromise(next)) return next.then((late) => this.presentFrom(request, late, index + 1))
-      presented = next
+      if (isPromise(next))
+        return next.then((late) => this.presentFrom(request, checked(credential, late), index + 1))
+      presented = checked(credential, next)
     }
     return presented
   }
@@ -67,6 +68,17 @@ export class OutgoingCredentials {
       throw credentialFailure(credential, error)
     }
   }
+}
+
+/** Anything else would be sent as no credential at all, or its error be blamed on the target. */
+function checked(credential: Credential, presented: unknown): OutgoingCredential | undefined {
+  if (presented === undefined || isCredential(presented)) return presented
+  throw credentialFailure(credential, new Error('it presented neither a header with its value nor undefined'))
+}
+
+function isCredential(presented: unknown): presented is OutgoingCredential {
+  const { header, value }: Partial<Record<keyof OutgoingCredential, unknown>> = Object(presented)
+  return typeof header === 'string' && typeof value === 'string' && value !== ''
 }
 
 function notReady({ name }: Credential, deadline: number): UpstreamError {

@@ -232,6 +232,11 @@ const failures: readonly (readonly [string, Credential['present'], number, strin
     undefined,
   ],
   ['rejected', () => Promise.reject(new Error('the secret is hunter2')), 502, undefined],
+  ['null', () => null as never, 502, undefined],
+  ['a text', () => 'Bearer hunter2' as never, 502, undefined],
+  ['without a value', () => ({ header: 'authorization' }) as never, 502, undefined],
+  ['without a value later', async () => ({ header: 'authorization' }) as never, 502, undefined],
+  ['empty', () => ({ header: 'authorization', value: '' }), 502, undefined],
 ]
 for (const [kind, present, expected, retryAfter] of failures) {
   test(`a credential that is ${kind} is a ${expected}, and the target is never asked`, async (t) => {
@@ -241,7 +246,9 @@ for (const [kind, present, expected, retryAfter] of failures) {
 
     const { status, headers, body } = await send(main, call(3))
     assert.deepEqual([status, headers['retry-after'], asked], [expected, retryAfter, 0])
-    assert.equal(JSON.parse(body).id, 3)
+    const { id, error } = JSON.parse(body)
+    assert.equal(id, 3)
+    assert.match(error.data.error, /^(?:login|credential)_/)
     assert.doesNotMatch(body, /hunter2/)
   })
 }
