@@ -76,6 +76,10 @@ export class Loader {
     if (place !== undefined) return ` (${place})`
     // Node does not say which line of the file is a syntax error.
     if (!(error instanceof SyntaxError) || !isPath(use)) return ''
+    if (error.message === 'Cannot use import statement outside a module')
+      return '; name it .mjs, or set "type": "module" in its package.json'
+    // What another module does not export is no error of syntax to `node --check`.
+    if (error.message.startsWith('The requested module ')) return ''
     return `; try \`node --check ${relative('', resolve(this.folder, use))}\``
   }
 }
