@@ -12,11 +12,14 @@ import { warningsOf } from './warnings.js'
 
 /** Loads a list and finds everything that is wrong with it, without setting anything up. */
 export async function planList(list: List, context: BootContext): Promise<PlannedScope> {
-  const { catalogue, folder, locate } = context
-  const planner = new Planner(new Loader(catalogue, folder), locate ?? pathText, locate !== undefined)
+  const { catalogue, folder, locate = pathText } = context
+  const planner = new Planner(new Loader(catalogue, folder), locate, context.locate !== undefined)
   const limit = context.limits?.start ?? STEP_LIMITS.start
   const late = (): Error =>
-    new GatewayError('PLUGIN_LATE', `the plugins were not loaded within ${limit / 1000} s`)
+    new GatewayError(
+      'PLUGIN_LATE',
+      `${locate(planner.waitingAt)}: this plugin was not loaded within ${limit / 1000} s`,
+    )
   const plan = await within(limit, planner.plan(list), late, context.signal)
   // With an entry missing, problems about what it would have provided are noise.
   if (planner.problems.length === 0) {

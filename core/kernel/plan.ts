@@ -39,6 +39,8 @@ export const entriesOf = ({ items }: PlannedScope): readonly PlannedEntry[] =>
 /** Plans a list. It collects every problem, so that all of them are reported at once. */
 export class Planner {
   readonly problems: Problem[] = []
+  /** Where the plugin is named that is being waited for. */
+  waitingAt: SettingPath = ['plugins']
   private readonly scopePaths = new Set<string>()
 
   constructor(
@@ -59,6 +61,7 @@ export class Planner {
     const planned: (PlannedEntry | PlannedScope | undefined)[] = []
     for (const [index, item] of list.entries()) {
       const here = [...at, index]
+      if (!isScope(item)) this.waitingAt = item.named ?? [...here, 'use']
       planned.push(
         isScope(item)
           ? await this.inner(item, path, here)

@@ -49,6 +49,16 @@ test('a boot that fails half way stops what was set up, and says which plugin fa
   }
 })
 
+test('a plugin that never finishes loading is named by its place', async (t) => {
+  const root = folder(t, { 'stuck.mjs': 'await new Promise(() => {})' })
+  const list = [{ use: noting('a', []) }, { scope: '/in', plugins: [{ use: './stuck.mjs' }] }]
+
+  await assert.rejects(boot(list, { ...context, folder: root, limits: { start: 50 } }), {
+    code: 'PLUGIN_LATE',
+    message: 'plugins[1].plugins[0].use: this plugin was not loaded within 0.05 s',
+  })
+})
+
 test('a configured file that cannot be read is a ConfigError, whichever plugin reads it', async (t) => {
   const files = folder(t, { empty: '\n', text: 'hello, this is no certificate' })
   const far = { name: 'far', url: 'https://registry.example.com' }
