@@ -50,16 +50,17 @@ export class Loader {
       error instanceof Error
         ? (error as NodeJS.ErrnoException)
         : { code: undefined, message: 'a value that is no Error was thrown' }
-    if (code === 'ERR_UNKNOWN_FILE_EXTENSION') {
+    if (code === 'ERR_UNKNOWN_FILE_EXTENSION' && /^Unknown file extension "\.[cm]?ts"/.test(message)) {
       return {
         message: `"${use}" is TypeScript, which this Node does not run: build it, or use Node 22.18 or newer`,
       }
     }
-    if (code === 'ERR_UNSUPPORTED_DIR_IMPORT') return { message: `"${use}" is a folder: name the file in it` }
-    if (code === 'ERR_MODULE_NOT_FOUND' || code === 'ERR_INVALID_MODULE_SPECIFIER') {
-      const missing = /Cannot find (?:package|module) '([^']+)'/.exec(message)?.[1]
-      const itself =
-        missing === undefined || missing === packageOf(use) || missing === resolve(this.folder, use)
+    const missing = /^(?:Cannot find (?:package|module)|Directory import) '([^']+)'/.exec(message)?.[1]
+    const itself =
+      missing === undefined || missing === packageOf(use) || resolve(missing) === resolve(this.folder, use)
+    if (code === 'ERR_UNSUPPORTED_DIR_IMPORT' && itself)
+      return { message: `"${use}" is a folder: name the file in it` }
+    if (code !== undefined && NOT_FOUND.has(code)) {
       if (!itself)
         return { message: `plugin "${use}" was found, but it imports "${missing}", which is not there` }
       const kind = isPath(use) ? 'no such file' : 'neither a built-in plugin nor a package installed'
@@ -166,6 +167,9 @@ function faultsOf(plugin: Record<string, unknown>): string[] {
 
 const isHandles = (value: unknown): boolean =>
   value === undefined || (Array.isArray(value) && value.every((handle) => typeof handle?.token === 'symbol'))
+
+// The last is that of `require`.
+const NOT_FOUND = new Set(['ERR_MODULE_NOT_FOUND', 'ERR_INVALID_MODULE_SPECIFIER', 'MODULE_NOT_FOUND'])
 
 const FROM_PREFIX = 'sallyport-from:'
 

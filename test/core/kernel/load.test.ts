@@ -93,6 +93,19 @@ test('each mistake has a message of its own', async (t) => {
       expected: /could not be loaded: at the top \(\S*throws\.mjs:1:7\)$/,
     },
     './needs.mjs': { text: 'import "not-installed"', expected: /was found, but it imports "not-installed"/ },
+    './requires.cjs': {
+      text: 'require("not-installed")',
+      expected: /was found, but it imports "not-installed", which is not there$/,
+    },
+    './': { expected: /"\.\/" is a folder: name the file in it/ },
+    './indirect.mjs': {
+      text: 'import "./"',
+      expected: /indirect\.mjs" could not be loaded: Directory import /,
+    },
+    './notes.txt': {
+      text: 'later',
+      expected: /notes\.txt" could not be loaded: Unknown file extension "\.txt"/,
+    },
   }
   const files = Object.fromEntries(
     Object.entries(cases).flatMap(([use, { text }]) => (text === undefined ? [] : [[use, text]])),
