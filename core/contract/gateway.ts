@@ -40,7 +40,7 @@ export interface Gateway {
   /** A path from the options, relative to the folder of the configuration. */
   path(path: string): string
 
-  provide<T>(capability: One<T> | Many<T>, value: T): void
+  provide<T>(capability: One<T> | Many<T>, value: NoInfer<T>): void
 
   /**
    * Returns a function, since the list is still being set up: it may be called from `onStart` on. A `one`

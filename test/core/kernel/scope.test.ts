@@ -79,3 +79,14 @@ test('a slip that provides nothing stops the start: no guard is left out, and no
     }
   }
 })
+
+test('the compiler refuses to provide nothing too', async () => {
+  const slip = definePlugin({
+    name: 'slip',
+    api: 1,
+    provides: [Guard],
+    // @ts-expect-error a guard may be missing there
+    setup: (gateway) => gateway.provide(Guard, new Map<string, Guard>().get('none')),
+  })
+  await assert.rejects(boot([{ use: slip }], context), { code: 'PLUGIN_FAILED' })
+})
