@@ -1,10 +1,14 @@
-import { randomBytes } from 'node:crypto'
-import { mkdir, open, readFile, rename, unlink } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { definePlugin, GatewayError, SecretStore } from 'sallyport'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { definePlugin, GatewayError, type Log, SecretStore } from 'sallyport'
 import { secretFrom, secretText, userFolder } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { isFileSystemError, replaceFile } from '#plugins/store/files/atomic-file.js'
+import { GenerationLock, HeldLocks } from '#plugins/store/files/generation-lock.js'
+import { thisProcess } from '#plugins/store/files/lock-owner.js'
 import { decrypt, encrypt } from './encryption.js'
+
+type Secrets = Readonly<Record<string, string>>
 
 const PASSPHRASE = 'SALLYPORT_SECRETS_PASSPHRASE'
 
@@ -47,24 +51,27 @@ export default definePlugin({
       }
       return text
     }
-    const readAll = async (): Promise<Record<string, string>> => {
+    const readAll = async (): Promise<Secrets> => {
       const text = await readIfThere(file)
       return text === undefined ? {} : decrypt(text, readPassphrase())
     }
-    const writeAll = async (values: Readonly<Record<string, string>>): Promise<void> =>
+    const writeAll = async (values: Secrets): Promise<void> =>
       replaceFile(file, await encrypt(values, readPassphrase()))
+    const locks = new HeldLocks()
+    const changing = <T>(work: () => Promise<T>): Promise<T> => underLock(file, { locks, log }, work)
 
     gateway.provide(SecretStore, {
       name: `encrypted file ${file}`,
       get: async (name) => ownValue(await readAll(), name),
       keeping: {
-        set: async (name, value) => writeAll({ ...(await readAll()), [name]: value }),
+        set: (name, value) => changing(async () => writeAll({ ...(await readAll()), [name]: value })),
         names: async () => Object.keys(await readAll()).sort(),
-        async delete(name) {
-          const { [name]: removed, ...rest } = await readAll()
-          if (removed !== undefined) await writeAll(rest)
-          return removed !== undefined
-        },
+        delete: (name) =>
+          changing(async () => {
+            const { [name]: removed, ...rest } = await readAll()
+            if (removed !== undefined) await writeAll(rest)
+            return removed !== undefined
+          }),
       },
     })
   },
@@ -72,7 +79,7 @@ export default definePlugin({
 
 const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text)
 
-const ownValue = (values: Readonly<Record<string, string>>, name: string): string | undefined =>
+const ownValue = (values: Secrets, name: string): string | undefined =>
   Object.hasOwn(values, name) ? values[name] : undefined
 
 async function readIfThere(file: string): Promise<string | undefined> {
@@ -84,21 +91,21 @@ async function readIfThere(file: string): Promise<string | undefined> {
   }
 }
 
-/** Replaces a file by a rename, readable by this user only: after a kill it is the old one or the new one. */
-async function replaceFile(file: string, text: string): Promise<void> {
-  const draft = `${file}.${randomBytes(6).toString('hex')}`
+/** Processes that change the file take turns: each writes all that it read before. */
+async function underLock<T>(
+  file: string,
+  { locks, log }: { readonly locks: HeldLocks; readonly log: Pick<Log, 'warn'> },
+  work: () => Promise<T>,
+): Promise<T> {
   try {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    const handle = await open(draft, 'wx', 0o600)
+    const lock = await new GenerationLock(`${file}.lock`, await thisProcess(), locks, log).acquire()
     try {
-      await handle.writeFile(text)
-      await handle.sync()
+      return await work()
     } finally {
-      await handle.close()
+      await lock.release()
     }
-    await rename(draft, file)
   } catch (cause) {
-    await unlink(draft).catch(() => {})
+    if (!isFileSystemError(cause)) throw cause
     throw new GatewayError('SECRET_UNWRITABLE', `cannot write ${file}`, { cause })
   }
 }

@@ -71,3 +71,16 @@ test('a missing passphrase is an error only when the file exists', async (t) => 
   writeFileSync(path, '{}')
   await assert.rejects(async () => store?.get('name'), { code: 'PASSPHRASE_MISSING' })
 })
+
+test('what several processes store at once is all there, and what one deletes is gone', async (t) => {
+  const path = join(folder(t), 'secrets')
+  const entry = encryptedFile(path, 'correct horse')
+  const stores = await Promise.all([1, 2, 3].map(async () => (await storesOf(t, entry))[0]))
+  await stores[0]?.keeping?.set('old', 'value')
+
+  await Promise.all([
+    ...stores.map((store, index) => store?.keeping?.set(`name-${index}`, 'value')),
+    stores[0]?.keeping?.delete('old'),
+  ])
+  assert.deepEqual(await stores[0]?.keeping?.names(), ['name-0', 'name-1', 'name-2'])
+})
