@@ -59,6 +59,8 @@ export async function inTransaction<T>(
     // Whatever the default of the server: who waited for a lock has to see what its holder wrote.
     `begin isolation level ${snapshot ? 'repeatable read read only' : 'read committed'}`,
     `set local search_path to "${schema}"`,
+    // The driver reads no other dates.
+    'set local datestyle to iso',
     `set local statement_timeout to ${Math.ceil(Math.min(Math.max(1, limit), STATEMENT_LIMIT))}`,
     `set local idle_in_transaction_session_timeout to ${IDLE_LIMIT}`,
   ]

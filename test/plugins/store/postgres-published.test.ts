@@ -69,6 +69,19 @@ test('what is published at one replica is served by the other within 2 s, with t
   assert.equal(one?.headers.etag, other?.headers.etag)
 })
 
+test('dates are stored and served as ever where the database writes them in another way', {
+  skip,
+}, async (t) => {
+  const { url, name, query } = await cluster.database()
+  await query(`alter role ${name} set datestyle = 'German'`)
+  const first = await publishing(t, storeIn(url))
+  const { at } = await publish(first.publications, 'a.example/one', '1.0.0')
+  const started = await publishing(t, storeIn(url))
+  assert.equal(await started.serves('a.example/one'), true)
+  const [event] = await started.publications.history('a.example/one', 1)
+  assert.equal(event?.at, at)
+})
+
 test('of 200 that publish at two replicas at once, one for each version wins', { skip }, async (t) => {
   const { first, second, query } = await replicas(t)
   const results = await Promise.allSettled(
