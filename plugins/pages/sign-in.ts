@@ -20,7 +20,7 @@ import { redirectUri, SignInOptions } from './sign-in/options.js'
 import { PendingSignIns } from './sign-in/pending.js'
 import { SignInRoutes } from './sign-in/routes.js'
 import { cookieKey, Seal } from './sign-in/seal.js'
-import { Sessions } from './sign-in/sessions.js'
+import { RecentSessions, Sessions } from './sign-in/sessions.js'
 
 export default definePlugin({
   name: 'pages/sign-in',
@@ -41,7 +41,13 @@ export default definePlugin({
     const { scope, log } = gateway
     const throttle = new LogThrottle(log)
     gateway.onStop(() => throttle.flush())
-    const sessions = new Sessions({ issuer, issuerUrl, seal, secure, scope, log, throttle })
+    // A list that takes the place of this one would use refresh tokens again.
+    const recent = gateway.share(
+      'recent sessions',
+      () => new RecentSessions(),
+      () => {},
+    )
+    const sessions = new Sessions({ recent, issuer, issuerUrl, seal, secure, scope, log, throttle })
     const pending = new PendingSignIns(seal, secure)
     new SignInRoutes({ gateway, options, issuer, sessions, pending, throttle }).install()
     gateway.http.addHook('onSend', (request, reply, payload, done) => {

@@ -26,7 +26,14 @@ const REMEMBERED = 60_000
 // Unused for longer, a session with a refresh token has ended.
 const LONGEST_UNUSED = 30 * 24 * 3_600_000
 
+/** What happened to sessions a moment ago, by a digest of the access token, and by the session. */
+export class RecentSessions {
+  readonly renewals = new ExpiringMap<Promise<Tokens | undefined>>(1_000)
+  readonly ended = new ExpiringMap<true>(1_000)
+}
+
 interface Dependencies {
+  readonly recent: RecentSessions
   readonly issuer: Issuer
   readonly issuerUrl: string
   readonly seal: Seal
@@ -42,8 +49,6 @@ export class Sessions implements BrowserSession {
   private readonly cookie: ChunkedCookie
   private readonly people = new WeakMap<FastifyRequest, Tokens>()
   private readonly changes = new WeakMap<FastifyRequest, readonly string[]>()
-  private readonly renewals = new ExpiringMap<Promise<Tokens | undefined>>(1_000)
-  private readonly ended = new ExpiringMap<true>(1_000)
 
   constructor(private readonly dependencies: Dependencies) {
     this.signOutPath = `${dependencies.scope}/sign-out`
@@ -85,8 +90,8 @@ export class Sessions implements BrowserSession {
    * the latest tokens of the session.
    */
   async end(session: Tokens): Promise<Tokens> {
-    this.ended.set(session.id, true, Date.now() + REMEMBERED)
-    const renewed = await this.renewals.get(digestOf(session.access))?.catch(() => undefined)
+    this.recent.ended.set(session.id, true, Date.now() + REMEMBERED)
+    const renewed = await this.recent.renewals.get(digestOf(session.access))?.catch(() => undefined)
     return renewed ?? session
   }
 
@@ -120,18 +125,22 @@ export class Sessions implements BrowserSession {
   }
 
   private hasEnded({ id }: Tokens): boolean {
-    return this.ended.get(id) === true
+    return this.recent.ended.get(id) === true
+  }
+
+  private get recent(): RecentSessions {
+    return this.dependencies.recent
   }
 
   /** One at a time for a session: many issuers take a refresh token once, and end the session at a second use. */
   private renewal(old: Tokens): Promise<Tokens | undefined> {
     // Not the refresh token: some issuers give the same one again.
     const key = digestOf(old.access)
-    const begun = this.renewals.get(key)
+    const begun = this.recent.renewals.get(key)
     if (begun !== undefined) return begun
     const renewal = this.refresh(old)
-    this.renewals.set(key, renewal, Date.now() + REMEMBERED)
-    renewal.catch(() => this.renewals.delete(key))
+    this.recent.renewals.set(key, renewal, Date.now() + REMEMBERED)
+    renewal.catch(() => this.recent.renewals.delete(key))
     return renewal
   }
 

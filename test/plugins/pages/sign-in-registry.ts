@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import type { Entry } from 'sallyport'
 import { RegistrySettings, registry } from 'sallyport/presets/registry'
-import { recordedLog, serving } from 'sallyport/testing'
+import { contextFor, recordedLog, serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
 import { PAGES, type RealPeople, realIssuer } from '#kit/oidc-provider.js'
@@ -85,7 +85,8 @@ export async function signInRegistry(t: TestContext, wanted: Wanted = {}) {
   })
   const list = [...registry(settings), ...plugins]
   const { log, lines, scrubber } = recordedLog()
-  const { addresses } = await serving(t, list, { folder: home, log, scrubber })
+  const running = await serving(t, list, { folder: home, log, scrubber })
+  const reload = () => running.swap(list, contextFor({ folder: home, log, scrubber }))
   /** Another gateway with the same settings, as a replica behind the same name would be. */
   const replica = async (key?: string) => {
     if (key !== undefined) writeFileSync(join(home, 'other.key'), key)
@@ -95,8 +96,8 @@ export async function signInRegistry(t: TestContext, wanted: Wanted = {}) {
       if (entry.use !== 'pages/sign-in' || key === undefined) return entry
       return { ...entry, with: { ...(entry.with as object), cookieKeyFile: './other.key' } }
     })
-    const running = await serving(t, others, { folder: home })
-    return String(running.addresses.main)
+    const { addresses } = await serving(t, others, { folder: home })
+    return String(addresses.main)
   }
-  return { origin, issuer, lines, replica, internal: String(addresses.internal) }
+  return { origin, issuer, lines, reload, replica, internal: String(running.addresses.internal) }
 }

@@ -37,6 +37,32 @@ test('CL-22 T15: a session is renewed with its refresh token, one at a time, and
   assert.equal(renewals(issuer.requests), 1)
 })
 
+test('what was renewed or ended a moment ago is known after a reload', async (t) => {
+  let lifetime = 4
+  const people = { refreshes: true, lifetime: () => lifetime }
+  const { origin, issuer, reload } = await signInRegistry(t, { people })
+  const page = `${origin}/registry/default`
+  const [one, other] = [new Person(), new Person()]
+  for (const person of [one, other]) await person.signIn(`${origin}/registry/open`)
+  const copies = [one, other].map((person) => new Map(person.cookies(origin)))
+  lifetime = 300
+  assert.equal((await one.ask(page)).status, 200)
+  assert.equal((await other.ask(`${origin}/sign-out`, { method: 'POST', headers: { origin } })).status, 303)
+  const asked = issuer.requests.filter((each) => each === 'POST /token').length
+  await reload()
+
+  const answers = copies.map((cookies) => {
+    const person = new Person()
+    for (const [name, value] of cookies) person.cookies(origin).set(name, value)
+    return person.ask(page)
+  })
+  assert.deepEqual(
+    (await Promise.all(answers)).map(({ status }) => status),
+    [200, 401],
+  )
+  assert.equal(issuer.requests.filter((each) => each === 'POST /token').length, asked)
+})
+
 test('a session without a refresh token ends with its token', async (t) => {
   const { origin } = await signInRegistry(t, { people: { lifetime: () => 4 } })
   const person = new Person()
