@@ -115,8 +115,9 @@ export class Sessions implements BrowserSession {
     if (old.refresh === undefined) return old.until > Date.now() ? old : undefined
     try {
       const session = this.hasEnded(old) ? undefined : await this.renewal(old)
-      if (this.hasEnded(old)) return undefined
-      this.changes.set(request, (session && (await this.cookies(session))) ?? this.remove())
+      // The cookie stays: another replica may have redeemed its refresh token at this moment, and set the next one.
+      if (session === undefined || this.hasEnded(old)) return undefined
+      this.changes.set(request, (await this.cookies(session)) ?? this.remove())
       return session
     } catch (error) {
       if (old.until > Date.now()) return old

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from 'sallyport/testing'
-import { Person } from '#kit/person.js'
+import { PAGE, Person } from '#kit/person.js'
 import { signInRegistry } from './sign-in-registry.js'
 
 const renewals = (requests: readonly string[]): number =>
@@ -35,6 +35,25 @@ test('CL-22 T15: a session is renewed with its refresh token, one at a time, and
   for (const [name, value] of before) late.cookies(origin).set(name, value)
   assert.equal((await late.ask(page)).status, 200)
   assert.equal(renewals(issuer.requests), 1)
+})
+
+test('a replica that is too late to renew a session leaves the cookie of the one that was not', async (t) => {
+  let lifetime = 4
+  const people = { refreshes: true, lifetime: () => lifetime }
+  const { origin, issuer, replica } = await signInRegistry(t, { people })
+  const page = `${origin}/registry/default`
+  const person = new Person()
+  await person.signIn(`${origin}/registry/open`)
+  const cookie = [...person.cookies(origin)].map(([name, value]) => `${name}=${value}`).join('; ')
+  lifetime = 300
+  assert.equal((await person.ask(page)).status, 200)
+  issuer.responses.set('/token', (_request, response) =>
+    response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}'),
+  )
+
+  const late = await fetch(`${await replica()}/registry/default`, { headers: { ...PAGE, cookie } })
+  assert.deepEqual([late.status, late.headers.getSetCookie()], [401, []])
+  assert.equal((await person.ask(page)).status, 200)
 })
 
 test('what was renewed or ended a moment ago is known after a reload', async (t) => {
@@ -102,7 +121,9 @@ test('a session that cannot be renewed is over or waits, as the issuer says', as
 
   answers(400, 'invalid_grant')
   assert.equal((await person.ask(page)).status, 401)
-  assert.equal(person.cookies(origin).size, 0)
+  const asked = renewals(issuer.requests)
+  assert.equal((await person.ask(page)).status, 401)
+  assert.equal(renewals(issuer.requests), asked, 'the answer is known')
   assert.match(JSON.stringify(lines), /could not be renewed/)
 })
 
