@@ -77,7 +77,7 @@ export class SampledTrace implements Trace {
       attributes: { ...attributes, 'http.response.status_code': status, ...errorOf(cause) },
       links: links(),
       // A refusal is what the gateway is for. The conventions for HTTP leave the status of a 4xx unset at a server, too.
-      isFailed,
+      isFailed: isFailed && !isOwnAnswer(status, causes),
     })
   }
 
@@ -90,6 +90,10 @@ export class SampledTrace implements Trace {
     exports.add(() => spans.ended({ ...context, ...parts }))
   }
 }
+
+/** Whether it is a 4xx of the gateway itself. */
+const isOwnAnswer = (status: number, causes: readonly string[]): boolean =>
+  status >= 400 && status < 500 && !causes.includes('target_status') && !causes.includes('aborted')
 
 const errorOf = (cause: string | undefined): Attributes =>
   cause === undefined ? {} : { 'error.type': cause.slice(0, MAX_LENGTH) }

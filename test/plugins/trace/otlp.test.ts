@@ -151,6 +151,32 @@ test('what failed is an error, and what was refused is none', async (t) => {
   )
 })
 
+test('a 4xx of the gateway itself is no error, and a 5xx is one', async (t) => {
+  const { url, spans } = await collector(t)
+  const answering = definePlugin({
+    name: 'answering',
+    api: 1,
+    setup: ({ http }) => {
+      http.get<{ Params: { status: string } }>('/own/:status', ({ params }, reply) =>
+        reply.code(Number(params.status)).send(),
+      )
+    },
+  })
+  const { running, main } = await traced(t, { url }, await closedPort(), [{ use: answering }])
+  for (const status of [404, 500]) assert.equal((await fetch(`${main}/own/${status}`)).status, status)
+  await running.stop(0)
+
+  assert.deepEqual(
+    spans()
+      .filter(({ kind }) => kind === SERVER)
+      .map(({ status, attributes }) => [status.code, attributes['error.type']]),
+    [
+      [UNSET, '404'],
+      [ERROR, '500'],
+    ],
+  )
+})
+
 test('a real call through a proxy is one trace from the caller to the target', async (t) => {
   const { url, spans } = await collector(t)
   const seen: IncomingHttpHeaders[] = []
