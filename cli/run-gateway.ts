@@ -62,6 +62,7 @@ class GatewayProcess<Settings> {
   private readonly log: Log
   private readonly ending = new AbortController()
   private running: Running | undefined
+  private reading: Promise<unknown> = Promise.resolve()
   /** It serves on for the drain delay when it is stopped: not when it ends by itself. */
   private drains = false
 
@@ -135,9 +136,12 @@ class GatewayProcess<Settings> {
   }
 
   private reload(running: Running): Promise<void> {
+    // In turn: a reading that a slow file has held up would otherwise replace what was read after it.
+    const read = this.reading.then(() => this.command.read(this.invocation))
+    this.reading = read.catch(() => {})
     return reload(
       this.log,
-      () => this.command.read(this.invocation),
+      () => read,
       (located) => running.swap(this.command.list(located.settings), this.contextOf(located)),
     )
   }

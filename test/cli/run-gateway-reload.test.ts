@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { renameSync, writeFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
+import { listening } from '#kit/listening.js'
+import { program } from '#kit/program.js'
+
+const skip = process.platform === 'win32' && 'no mkfifo'
+
+test('of two reloads the later one is in force, also where a slow file has held up the earlier one', {
+  skip,
+}, async (t) => {
+  const [first, held, last] = await Promise.all(
+    ['first', 'held', 'last'].map((name) => listening(t, (_request, response) => response.end(name))),
+  )
+  const home = folder(t, {})
+  const file = join(home, 'run.json')
+  const write = (target: string | undefined): void => {
+    const plugins = [
+      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+      { use: 'auth/anonymous' },
+      { use: 'forward/http', with: { target } },
+    ]
+    writeFileSync(`${file}.new`, JSON.stringify({ plugins }))
+    renameSync(`${file}.new`, file)
+  }
+  write(first)
+  const { process: child, output, ready } = program(t, ['run', '--config', file])
+  const main = await ready()
+  const answer = async (): Promise<string> => (await fetch(main)).text()
+  assert.equal(await answer(), 'first')
+
+  const pipe = join(home, 'pipe')
+  spawnSync('mkfifo', [pipe])
+  write(`\${file:pipe}`)
+  child.kill('SIGHUP')
+  // Open as soon as the gateway reads it.
+  const slow = await open(pipe, 'w')
+  write(last)
+  child.kill('SIGHUP')
+  // What comes after a signal is answered after it.
+  for (let each = 0; each < 3; each++) await answer()
+  await slow.write(held ?? '')
+  await slow.close()
+
+  await eventually(() => (output.stderr.match(/is in force/g)?.length === 2 ? true : undefined), 20)
+  assert.equal(await answer(), 'last')
+})
