@@ -42,6 +42,8 @@ const readOn = ({ command, partial, problems }: Parsed): Invocation | undefined 
 
 async function execute(invocation: Invocation, { canonical }: Parsed): Promise<number> {
   const debug = invocation.options.get('debug')?.value === true
+  // A service manager may ask for a reload at once, which would end a gateway that has no listener for it yet.
+  if (invocation.command.readsFile === true) process.on('SIGHUP', () => {})
   try {
     const run = await withoutOptimizer(async () => {
       const { dispatch } = await import('./line/dispatch.js')

@@ -50,3 +50,17 @@ test('of two reloads the later one is in force, also where a slow file has held 
   await eventually(() => (output.stderr.match(/is in force/g)?.length === 2 ? true : undefined), 20)
   assert.equal(await answer(), 'last')
 })
+
+test('a gateway that is asked to reload while it still reads its file starts', { skip }, async (t) => {
+  const target = await listening(t, (_request, response) => response.end('here'))
+  const home = folder(t, { 'proxy.yaml': `targetUri: \${file:pipe}\nport: 0\n` })
+  const pipe = join(home, 'pipe')
+  spawnSync('mkfifo', [pipe])
+  const { process: child, ready } = program(t, ['proxy', 'notes', '--config', join(home, 'proxy.yaml')])
+  const writer = await open(pipe, 'w')
+  child.kill('SIGHUP')
+  await writer.write(target)
+  await writer.close()
+
+  assert.equal(await (await fetch(await ready())).text(), 'here')
+})
