@@ -62,7 +62,9 @@ class GatewayProcess<Settings> {
   private readonly log: Log
   private readonly ending = new AbortController()
   private running: Running | undefined
-  private reading: Promise<unknown> = Promise.resolve()
+  private reloads = 0
+  /** The number of the reload that is in force. */
+  private applied = 0
   /** It serves on for the drain delay when it is stopped: not when it ends by itself. */
   private drains = false
 
@@ -136,13 +138,17 @@ class GatewayProcess<Settings> {
   }
 
   private reload(running: Running): Promise<void> {
-    // In turn: a reading that a slow file has held up would otherwise replace what was read after it.
-    const read = this.reading.then(() => this.command.read(this.invocation))
-    this.reading = read.catch(() => {})
+    const number = ++this.reloads
     return reload(
       this.log,
-      () => read,
-      (located) => running.swap(this.command.list(located.settings), this.contextOf(located)),
+      () => this.command.read(this.invocation),
+      async (located) => {
+        // A slow file has held it up.
+        if (number < this.applied) return false
+        this.applied = number
+        await running.swap(this.command.list(located.settings), this.contextOf(located))
+        return true
+      },
     )
   }
 
