@@ -1,9 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { collectDefaultMetrics, type OpenMetricsContentType, Registry } from 'prom-client'
+import { type OpenMetricsContentType, Registry } from 'prom-client'
 import { definePlugin, Health, Telemetry } from 'sallyport'
 import { z } from 'zod'
 import { Instruments } from './metrics/instruments.js'
 import { prefersOpenMetrics, strictOpenMetrics } from './metrics/open-metrics.js'
+import { ProcessMetrics } from './metrics/process-metrics.js'
 
 export default definePlugin({
   name: 'internal/metrics',
@@ -33,14 +33,14 @@ export default definePlugin({
       }
     }
 
-    const watched = new Map<unknown, Promise<void>>()
+    const processMetrics = gateway.share(
+      'process',
+      () => new ProcessMetrics(),
+      () => {},
+    )
     gateway.internal.get('/metrics', async ({ headers }, reply) => {
       const registry = prefersOpenMetrics(headers.accept) ? openMetrics : text
-      if (options.process) {
-        const watching = watched.get(registry) ?? watchProcess(registry)
-        watched.set(registry, watching)
-        await watching
-      }
+      if (options.process) await processMetrics.addTo(registry)
       measureHealth()
       // For one who adds up those of several processes.
       if (headers.accept === 'application/json') return registry.getMetricsAsJSON()
@@ -55,12 +55,3 @@ export default definePlugin({
 })
 
 const STATUSES = ['ok', 'degraded', 'down'] as const
-
-// Milliseconds between samples of the event loop's delay; without a sample it reads as the largest number there is.
-const SAMPLING_INTERVAL = 10
-
-/** Begins with the first scrape: without one, nobody reads the event loop's delay. */
-async function watchProcess(register: Registry | Registry<OpenMetricsContentType>): Promise<void> {
-  collectDefaultMetrics({ register, eventLoopMonitoringPrecision: SAMPLING_INTERVAL })
-  await pause(3 * SAMPLING_INTERVAL)
-}

@@ -58,6 +58,33 @@ test('an invalid count is left out and logged, and the next scrape is complete',
   assert.equal(lines.filter(({ msg }) => String(msg).includes('could not be recorded')).length, 5)
 })
 
+test('what is measured of the process goes on over a reload, in both forms', async (t) => {
+  const at = { address: '127.0.0.1:0' }
+  const list = [
+    { use: 'listen/http', with: at },
+    { use: 'internal/server', with: at },
+    { use: 'internal/metrics' },
+    { use: 'auth/anonymous' },
+  ]
+  const running = await serving(t, list)
+  const seconds = async (accept: string): Promise<number> => {
+    const response = await fetch(`${running.addresses.internal}/metrics`, { headers: { accept } })
+    return Number(/^process_cpu_user_seconds_total (.+)$/m.exec(await response.text())?.[1])
+  }
+  for (const accept of ['text/plain', 'application/openmetrics-text;version=1.0.0']) {
+    await seconds(accept)
+    const { user } = process.cpuUsage()
+    while (process.cpuUsage().user - user < 500_000);
+    const before = await seconds(accept)
+    assert.ok(before >= 0.5, `${accept}: ${before}`)
+    for (let reloads = 0; reloads < 2; reloads++) {
+      await running.swap(list)
+      const after = await seconds(accept)
+      assert.ok(after >= before, `${accept}: ${after} after ${before}`)
+    }
+  }
+})
+
 /** A gateway with one counter, and the counter's values by their labels as text. */
 async function counting(t: TestContext) {
   const { log, lines } = recordedLog()
