@@ -8,10 +8,13 @@ const MAX_TOOLS = 1000
 
 /** Measures calls of MCP servers by method and tool. */
 export class CallMetrics {
-  private readonly tools = new Set<string>()
   private readonly duration
 
-  constructor(meter: Meter) {
+  constructor(
+    meter: Meter,
+    /** Those that lists of servers have named, before a reload too: clients do not list them again. */
+    private readonly tools: Set<string>,
+  ) {
     this.duration = meter.histogram(
       'mcp_operation_duration_seconds',
       'Time until a call of an MCP server was answered; tools are named as far as a list of the server names them',

@@ -54,6 +54,7 @@ export class RequestObserver {
     meter: Meter,
     private readonly log: Logger,
     private readonly throttle: LogThrottle,
+    listedTools: Set<string>,
     private readonly observers: Observers,
   ) {
     this.endedRequests = new EndedRequests(
@@ -61,7 +62,7 @@ export class RequestObserver {
       (sink, ended) => this.runSafely(() => sink.ended(ended), 'an access sink failed'),
       (ended, elapsedMs) => this.ended(ended, elapsedMs),
     )
-    this.calls = new CallMetrics(meter)
+    this.calls = new CallMetrics(meter, listedTools)
     this.count = meter.counter(
       'http_requests_total',
       'Requests that have ended on the main port; 499: the client left before its response began',

@@ -57,7 +57,14 @@ export class GatewayInstance {
     const meter = createMeter(telemetry, (err) =>
       this.throttle.write(log, 'warn', 'a metric could not be recorded', {}, { err }),
     )
-    this.observer = new RequestObserver(meter, log, this.throttle, {
+    const { sharedResources = new SharedResources(context.key) } = context
+    const listedTools = sharedResources.acquire(
+      'listed tools',
+      () => new Set<string>(),
+      () => {},
+    )
+    this.lifecycle.add('stop', { id: 'metrics', required: true, run: () => listedTools.release() })
+    this.observer = new RequestObserver(meter, log, this.throttle, listedTools.value, {
       auditSinks: this.whenComplete(() => this.container.many(AuditSink)),
       accessSinks: this.whenComplete(() => this.container.many(AccessSink)),
       tracers: this.whenComplete(() => this.container.many(Tracer)),
@@ -76,7 +83,7 @@ export class GatewayInstance {
       lifecycle: this.lifecycle,
       internal: this.internal,
       rootContainer: this.container,
-      sharedResources: context.sharedResources ?? new SharedResources(context.key),
+      sharedResources,
       dispatch: (request) => this.dispatch(request),
       connect: () => this.connect(),
       complete: false,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePlugin } from 'sallyport'
 import { observationOf } from 'sallyport/toolkit'
-import { booted } from '#kit/booted.js'
+import { booted, contextFor, serving } from '#kit/booted.js'
 import { asAnn, known, observing, TRACE_ID, taking } from './observing.js'
 
 const call = (method: string, name?: string) => ({
@@ -51,4 +51,21 @@ test('calls are measured by method and tool, whose names are bounded', async (t)
     ],
   )
   assert.ok(calls.every(({ traceId }) => traceId === TRACE_ID))
+})
+
+test('after a reload the tools that a server has listed before keep their names', async (t) => {
+  const { observed, entry } = observing('measure')
+  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+  const list = [listen, entry, known(), listing(['search']), taking]
+  const running = await serving(t, list)
+  const main = running.addresses.main ?? ''
+  await fetch(`${main}/list`, { headers: asAnn })
+
+  await running.swap(list, contextFor({}))
+
+  const body = JSON.stringify(call('tools/call', 'search'))
+  const headers = { ...asAnn, 'content-type': 'application/json' }
+  assert.ok((await fetch(`${main}/mcp`, { method: 'POST', headers, body })).ok)
+  const tools = observed.measured.flatMap(({ labels: { tool } }) => tool ?? [])
+  assert.deepEqual(tools, ['search'])
 })
