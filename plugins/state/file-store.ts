@@ -3,10 +3,11 @@ import { access, chmod, constants, mkdir, readdir, stat, unlink } from 'node:fs/
 import { join } from 'node:path'
 import { ConfigError, type HealthState, type Log, type StateStore } from 'sallyport'
 import { DRAFT_SUFFIX, isFileSystemError, replaceFile, writeDraft } from '#plugins/store/files/atomic-file.js'
-import { GenerationLock, type HeldLocks } from '#plugins/store/files/generation-lock.js'
+import type { HeldLocks } from '#plugins/store/files/generation-lock.js'
 import { type LockOwner, thisProcess } from '#plugins/store/files/lock-owner.js'
 import { notEncrypted } from './encrypted-value.js'
 import type { Encryption } from './encryption.js'
+import { FileLocks } from './file-locks.js'
 import { PendingWrites } from './pending-writes.js'
 import { encryptedRecord, parseRecord, plainRecord, type Record, readIfExists } from './record.js'
 import type { KeyNameStore } from './stored-keys.js'
@@ -26,7 +27,6 @@ interface Dependencies {
  * they can be.
  */
 export class FileStore implements StateStore {
-  private readonly queues = new Map<string, Promise<unknown>>()
   private readonly warned = new Set<string>()
   /** Not encrypted: it is needed to decrypt anything else. */
   private readonly keyName: KeyNameStore = {
@@ -34,11 +34,12 @@ export class FileStore implements StateStore {
       const record = await this.recordOf(LATEST_KEY)
       return record?.is === 'plain' ? record.value : undefined
     },
-    write: (name) => replaceFile(this.file(LATEST_KEY), plainRecord(LATEST_KEY, name)),
+    write: (name) => this.replace(LATEST_KEY, plainRecord(LATEST_KEY, name)),
     locked: (work) => this.locked(LATEST_KEY, work),
     hasEncrypted: async () => (await this.records()).some(({ is }) => is === 'encrypted'),
   }
   private readonly pendingWrites: PendingWrites
+  private readonly locks: FileLocks
 
   static async open(directory: string, dependencies: Dependencies): Promise<FileStore> {
     try {
@@ -58,12 +59,17 @@ export class FileStore implements StateStore {
 
   private constructor(
     private readonly directory: string,
-    private readonly self: LockOwner,
+    self: LockOwner,
     private readonly dependencies: Dependencies,
   ) {
+    const { locks, log } = dependencies
+    this.locks = new FileLocks({
+      ...{ self, locks, log },
+      failed: (error) => this.pendingWrites.recordFailure(error),
+    })
     this.pendingWrites = new PendingWrites({
       directory,
-      log: dependencies.log,
+      log,
       textOf: (key) => readIfExists(this.file(key)),
       save: (key) => this.locked(key, () => this.savePending(key)),
       probe: () => this.probe(),
@@ -115,7 +121,7 @@ export class FileStore implements StateStore {
   /** Throws when the file could not be deleted: the value is gone in this process, but the next one reads it again. */
   async delete(key: string): Promise<void> {
     try {
-      await remove(this.file(key))
+      await this.remove(key)
       this.pendingWrites.delete(key)
     } catch (error) {
       if (isFileSystemError(error)) await this.pendingWrites.add(key, undefined, error)
@@ -133,44 +139,20 @@ export class FileStore implements StateStore {
     return [...names].filter((key) => key.startsWith(prefix)).sort()
   }
 
-  /** Queued within this process, so that only one of its waiters polls the lock files. */
-  async locked<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const previous = this.queues.get(key) ?? Promise.resolve()
-    const task = previous.then(() => this.withFileLock(key, work))
-    const settled = task.catch(() => {})
-    this.queues.set(key, settled)
-    try {
-      return await task
-    } finally {
-      if (this.queues.get(key) === settled) this.queues.delete(key)
-    }
-  }
-
-  private async withFileLock<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const { locks, log } = this.dependencies
-    const lock = new GenerationLock(join(this.directory, 'locks', fileName(key)), this.self, locks, log)
-    const held = await lock.acquire().catch((error: unknown) => {
-      if (!isFileSystemError(error)) throw error
-      // No other process can create a lock here either, and losing a login is worse than refreshing it twice.
-      this.pendingWrites.recordFailure(error)
-    })
-    try {
-      return await work()
-    } finally {
-      await held?.release()
-    }
+  locked<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.locks.locked(join(this.directory, 'locks', fileName(key)), work)
   }
 
   private async write(key: string, value: string): Promise<void> {
     const encrypted = await this.dependencies.encryption.encrypt(value, key, this.keyName)
     const text = encrypted === undefined ? plainRecord(key, value) : encryptedRecord(key, encrypted)
-    await replaceFile(this.file(key), text)
+    await this.replace(key, text)
   }
 
   private async savePending(key: string): Promise<void> {
     const pending = await this.pendingWrites.get(key)
     if (pending === undefined) return
-    if (pending.value === undefined) await remove(this.file(key))
+    if (pending.value === undefined) await this.remove(key)
     else await this.write(key, pending.value)
     this.pendingWrites.delete(key)
   }
@@ -186,7 +168,7 @@ export class FileStore implements StateStore {
     // Another process may have encrypted or replaced it since.
     if (record?.is !== 'plain') return
     const value = await this.dependencies.encryption.encrypt(record.value, key, this.keyName)
-    if (value !== undefined) await replaceFile(this.file(key), encryptedRecord(key, value))
+    if (value !== undefined) await this.replace(key, encryptedRecord(key, value))
   }
 
   private async records(): Promise<Record[]> {
@@ -227,15 +209,21 @@ export class FileStore implements StateStore {
     }
   }
 
+  private async replace(key: string, text: string): Promise<void> {
+    await this.locks.check()
+    await replaceFile(this.file(key), text)
+  }
+
+  private async remove(key: string): Promise<void> {
+    await this.locks.check()
+    await unlink(this.file(key)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+    })
+  }
+
   private file(key: string): string {
     return join(this.directory, fileName(key) + SUFFIX)
   }
-}
-
-async function remove(path: string): Promise<void> {
-  await unlink(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error
-  })
 }
 
 const SUFFIX = '.json'

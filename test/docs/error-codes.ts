@@ -238,6 +238,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   STATE_PLAIN: start(
     'a login that was kept before there was a key: `sallyport auth seal`; else `sallyport auth logout all`, and sign in again',
   ),
+  STATE_LOCK_LOST: log(
+    'nothing: another process has the lock since this one stood still for 20 s; it is tried again',
+  ),
   DATABASE_UNAVAILABLE: answer(
     'try again; the log says why the database cannot be used, `sallyport doctor` more',
   ),

@@ -71,7 +71,8 @@ export class GenerationLock {
     }
     // Whoever takes it over deletes the file.
     const check = (): Promise<void> =>
-      access(file).catch((cause: unknown) => {
+      access(file).catch((cause: NodeJS.ErrnoException) => {
+        if (cause.code !== 'ENOENT') throw cause
         throw new Error('another process took its lock over while this one stood still: restart', { cause })
       })
     return { release, check }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
@@ -79,6 +79,50 @@ test('a lock that could not be released is free for this process', async (t) => 
   const since = performance.now()
   await store.locked('key', async () => {})
   assert.ok(performance.now() - since < 1000)
+})
+
+test('what is written under a lock that another process took over is refused', async (t) => {
+  const directory = folder(t)
+  const [{ store }, { store: other }] = [await inFiles(t, directory), await inFiles(t, directory)]
+  await store.set('key', 'old')
+  /** As when this process stood still for long. */
+  const takeOver = async (key: string) => {
+    const file = lockFile(directory, key)
+    renameSync(file, file.replace(/1$/, '2'))
+    writeFileSync(file.replace(/1$/, '2'), 'free')
+    await other.locked(key, () => other.set('key', 'new'))
+  }
+
+  const late = { code: 'STATE_LOCK_LOST', statusCode: 503 }
+  await store.locked('a', async () => {
+    await takeOver('a')
+    await assert.rejects(store.set('key', 'late'), late)
+    await assert.rejects(
+      store.locked('b', () => store.delete('key')),
+      late,
+    )
+  })
+  assert.equal(await store.get('key'), 'new')
+  await store.locked('a', () => store.set('key', 'newer'))
+  assert.equal(await other.get('key'), 'newer')
+})
+
+test('what a work leaves behind is no longer under its lock', async (t) => {
+  const { store } = await inFiles(t, folder(t))
+  let later = Promise.resolve()
+  let release: () => void = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+
+  await store.locked('a', async () => {
+    later = released.then(() => store.set('b', 'later'))
+  })
+  await store.locked('a', async () => {})
+  release()
+  await later
+
+  assert.equal(await store.get('b'), 'later')
 })
 
 test('a lock of another machine is waited for, and its file is logged', async (t) => {
