@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Redis } from 'ioredis'
 import { within } from 'sallyport/toolkit'
 import type { Driver } from './driver.js'
-import { TOO_SLOW } from './failure.js'
+import { replyCode, TOO_SLOW } from './failure.js'
 import type { RedisSettings } from './redis-url.js'
 
 /** Milliseconds for a connection, TLS and password included, and for one command. */
@@ -31,7 +31,8 @@ export async function openClient(driver: Driver, settings: RedisSettings): Promi
   })
   let failure: unknown
   client.on('error', (error) => {
-    failure ??= error
+    // The selection of a database is sent after the password, and told to have failed before it.
+    if (failure === undefined || replyCode(error) === 'WRONGPASS') failure = error
   })
   const first = async (): Promise<void> => {
     await client.connect()
