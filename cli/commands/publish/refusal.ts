@@ -36,6 +36,7 @@ const ADVICE: Readonly<Record<number, string>> = {
 const CODES: Readonly<Record<string, string>> = {
   version_unknown: `correct the name or the version, or ${REGISTRY}`,
   name_taken: 'take another name: another source of this registry has this one',
+  publication_uncertain: 'look in the registry whether it was done before you try again',
   stored_not_served: 'look for the version in some seconds: it is stored, and is not to be published again',
 }
 

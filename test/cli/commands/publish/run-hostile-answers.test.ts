@@ -48,6 +48,18 @@ test('a token that a registry, or a proxy in front, tells is printed nowhere', a
   }
 })
 
+test('nobody is told to send again what may be stored', async (t) => {
+  const answer = json(503, { error: 'publication_uncertain', error_description: 'it may have been stored' })
+  const { code, stderr } = await (
+    await publishingTo(t, (request, response) =>
+      request.method === 'GET' ? json(404, {})(request, response) : answer(request, response),
+    )
+  )()
+  assert.equal(code, 1)
+  assert.match(stderr, /503 publication_uncertain.*\n.*look in the registry/)
+  assert.doesNotMatch(stderr, /try again (?:later|in)/)
+})
+
 test('an answer without end is not read to its end', async (t) => {
   const run = await publishingTo(t, (_request, response) => {
     const write = (): void => {
