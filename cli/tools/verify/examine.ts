@@ -1,10 +1,20 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import { type Capability, Health, IssuerMetadata, type List, type Plugin, StateStore } from 'sallyport'
+import {
+  type Capability,
+  ConfigError,
+  type Entry,
+  Health,
+  IssuerMetadata,
+  type List,
+  type Plugin,
+  type SettingPath,
+  StateStore,
+} from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
-import { boot, createLog, type GatewayInstance, LogScrubber } from 'sallyport/embed'
+import { boot, createLog, type GatewayInstance, LogScrubber, pathText, planList } from 'sallyport/embed'
 import { issuerDiscovery, stateInMemory } from 'sallyport/presets/tools'
 import { ConformanceRunner, conformanceSuites } from 'sallyport/testing'
-import { isJsonObject } from 'sallyport/toolkit'
+import { isJsonObject, problemLine } from 'sallyport/toolkit'
 import { type FindingList, messageOf } from '../findings/finding-list.js'
 import type { Job } from './messages.js'
 import { examineOptions, requiredPaths, sampleOptions, withCanaries } from './options.js'
@@ -35,9 +45,9 @@ export async function examine(
   await examineOptions(chart, plugin, options)
   const valid = await plugin.options?.['~standard'].validate(options)
   if (valid?.issues !== undefined) {
-    const first = valid.issues[0]?.message ?? 'not accepted'
     const which = job.options === undefined ? 'made-up options' : 'the options that were given'
-    chart.wrong('options', 'OPTIONS_NEEDED', `${which} are refused: ${first}`, GIVE_OPTIONS)
+    const why = await faultsOf({ use: plugin, with: options }, job.folder)
+    chart.wrong('options', 'OPTIONS_NEEDED', `${which} are refused: ${why}`, GIVE_OPTIONS)
     return undefined
   }
   examineWarnings(chart, plugin, valid === undefined ? {} : valid.value)
@@ -50,6 +60,17 @@ export async function examine(
     return undefined
   }
   return new Life(chart, plugin, options, job.folder, step).examine()
+}
+
+/** All that a start would say of the options, in one line. */
+async function faultsOf(entry: Entry, folder: string): Promise<string> {
+  const locate = (path: SettingPath): string => pathText(path.slice(2))
+  try {
+    await planList([entry], { catalogue, folder, locate, log: createLog({ level: 'error' }) })
+    return 'not accepted'
+  } catch (error) {
+    return error instanceof ConfigError ? error.problems.map(problemLine).join('; ') : messageOf(error)
+  }
 }
 
 const GIVE_OPTIONS = 'give options that it accepts, in a file, with --with FILE'

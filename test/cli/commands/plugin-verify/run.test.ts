@@ -28,12 +28,12 @@ async function verify(t: TestContext, text: string, options?: Readonly<Record<st
 }
 
 /** In this process, for what spares it. */
-async function examined(t: TestContext, text: string) {
+async function examined(t: TestContext, text: string, options?: Readonly<Record<string, unknown>>) {
   const home = written(t, text)
   const loaded = await new Loader(catalogue, home).load(join(home, 'plugin.mjs'))
   assert.ok('plugin' in loaded)
   const list = new FindingList('plugin.mjs')
-  const job = { file: '', folder: home, about: '', options: undefined, canary: 'canary' }
+  const job = { file: '', folder: home, about: '', options, canary: 'canary' }
   await examine(list, loaded.plugin, job, () => {})
   return { findings: list.findings, faults: faultsIn(list.findings) }
 }
@@ -305,6 +305,14 @@ test('options come from a file, where made-up ones will not do', async (t) => {
   const text = plugin('Guard', guard, options)
   assert.deepEqual((await examined(t, text)).faults, ['OPTIONS_NEEDED'])
   assert.deepEqual((await verify(t, text, { size: '3' })).faults, [])
+})
+
+test('each option that is refused is named', async (t) => {
+  const options = `z.strictObject({ size: z.int().describe('how much'), of: z.string().describe('of what') })`
+  const given = { size: 'three', off: 'x' }
+  const { findings } = await examined(t, plugin('Guard', guard, options), given)
+  const { detail } = findings.find(({ code }) => code === 'OPTIONS_NEEDED') ?? {}
+  assert.match(detail ?? '', /with\.size .*; with\.off .*"of"/)
 })
 
 test('what needs another plugin is not called wrong for it', async (t) => {
