@@ -1,4 +1,4 @@
-import type { Authenticator, Explanation, Identity } from 'sallyport'
+import type { Authenticator, Identity } from 'sallyport'
 import { bearerCredentials } from 'sallyport/toolkit'
 import type { ScopeChecks } from './checks.js'
 import { print, printFindings } from './findings.js'
@@ -43,23 +43,18 @@ async function identityBy(
   token: string | undefined,
   request: ScopeChecks['request'],
 ): Promise<Identity | undefined> {
-  if (authenticator.open === true && (authenticator.explain === undefined || token === undefined)) {
-    const verdict = await authenticator.authenticate(await request())
-    if ('rejection' in verdict) {
-      print(`${heading}: refuses it (${verdict.rejection.cause})`)
-      return undefined
-    }
-    print(`${heading}: accepts it`)
-    print('   ok    mode  nobody is asked for credentials')
-    return verdict.identity
-  }
-  if (authenticator.explain === undefined || token === undefined) {
-    print(`${heading}: ${token === undefined ? 'needs a token' : 'this plugin does not explain its verdict'}`)
+  const isOpen = authenticator.open === true
+  if (token === undefined && !isOpen) {
+    print(`${heading}: needs a token`)
     return undefined
   }
-  const { verdict, findings }: Explanation = await authenticator.explain(token)
+  const explained = token === undefined ? undefined : await authenticator.explain?.(token)
+  const verdict = explained?.verdict ?? (await authenticator.authenticate(await request(token)))
   const accepted = 'identity' in verdict
-  print(`${heading}: ${accepted ? 'accepts it' : `refuses it (${verdict.rejection.cause})`}`)
-  printFindings(findings)
+  const why = explained === undefined && !isOpen ? ', and does not explain why' : ''
+  print(`${heading}: ${accepted ? 'accepts it' : `refuses it (${verdict.rejection.cause})`}${why}`)
+  printFindings(explained?.findings ?? (isOpen && accepted ? NOBODY_ASKED : []))
   return accepted ? verdict.identity : undefined
 }
+
+const NOBODY_ASKED = [{ about: 'mode', holds: true, detail: 'nobody is asked for credentials' }]

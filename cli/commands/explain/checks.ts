@@ -8,6 +8,7 @@ import {
   type List,
   Policy,
 } from 'sallyport'
+import { bearerCredentials } from 'sallyport/toolkit'
 import { withPart } from '../../config/part-of-list.js'
 import type { Located } from '../../config/result.js'
 
@@ -16,8 +17,8 @@ export interface ScopeChecks {
   readonly scope: string
   readonly authenticators: readonly Authenticator[]
   readonly policies: readonly Policy[]
-  /** A request to the scope from this machine, without credentials and body. */
-  readonly request: () => Promise<FastifyRequest>
+  /** A request to the scope from this machine, with a token if there is one, and without a body. */
+  readonly request: (token?: string) => Promise<FastifyRequest>
 }
 
 /** Boots the authenticators and policies of a list, and nothing else of it; stops them when `work` is done. */
@@ -54,10 +55,12 @@ function requests({ http, root, scope }: Gateway): ScopeChecks['request'] {
     taken = request
     return {}
   })
-  return async () => {
-    const { statusCode } = await root.inject({ method: 'POST', url: `${scope}/` })
+  return async (token) => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+    const { statusCode } = await root.inject({ method: 'POST', url: `${scope}/`, headers })
     if (taken === undefined) throw new Error(`no request could be made here (${statusCode})`)
     taken.isOpen = false
+    if (token !== undefined) taken.credentials = bearerCredentials(token)
     return taken
   }
 }

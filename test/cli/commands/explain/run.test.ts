@@ -151,16 +151,23 @@ test('a wrong file, a wrong option and an empty token end with 2', async (t) => 
   assert.equal((await explain(t, registryOf(issuer.provider), 'not a token')).code, 1)
 })
 
-test('an open authenticator of somebody else accepts any token, and one that does not say so explains nothing', async (t) => {
-  const text = (open: string): string => `
+test('an authenticator of somebody else that explains nothing is asked as the gateway would ask it', async (t) => {
+  const text = (open: string, accepts: string): string => `
     import { Authenticator, definePlugin } from 'sallyport'
     export default definePlugin({ name: 'theirs', api: 1, provides: [Authenticator], setup: (gateway) =>
-      gateway.provide(Authenticator, { provider: 'theirs', ${open}
-        authenticate: () => ({ identity: { provider: 'theirs', subject: 'anybody', claims: {} } }) }) })`
-  const home = folder(t, { 'open.mjs': text('open: true,'), 'asking.mjs': text('') })
+      gateway.provide(Authenticator, { provider: 'theirs', ${open} authenticate: ({ credentials, headers }) => ${accepts}
+        ? { identity: { provider: 'theirs', subject: 'anybody', claims: {} } }
+        : { rejection: { kind: 'notMine', cause: 'unknown' } } }) })`
+  const asking = "credentials.token === 'good' && headers.authorization === 'Bearer good'"
+  const home = folder(t, { 'open.mjs': text('open: true,', 'true'), 'asking.mjs': text('', asking) })
   const accepted = await explain(t, [{ use: join(home, 'open.mjs') }], 'any-token')
   assert.equal(accepted.code, 0, accepted.stdout + accepted.stderr)
   assert.deepEqual(finding(accepted.stdout, 'mode'), ['ok', 'nobody is asked for credentials'])
-  const unknown = await explain(t, [{ use: join(home, 'asking.mjs') }], 'any-token')
-  assert.equal(unknown.code, 1)
+  for (const [token, code] of [
+    ['good', 0],
+    ['other', 1],
+  ] as const) {
+    const asked = await explain(t, [{ use: join(home, 'asking.mjs') }], token)
+    assert.equal(asked.code, code, asked.stdout + asked.stderr)
+  }
 })
