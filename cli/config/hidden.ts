@@ -1,4 +1,5 @@
 import { normalize } from 'node:path'
+import { namesLoopback } from '#core/toolkit/address.js'
 
 const HIDDEN = '***'
 // Shorter ones are also pieces of words: they are hidden where they stand as a value.
@@ -114,6 +115,9 @@ function pathsOf(value: string): readonly string[] {
 
 function urlsOf(value: string): readonly string[] {
   if (!URL.canParse(value)) return []
-  const { href, host, hostname, pathname } = new URL(value)
-  return [href, href.replace(/\/$/, ''), host, hostname, pathname]
+  const url = new URL(value)
+  const { href, host, hostname, pathname } = url
+  // Without its own address, each line about a client on this machine would lack it.
+  const hosts = namesLoopback(url) ? [] : [host, hostname]
+  return [href, href.replace(/\/$/, ''), ...hosts, pathname]
 }

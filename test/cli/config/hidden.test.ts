@@ -8,6 +8,7 @@ import { stringify } from 'yaml'
 import { check } from '#cli/commands/check/run.js'
 import { registry } from '#cli/commands/registry/run.js'
 import { run } from '#cli/commands/run/run.js'
+import { partsOf } from '#cli/config/hidden.js'
 import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
 import { parsed } from '../parsed.js'
@@ -226,4 +227,13 @@ test('a start, a doctor and a look at a token print nothing of it either', async
     }
   }
   await Promise.all([worker(), worker()])
+})
+
+test('a URL that is hidden hides its host, but for that of this machine', () => {
+  for (const host of ['127.0.0.1', 'localhost', '[::1]']) {
+    const parts = partsOf(`redis://:hunter22@${host}:6379/long-path`)
+    assert.ok(parts.includes('/long-path'), host)
+    assert.ok(!parts.includes(host) && !parts.includes(`${host}:6379`), host)
+  }
+  assert.ok(partsOf('redis://:hunter22@db.example:6379').includes('db.example'))
 })
