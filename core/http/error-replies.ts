@@ -39,7 +39,6 @@ export class ErrorReplies {
       error instanceof Refusal || error instanceof UpstreamError ? error.retryAfter : undefined
     if (Number.isFinite(retryAfter)) reply.header('retry-after', retryAfter)
     const { code, sentence } = publicText(error)
-    this.observer.errorReplied(code, request)
     this.send(request, reply, { status: statusOf(error), code, sentence, requestId: request.id })
   }
 
@@ -78,6 +77,7 @@ export class ErrorReplies {
   }
 
   private send(request: FastifyRequest, reply: FastifyReply, error: PublicError): void {
+    this.observer.errorReplied(error.code, request)
     const shape = request.routeOptions.config.errors ?? plainJson
     reply
       .code(error.status)

@@ -55,6 +55,16 @@ test('a call has one event when it has ended, with what it called and who sent i
   })
 })
 
+test('a path that is not there is told as that', async (t) => {
+  const { app, events } = await audited(t)
+  await app.inject({ url: '/nowhere', headers: asAnn })
+
+  assert.deepEqual(
+    events.map(({ status, outcome, causes }) => [status, outcome, causes]),
+    [[404, 'failed', ['not_found']]],
+  )
+})
+
 test('each call of a batch has an event, and an answer to the server has none', async (t) => {
   const { post } = await audited(t)
   const events = await post([
