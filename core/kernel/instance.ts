@@ -146,7 +146,7 @@ export class GatewayInstance {
   }
 
   private async setUp(entry: PlannedEntry, scope: GatewayScope): Promise<void> {
-    const { plugin, options, required, placeOf } = entry
+    const { plugin, options, required, placeOf, secrets } = entry
     const id = scope.path === '' ? entry.id : `${scope.path} ${entry.id}`
     const run = async (): Promise<void> => {
       // The kernel passes what the plugin's own schema returned, which is what `setup` is typed for.
@@ -154,7 +154,7 @@ export class GatewayInstance {
       // Fastify plugins that it registered count in its deadline too.
       await Promise.all([scope.http.after(), this.internal.after()])
     }
-    await this.lifecycle.step('setup', { id, required, run, placeOf })
+    await this.lifecycle.step('setup', { id, required, run, placeOf, secrets })
   }
 
   get listeners(): readonly Listener[] {

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { ConfigError, GatewayError } from '../contract/errors.js'
 import type { Addresses } from '../contract/gateway.js'
 import type { Problem } from '../contract/problem.js'
+import { withoutSecrets } from '../log/scrubber.js'
 import { within } from '../toolkit/deadline.js'
 import { pluginFrame } from '../toolkit/plugin-frame.js'
 
@@ -20,6 +21,8 @@ interface Step {
   readonly run: (addresses: Addresses) => void | Promise<void>
   readonly required: boolean
   readonly placeOf?: ((option: string) => string | undefined) | undefined
+  /** Of its options: a plugin may quote them in its errors, which are printed. */
+  readonly secrets?: readonly string[]
 }
 
 /** The steps of one boot: what runs before the ports open, when they are open, and at the end. */
@@ -105,25 +108,39 @@ const CONFIG_CODES = new Set([
 
 /** The error of a step of one plugin: it names the plugin and the step, or where the option is that is wrong. */
 export function stepFailure(
-  { id, placeOf }: Pick<Step, 'id' | 'placeOf'>,
+  { id, placeOf, secrets = [] }: Pick<Step, 'id' | 'placeOf' | 'secrets'>,
   phase: string,
   error: unknown,
 ): GatewayError {
+  const shown = (text: string): string => (secrets.length === 0 ? text : withoutSecrets(text, secrets))
+  const cause = secrets.length === 0 ? error : shownError(error, shown)
   if (error instanceof ConfigError) {
-    const problems = error.problems.map((problem) => ({
-      ...problem,
-      place: placeOf?.(problem.place) ?? `plugin "${id}": ${problem.place}`,
+    const problems = error.problems.map(({ place, message, ...more }) => ({
+      ...more,
+      place: placeOf?.(place) ?? `plugin "${id}": ${place}`,
+      message: shown(message),
     }))
-    return new ConfigError(problems, { cause: error })
+    return new ConfigError(problems, { cause })
   }
   if (error instanceof GatewayError && CONFIG_CODES.has(error.code)) {
     const place = placeOf?.('') ?? `plugin "${id}"`
-    return new ConfigError([{ place, message: error.message }], { cause: error })
+    return new ConfigError([{ place, message: shown(error.message) }], { cause })
   }
-  const message = error instanceof Error ? error.message : String(error)
+  const message = shown(error instanceof Error ? error.message : String(error))
   const place = error instanceof Error ? pluginFrame(error) : undefined
   const at = place === undefined ? '' : ` (${place})`
-  return new GatewayError('PLUGIN_FAILED', `plugin "${id}" failed in ${phase}: ${message}${at}`, {
-    cause: error,
+  return new GatewayError('PLUGIN_FAILED', `plugin "${id}" failed in ${phase}: ${message}${at}`, { cause })
+}
+
+// No sensible error has more causes; one may be its own.
+const MAX_CAUSES = 8
+
+/** A copy of an error: whoever threw it may hold it, and some cannot be changed. */
+function shownError(error: unknown, shown: (text: string) => string, depth = 0): unknown {
+  if (!(error instanceof Error)) return shown(String(error))
+  const { name, message, stack = '', cause } = error
+  const copy = new Error(shown(message), {
+    ...(cause !== undefined && depth < MAX_CAUSES && { cause: shownError(cause, shown, depth + 1) }),
   })
+  return Object.assign(copy, { name, stack: shown(stack), ...('code' in error && { code: error.code }) })
 }

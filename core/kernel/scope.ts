@@ -76,7 +76,7 @@ export class GatewayScope {
     const { shared } = this
     const name = this.path === '' ? id : `${this.path} ${id}`
     const hook = (phase: 'start' | 'ready' | 'stop') => (run: Parameters<Gateway['onReady']>[0]) =>
-      shared.lifecycle.add(phase, { id: name, run, required, placeOf })
+      shared.lifecycle.add(phase, { id: name, run, required, placeOf, secrets })
     const forgets = secrets.map((secret) => shared.scrubber.add(secret))
     const forget = (): void => {
       for (const each of forgets) each()

@@ -142,6 +142,10 @@ interface SecretPattern {
 const scrub = (text: string, { pattern, shortest }: SecretPattern): string =>
   text.length < shortest ? text : text.replace(pattern, '***')
 
+/** A text without these secrets, in any encoding; nothing else in it changes. */
+export const withoutSecrets = (text: string, secrets: readonly string[]): string =>
+  patternsFor(secrets.filter(({ length }) => length >= MIN_LENGTH)).reduce(scrub, text)
+
 // V8 refuses a pattern of some 50,000 characters only when it is used, and quotes all of it.
 const MAX_PATTERN = 16_384
 const MAX_PIECE = 4_096

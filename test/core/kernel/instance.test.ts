@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { definePlugin, type Gateway, PublicPath, Telemetry } from 'sallyport'
+import { inspect } from 'node:util'
+import { ConfigError, definePlugin, type Gateway, GatewayError, PublicPath, Telemetry } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
-import { boot } from 'sallyport/embed'
+import { boot, serve } from 'sallyport/embed'
 import { z } from 'zod'
 import { booted, recordedLog } from '#kit/booted.js'
 
@@ -118,4 +119,34 @@ test('what options mark as writeOnly is in no log line, however the plugin logs 
   assert.match(written, /shown.*signing with \*\*\*/)
   assert.doesNotMatch(written, /canary|471147/)
   assert.equal(scrubber.knows('canary/key'), false)
+})
+
+test('what options mark as writeOnly is in no error of a plugin, whatever it throws and when', async () => {
+  const secret = 'canary/key'
+  const thrown = (): Error[] => [
+    new TypeError(`${secret} is wrong`, { cause: new Error(encodeURIComponent(secret), { cause: secret }) }),
+    new ConfigError([{ place: 'key', message: `${secret} is none` }]),
+    new GatewayError('FILE_UNREADABLE', `no file ${secret}`),
+  ]
+  for (const phase of ['setup', 'start', 'ready'] as const) {
+    for (const error of thrown()) {
+      const failing = definePlugin({
+        name: 'failing',
+        api: 1,
+        options: z.object({ key: z.string().meta({ writeOnly: true }) }),
+        setup(gateway) {
+          const fail = (): never => {
+            throw error
+          }
+          if (phase === 'setup') fail()
+          else if (phase === 'start') gateway.onStart(fail)
+          else gateway.onReady(fail)
+        },
+      })
+      const list = [{ use: 'auth/anonymous' }, { use: failing, with: { key: secret } }]
+      const told = await serve(list, context).catch((failure: unknown) => inspect(failure, { depth: 9 }))
+      assert.match(String(told), /\*\*\*/)
+      assert.doesNotMatch(String(told), /canary/)
+    }
+  }
 })
