@@ -22,12 +22,19 @@ export async function authenticated(
     return 'refused'
   }
   let accepted: { readonly by: string; readonly identity: Identity } | undefined
+  let hasFailed = false
   for (const [index, authenticator] of authenticators.entries()) {
     const heading = `${index + 1}. ${authenticator.provider}`
-    if (accepted !== undefined) print(`${heading}: not asked`)
-    else {
+    if (accepted !== undefined || hasFailed) {
+      print(`${heading}: not asked`)
+      continue
+    }
+    try {
       const identity = await identityBy(heading, authenticator, token, request)
       if (identity !== undefined) accepted = { by: authenticator.provider, identity }
+    } catch (error) {
+      hasFailed = true
+      print(`${heading}: fails: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
   const what = token === undefined ? 'a request without a token' : 'the token'

@@ -171,3 +171,15 @@ test('an authenticator of somebody else that explains nothing is asked as the ga
     assert.equal(asked.code, code, asked.stdout + asked.stderr)
   }
 })
+
+test('an authenticator that throws is named, and decides as it would at the gate', async (t) => {
+  const text = `
+    import { Authenticator, definePlugin } from 'sallyport'
+    export default definePlugin({ name: 'theirs', api: 1, provides: [Authenticator], setup: (gateway) =>
+      gateway.provide(Authenticator, { provider: 'theirs', authenticate() { throw new Error('no luck') } }) })`
+  const home = folder(t, { 'throwing.mjs': text })
+  const open = { use: 'auth/anonymous' }
+  const told = await explain(t, [{ use: join(home, 'throwing.mjs') }, open], 'any-token')
+  assert.equal(told.code, 1)
+  assert.match(told.stdout, /1\. theirs: fails: no luck\n2\. anonymous: not asked\nthe token is refused/)
+})
