@@ -61,12 +61,11 @@ export class Planner {
     const planned: (PlannedEntry | PlannedScope | undefined)[] = []
     for (const [index, item] of list.entries()) {
       const here = [...at, index]
-      if (!isScope(item)) this.waitingAt = item.named ?? [...here, 'use']
-      planned.push(
-        isScope(item)
-          ? await this.inner(item, path, here)
-          : await this.entry(item, await loading[index], here),
-      )
+      if (isScope(item)) planned.push(await this.inner(item, path, here))
+      else {
+        this.waitingAt = item.named ?? [...here, 'use']
+        planned.push(await this.entry(item, await loading[index], here))
+      }
     }
     this.refuseRepeats(list, planned, at)
     return { path, items: planned.filter((item) => item !== undefined) }
@@ -113,8 +112,7 @@ export class Planner {
       return undefined
     }
     const { plugin } = loaded
-    const id = entry.id ?? plugin.name
-    const required = entry.required ?? true
+    const { id = plugin.name, required = true } = entry
     if (!required && !onlyObserves(plugin)) {
       this.addProblem(
         entry.named ?? [...at, 'required'],
@@ -158,10 +156,10 @@ export class Planner {
     for (const [index, item] of planned.entries()) {
       const original = list[index]
       if (item === undefined || original === undefined || isPlannedScope(item) || isScope(original)) continue
-      const name = item.id
-      const first = seen.get(name)
+      const { id } = item
+      const first = seen.get(id)
       if (first === undefined) {
-        seen.set(name, index)
+        seen.set(id, index)
         continue
       }
       const place = original.named ?? [...at, index, original.id === undefined ? 'use' : 'id']
@@ -169,7 +167,7 @@ export class Planner {
       // An entry that a preset adds by itself was written nowhere.
       const before = original.named === undefined ? [...at, first] : named
       const there = before === undefined ? '' : `, at ${this.locate(before)}`
-      this.addProblem(place, `"${name}" is in the list already${there}: give this one an \`id\` of its own`)
+      this.addProblem(place, `"${id}" is in the list already${there}: give this one an \`id\` of its own`)
     }
   }
 
