@@ -5,13 +5,21 @@ import { isJsonObject, jsonObject } from 'sallyport/toolkit'
 import { parseJson } from '#core/toolkit/json-object.js'
 import { randomFrom, written } from '../../plugins/forward/messages-with-lists.js'
 
+/** As JSON has it. `JSON.parse` cannot tell: it may take one name for another, as said at `parseJson`. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain)
+  if (isJsonObject(value))
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]))
+  return Object.is(value, -0) ? 0 : value
+}
+
 test('only the text of a JSON object is parsed', () => {
   for (const other of ['', '{', '[]', 'null', '1', '"{}"', '{} {}'])
     assert.equal(jsonObject(other), undefined)
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const read = jsonObject(JSON.stringify(value))
-      assert.deepEqual(read, isJsonObject(value) ? JSON.parse(JSON.stringify(value)) : undefined)
+      assert.deepEqual(read, isJsonObject(value) ? plain(value) : undefined)
     }),
   )
 })
@@ -43,7 +51,7 @@ test('whatever JSON has, it is what was written', () => {
   }))
   fc.assert(
     fc.property(tree, fc.integer(), (value, seed) => {
-      assert.deepEqual(parseJson(written(value, randomFrom(seed))), JSON.parse(JSON.stringify(value)))
+      assert.deepEqual(parseJson(written(value, randomFrom(seed))), plain(value))
     }),
     { numRuns: 1000 },
   )
