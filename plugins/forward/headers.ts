@@ -33,6 +33,7 @@ export class RequestRules {
   ): FlatHeaders {
     const { rawHeaders, headers } = request
     const named = connectionOptions(headers.connection)
+    const replaced = nameOf(credential)
     const sent: FlatHeaders = []
     let host = false
     for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -48,7 +49,7 @@ export class RequestRules {
         sent.push(name, Number(value) === length ? value : String(length))
       } else if (lower === 'expect' && headers.expect === undefined) {
         // The body was asked for, and is here.
-      } else if (this.passes(lower, credential, named)) {
+      } else if (this.passes(lower, replaced, named)) {
         sent.push(name, rawHeaders[index + 1] ?? '')
       }
     }
@@ -64,33 +65,34 @@ export class RequestRules {
     { rawTrailers = [] }: { readonly rawTrailers?: readonly string[] | undefined },
     credential: OutgoingCredential | undefined,
   ): FlatHeaders {
+    const replaced = nameOf(credential)
     const sent: FlatHeaders = []
     for (let index = 0; index < rawTrailers.length; index += 2) {
       const name = rawTrailers[index] ?? ''
       const lower = name.toLowerCase()
-      if (!FRAMING.has(lower) && this.passes(lower, credential, undefined))
+      if (!FRAMING.has(lower) && this.passes(lower, replaced, undefined))
         sent.push(name, rawTrailers[index + 1] ?? '')
     }
     return sent
   }
 
+  /** `replaced` is the header of the credential. */
   private passes(
     lower: string,
-    credential: OutgoingCredential | undefined,
+    replaced: string | undefined,
     named: ReadonlySet<string> | undefined,
   ): boolean {
     const name = normalized(lower)
     if (this.dropped.has(name) || name.startsWith('x-forwarded-')) return false
     // A credential replaces the caller's own, whichever header carries it.
-    if (
-      credential !== undefined &&
-      (name === normalized(credential.header.toLowerCase()) || name === 'authorization')
-    )
-      return false
+    if (replaced !== undefined && (name === replaced || name === 'authorization')) return false
     if (FRAMING.has(name)) return name === lower
     return named === undefined || !named.has(lower)
   }
 }
+
+const nameOf = (credential: OutgoingCredential | undefined): string | undefined =>
+  credential && normalized(credential.header.toLowerCase())
 
 /** As CGI and its successors read a name: `X_Tenant` and `X-Tenant` are the same to them. */
 const normalized = (lower: string): string => (lower.includes('_') ? lower.replaceAll('_', '-') : lower)
