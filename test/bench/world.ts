@@ -54,7 +54,7 @@ export const FULL: Effort = {
   seconds: 1.5,
   warmUp: 20_000,
   halfLoadOf: callRows.filter(({ newTokens }) => newTokens !== true).map(({ key }) => key),
-  newTokens: 2_000,
+  newTokens: 8_000,
   starts: 15,
   bridges: [9, 500],
   firstEvents: 300,
