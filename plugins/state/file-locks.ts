@@ -3,6 +3,7 @@ import { type Log, UpstreamError } from 'sallyport'
 import { isFileSystemError } from '#plugins/store/files/atomic-file.js'
 import { GenerationLock, type HeldLock, type HeldLocks } from '#plugins/store/files/generation-lock.js'
 import type { LockOwner } from '#plugins/store/files/lock-owner.js'
+import { Turns } from '#plugins/store/turns.js'
 
 interface Dependencies {
   readonly self: LockOwner
@@ -19,22 +20,14 @@ interface Held {
 
 /** Locks across processes in files. Whoever stands still for long loses them, so a write under one is checked. */
 export class FileLocks {
-  private readonly queues = new Map<string, Promise<unknown>>()
+  private readonly turns = new Turns()
   private readonly held = new AsyncLocalStorage<readonly Held[]>()
 
   constructor(private readonly dependencies: Dependencies) {}
 
   /** Queued within this process, so that only one of its waiters polls the lock files. */
-  async locked<T>(path: string, work: () => Promise<T>): Promise<T> {
-    const previous = this.queues.get(path) ?? Promise.resolve()
-    const task = previous.then(() => this.withLock(path, work))
-    const settled = task.catch(() => {})
-    this.queues.set(path, settled)
-    try {
-      return await task
-    } finally {
-      if (this.queues.get(path) === settled) this.queues.delete(path)
-    }
+  locked<T>(path: string, work: () => Promise<T>): Promise<T> {
+    return this.turns.run(path, () => this.withLock(path, work))
   }
 
   /** Throws when a lock was lost under which the calling code runs. What outlives its work, such as a timer, has none. */

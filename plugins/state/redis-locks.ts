@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { type Log, UpstreamError } from 'sallyport'
 import { type RedisConnection, WRITE_LIMIT } from '#plugins/store/redis/connection.js'
+import { Turns } from '#plugins/store/turns.js'
 
 /** Milliseconds after which the lock of a killed process is free. */
 const TTL = 10_000
@@ -31,7 +32,7 @@ return 0`
 
 /** Locks across processes that end by themselves, so a write under one says which lock it needs. */
 export class RedisLocks {
-  private readonly queues = new Map<string, Promise<unknown>>()
+  private readonly turns = new Turns()
   private readonly held = new AsyncLocalStorage<readonly HeldLock[]>()
 
   constructor(
@@ -45,16 +46,8 @@ export class RedisLocks {
   }
 
   /** Queued within this process, so that only one of its waiters polls. */
-  async locked<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const previous = this.queues.get(name) ?? Promise.resolve()
-    const task = previous.then(() => this.withLock(name, work))
-    const settled = task.catch(() => {})
-    this.queues.set(name, settled)
-    try {
-      return await task
-    } finally {
-      if (this.queues.get(name) === settled) this.queues.delete(name)
-    }
+  locked<T>(name: string, work: () => Promise<T>): Promise<T> {
+    return this.turns.run(name, () => this.withLock(name, work))
   }
 
   private async withLock<T>(name: string, work: () => Promise<T>): Promise<T> {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from 'sallyport'
+import { Turns } from '../turns.js'
 import { databaseFailure, lockLost, unavailable } from './failure.js'
 import type { Session } from './session.js'
 import type { Statements, TransactionOptions } from './transaction.js'
@@ -40,13 +41,13 @@ export class Locks {
   private isClosed = false
   private failedAt = Number.NEGATIVE_INFINITY
   private failure: unknown
-  private readonly turns = new Map<string, Promise<unknown>>()
+  private readonly turns = new Turns()
 
   constructor(private readonly dependencies: Dependencies) {}
 
   /** Waits for the lock, and runs `work` under it. Throws when the lock was lost meanwhile. */
   async locked<T>(key: string, work: (lock: Lock) => Promise<T>): Promise<T> {
-    return this.inTurn(key, async () => {
+    return this.turns.run(key, async () => {
       const begun = performance.now()
       let warned = false
       for (;;) {
@@ -67,7 +68,7 @@ export class Locks {
   /** Calls `work` whenever this process gets the lock, until the function that it returns is called. */
   lead(key: string, work: (lock: Lock) => void): () => Promise<void> {
     const stopping = new AbortController()
-    const done = this.inTurn(key, async () => {
+    const done = this.turns.run(key, async () => {
       while (!stopping.signal.aborted && !this.isClosed) {
         const lock = await this.tryAcquire(key).catch(() => undefined)
         await lock
@@ -126,17 +127,6 @@ export class Locks {
       },
     )
     return this.session
-  }
-
-  private async inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const turn = (this.turns.get(key) ?? Promise.resolve()).then(work)
-    const settled = turn.catch(() => {})
-    this.turns.set(key, settled)
-    try {
-      return await turn
-    } finally {
-      if (this.turns.get(key) === settled) this.turns.delete(key)
-    }
   }
 }
 
