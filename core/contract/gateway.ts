@@ -53,6 +53,11 @@ export interface Gateway {
   onStart(step: () => void | Promise<void>): void
   /** Runs when the ports are open, in list order; an error stops the gateway. */
   onReady(step: (addresses: Addresses) => void | Promise<void>): void
+  /**
+   * Runs in reverse order when a reload has put another list in the place of this one: what is done beside requests ends
+   * here. Requests in flight may last, and need the rest until `onStop`.
+   */
+  onReplaced(step: () => void | Promise<void>): void
   /** Runs in reverse order when no request is in flight any more, also after a boot that failed half way. */
   onStop(step: () => void | Promise<void>): void
 

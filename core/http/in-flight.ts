@@ -60,15 +60,15 @@ export class InFlight {
 
   /**
    * Waits until every request has its response, at most `limit` milliseconds. Event streams would never end by themselves;
-   * they are not waited for. When the port is `closing` too, keep-alive is turned off.
+   * they are not waited for. When the port is `closing` too, keep-alive is turned off. The signal ends it.
    */
-  async drain(limit: number, closing: boolean): Promise<void> {
+  async drain(limit: number, closing: boolean, signal?: AbortSignal): Promise<void> {
     this.closing = closing
     for (const response of this.responses.all()) {
       if (closing && !response.headersSent) response.shouldKeepAlive = false
     }
     const end = performance.now() + limit
-    while (performance.now() < end && this.mustWait())
+    while (performance.now() < end && this.mustWait && signal?.aborted !== true)
       await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL))
   }
 
@@ -80,7 +80,8 @@ export class InFlight {
     await within(CLOSE_LIMIT, Promise.all(closed), () => new Error('late')).catch(() => {})
   }
 
-  private mustWait(): boolean {
+  /** Whether a request is there that will have an end of its own. */
+  get mustWait(): boolean {
     return this.pending.size > 0 || this.responses.all().some((response) => !isExcluded(response))
   }
 

@@ -178,6 +178,11 @@ export class GatewayInstance {
     for (const task of this.backgroundTasks) task.end()
   }
 
+  /** Runs the `onReplaced` steps: another list serves, and requests of this one may last. */
+  replaced(): Promise<void> {
+    return this.lifecycle.replaced()
+  }
+
   get publicOrigin(): string | undefined {
     return this.container.many(PublicAddress).find(({ origin }) => origin !== undefined)?.origin
   }

@@ -25,9 +25,11 @@ interface Step {
   readonly secrets?: readonly string[]
 }
 
+type Phase = 'start' | 'ready' | 'replaced' | 'stop'
+
 /** The steps of one boot: what runs before the ports open, when they are open, and at the end. */
 export class Lifecycle {
-  private readonly steps: Record<'start' | 'ready' | 'stop', Step[]> = { start: [], ready: [], stop: [] }
+  private readonly steps: Record<Phase, Step[]> = { start: [], ready: [], replaced: [], stop: [] }
 
   private readonly problems: Problem[] = []
   private stopping = false
@@ -39,7 +41,7 @@ export class Lifecycle {
   ) {}
 
   /** A plugin that adds a step after its deadline finds the gateway stopping: its stop step runs at once. */
-  add(phase: 'start' | 'ready' | 'stop', step: Step): void {
+  add(phase: Phase, step: Step): void {
     if (!this.stopping) this.steps[phase].push(step)
     else if (phase === 'stop') void this.end(step)
   }
@@ -76,7 +78,16 @@ export class Lifecycle {
   /** Runs every stop step, last first. An error is logged: it must not keep the others from running. */
   async stop(): Promise<void> {
     this.stopping = true
-    for (const step of this.steps.stop.splice(0).reverse()) await this.end(step)
+    await this.endAll('stop')
+  }
+
+  /** The same for the steps of a list that was replaced. */
+  replaced(): Promise<void> {
+    return this.endAll('replaced')
+  }
+
+  private async endAll(phase: 'replaced' | 'stop'): Promise<void> {
+    for (const step of this.steps[phase].splice(0).reverse()) await this.end(step)
   }
 
   /** Runs one step at the end, under a deadline. An error is logged. */

@@ -75,7 +75,7 @@ export class GatewayScope {
   gatewayFor({ id, plugin, required, placeOf, secrets }: PlannedEntry): Gateway {
     const { shared } = this
     const name = this.path === '' ? id : `${this.path} ${id}`
-    const hook = (phase: 'start' | 'ready' | 'stop') => (run: Parameters<Gateway['onReady']>[0]) =>
+    const hook = (phase: Parameters<Lifecycle['add']>[0]) => (run: Parameters<Gateway['onReady']>[0]) =>
       shared.lifecycle.add(phase, { id: name, run, required, placeOf, secrets })
     const forgets = secrets.map((secret) => shared.scrubber.add(secret))
     const forget = (): void => {
@@ -108,6 +108,7 @@ export class GatewayScope {
       keyFor: (purpose) => shared.sharedResources.keyFor(`${this.path} ${plugin.name} ${purpose}`),
       onStart: hook('start'),
       onReady: hook('ready'),
+      onReplaced: hook('replaced'),
       onStop: hook('stop'),
     } as Gateway
   }

@@ -7,14 +7,18 @@ import { HttpListener } from '../http/listener.js'
 import { boot } from './boot.js'
 import type { BootContext } from './boot-context.js'
 import type { GatewayInstance } from './instance.js'
+import { ReplacedLists } from './replaced-lists.js'
 import { SharedResources } from './shared-resources.js'
 
-/** Milliseconds that requests in flight get to finish when a list is stopped or replaced. */
-const DRAIN_LIMIT = 10_000
-
 export interface ServeContext extends BootContext {
+  /** Milliseconds that requests in flight get to finish when a list is stopped, and that a reload waits for them. */
   readonly drainLimit?: number
+  /** Milliseconds that those of a list get which a reload has replaced: calls of tools may take minutes. */
+  readonly replacedDrainLimit?: number
 }
+
+const DRAIN_LIMIT = 10_000
+const REPLACED_DRAIN_LIMIT = 600_000
 
 /** Boots a list, opens its ports, and keeps them open over reloads. */
 export async function serve(list: List, context: ServeContext): Promise<GatewayServer> {
@@ -37,6 +41,8 @@ export class GatewayServer {
   private listeners = new Map<string, HttpListener>()
   private busy: Promise<void> = Promise.resolve()
   private stopped: Promise<void> | undefined
+  private readonly drainLimit: number
+  private readonly replaced: ReplacedLists
   private settle: { readonly end: () => void; readonly fail: (error: unknown) => void } | undefined
   /** Settles when every background task of the current list is over; never when it has none. */
   readonly over = new Promise<void>((end, fail) => {
@@ -49,6 +55,9 @@ export class GatewayServer {
     private instance: GatewayInstance,
     private readonly context: ServeContext,
   ) {
+    const { log, drainLimit = DRAIN_LIMIT, replacedDrainLimit = REPLACED_DRAIN_LIMIT } = context
+    this.drainLimit = drainLimit
+    this.replaced = new ReplacedLists(log, drainLimit, replacedDrainLimit)
     // A program may not wait for it.
     this.over.catch(() => {})
   }
@@ -89,7 +98,7 @@ export class GatewayServer {
    * Reports that it is not ready, and serves for `drainDelay` more milliseconds, until load balancers have noticed. Then
    * it accepts no new requests, lets the ones in flight finish, and stops every plugin.
    */
-  stop(drainLimit = this.context.drainLimit ?? DRAIN_LIMIT, drainDelay = this.drainDelay): Promise<void> {
+  stop(drainLimit = this.drainLimit, drainDelay = this.drainDelay): Promise<void> {
     this.ending.abort(new Error('the gateway was stopped'))
     this.instance.reportStopping()
     this.stopped ??= this.shutDown(drainLimit, drainDelay)
@@ -127,11 +136,7 @@ export class GatewayServer {
     const kept = new Set(this.listeners.values())
     const gone = [...before.values()].filter((listener) => !kept.has(listener))
     for (const listener of gone) listener.stopAccepting()
-    old.beginStopping()
-    await old.inFlight.drain(this.context.drainLimit ?? DRAIN_LIMIT, gone.length > 0)
-    await closeAll(gone)
-    await old.inFlight.cutOff()
-    await old.stop()
+    await this.replaced.add(old, gone)
   }
 
   private async shutDown(drainLimit: number, drainDelay: number): Promise<void> {
@@ -139,7 +144,7 @@ export class GatewayServer {
       this.context.log.info({ drainDelay }, 'not ready any more; requests are accepted for this long')
       await pause(drainDelay)
     }
-    const drained = this.stopAccepting(drainLimit)
+    const drained = Promise.all([this.stopAccepting(drainLimit), this.replaced.stop(drainLimit)])
     await this.inTurn(async () => {
       // A reload that was under way may have left other ports behind.
       this.stopAcceptingCallers()

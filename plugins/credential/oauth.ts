@@ -39,6 +39,8 @@ export default definePlugin({
       // In the background: requests wait for the token, and a failure is logged.
       if (options.login === 'start' && manager.current === undefined) manager.obtain().catch(() => {})
     })
+    // A login that lasts has the port that the next list needs for its own.
+    gateway.onReplaced(() => manager.stop())
     gateway.onStop(() => manager.stop())
     gateway.provide(Credential, new OAuthCredential(manager, options))
     gateway.provide(Health, { name: gateway.id, check: () => manager.health() })

@@ -69,6 +69,8 @@ export default definePlugin({
     }
     syncTrigger(gateway.internal, (name) => catalogue.replicaOf(name))
     gateway.onStart(() => catalogue.start(sources(), stores().at(-1)))
+    // Whoever reads the sources next waits for who leads now.
+    gateway.onReplaced(() => catalogue.stop())
     gateway.onStop(() => catalogue.stop())
   },
 
@@ -92,6 +94,7 @@ class MemoryCatalogue implements ServerCatalogue {
   private readonly meter: SyncMeter
   private readonly ingest: Ingest
   private published: Promise<void> = Promise.resolve()
+  private stopped: Promise<void> | undefined
 
   constructor(
     private readonly gateway: Gateway,
@@ -145,7 +148,12 @@ class MemoryCatalogue implements ServerCatalogue {
     await waitAtMost(START_WAIT, first)
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.stopped ??= this.end()
+    return this.stopped
+  }
+
+  private async end(): Promise<void> {
     this.stopping.abort(new Error('the gateway is stopping'))
     await Promise.all([...this.replicas.values()].map((replica) => replica.stop()))
     await this.published

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { FetchResult } from 'sallyport'
+import { setTimeout as pause } from 'node:timers/promises'
+import { definePlugin, type FetchResult } from 'sallyport'
 import { contextFor, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
@@ -83,4 +84,38 @@ test('after a reload what could not be saved is saved, though the source has not
   await running.swap(list, contextFor({}))
 
   await eventually(() => readdirSync(stateDirectory).find((name) => name.endsWith('.state')))
+})
+
+test('a list that was replaced reads no source while a request of it lasts', async (t) => {
+  let finish: () => void = () => {}
+  const finished = new Promise<string>((resolve) => {
+    finish = () => resolve('done')
+  })
+  const lasting = definePlugin({
+    name: 'lasting',
+    api: 1,
+    setup: ({ http }) => void http.get('/lasting', () => finished),
+  })
+  let reads = 0
+  const source = sourcePlugin(
+    'main',
+    async () => {
+      reads++
+      return whole('only', one)
+    },
+    5,
+  )
+  const running = await serving(t, [listen, ...registryOf([{ use: source }], ['main']), { use: lasting }], {
+    drainLimit: 20,
+  })
+  const call = fetch(`${running.addresses.main}/lasting`)
+  await eventually(() => reads > 2)
+
+  await running.swap([listen, ...registryOf([{ use: sourcePlugin('main', never) }], ['main'])])
+  const after = reads
+  // As long as five reads took.
+  await pause(100)
+  assert.equal(reads, after)
+  finish()
+  assert.equal(await (await call).text(), 'done')
 })

@@ -26,17 +26,25 @@ const callbackStatus = (origin: string, { method = 'GET', path, headers = {} }: 
   })
 
 /** A login that waits for its callback. */
-async function pendingLogin(t: TestContext, options = {}, metadata = {}) {
+async function pendingLogin(t: TestContext, options = {}, metadata = {}, context = {}) {
   const server = await startAuthorizationServer(t)
   server.metadata = metadata
   const { next } = signInUser(t, () => {})
-  const { main, lines, running } = await proxyWithLogin(t, server.target, options)
+  const { main, lines, running } = await proxyWithLogin(t, server.target, options, {}, context)
   const answer = send(main, call(1))
   const page = new URL(await next())
   const callback = new URL(page.searchParams.get('redirect_uri') ?? '')
   const state = page.searchParams.get('state') ?? ''
   return { server, answer, page, callback, state, lines, running, main }
 }
+
+const closed = (callback: URL | string): Promise<unknown> =>
+  eventually(() =>
+    fetch(callback).then(
+      () => undefined,
+      () => true,
+    ),
+  )
 
 test('callbacks without the right state change nothing, and the right one then succeeds once (T5, CL-06)', async (t) => {
   const { server, answer, page, callback, state } = await pendingLogin(t)
@@ -67,12 +75,7 @@ test('callbacks without the right state change nothing, and the right one then s
   assert.equal(right.status, 200)
   assert.equal((await answer).status, 200)
   assert.equal(server.times('/token'), 1)
-  await eventually(() =>
-    fetch(right.url).then(
-      () => undefined,
-      () => true,
-    ),
-  )
+  await closed(right.url)
 })
 
 test('a second callback with the same state is refused while the first is handled (T5)', async (t) => {
@@ -171,12 +174,7 @@ test('the time limits answer the waiting requests and close the port (CL-35, T6)
   const { answer, callback } = await pendingLogin(t, { timeout: '300ms', signInTimeout: '400ms' })
   const { status, headers } = await answer
   assert.deepEqual([status, headers['retry-after']], [503, '5'])
-  await eventually(() =>
-    fetch(callback).then(
-      () => undefined,
-      () => true,
-    ),
-  )
+  await closed(callback)
 })
 
 test('a sign-in outlasts the request that began it, and the next request uses it', async (t) => {
@@ -234,10 +232,12 @@ test('a stop in the middle of a login leaves nothing open', async (t) => {
   const stopped = running.stop(0)
   await answer.catch(() => {})
   await stopped
-  await eventually(() =>
-    fetch(callback).then(
-      () => undefined,
-      () => true,
-    ),
-  )
+  await closed(callback)
+})
+
+test('a reload ends a login that lasts, so that its port is there for the next one', async (t) => {
+  const { answer, callback, running } = await pendingLogin(t, {}, {}, { drainLimit: 20 })
+  await running.swap([{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, { use: 'auth/anonymous' }])
+  await closed(callback)
+  assert.equal((await answer).status, 503)
 })

@@ -1,0 +1,63 @@
+import type { Logger } from 'pino'
+import type { HttpListener } from '../http/listener.js'
+import { within } from '../toolkit/deadline.js'
+import type { GatewayInstance } from './instance.js'
+
+// Each holds what its plugins hold.
+const MAX_LISTS = 4
+
+interface ReplacedList {
+  readonly ending: AbortController
+  over: Promise<void>
+}
+
+/** Lists that a reload has replaced, and whose requests last: each is stopped when it has none left. */
+export class ReplacedLists {
+  private readonly lists = new Set<ReplacedList>()
+  private stopped = false
+
+  constructor(
+    private readonly log: Logger,
+    private readonly wait: number,
+    private readonly limit: number,
+  ) {}
+
+  /**
+   * Settles when the list has stopped. When its requests last, what it does beside them ends, and this settles before.
+   * `gone` are listeners that no later list has.
+   */
+  async add(instance: GatewayInstance, gone: readonly HttpListener[]): Promise<void> {
+    const { inFlight } = instance
+    instance.beginStopping()
+    await inFlight.drain(this.wait, gone.length > 0)
+    await instance.replaced()
+    if (this.stopped || !inFlight.mustWait) return end(instance, gone)
+
+    this.log.info({ requests: inFlight.size }, 'requests go on with the configuration before')
+    const ending = new AbortController()
+    const finish = async (): Promise<void> => {
+      await inFlight.drain(this.limit, gone.length > 0, ending.signal)
+      await end(instance, gone)
+    }
+    const list: ReplacedList = { ending, over: finish().finally(() => this.lists.delete(list)) }
+    this.lists.add(list)
+    const [oldest] = this.lists
+    if (this.lists.size > MAX_LISTS) oldest?.ending.abort()
+  }
+
+  /** Gives the requests of all lists so many milliseconds. */
+  async stop(limit: number): Promise<void> {
+    this.stopped = true
+    const lists = [...this.lists]
+    const all = Promise.all(lists.map(({ over }) => over))
+    await within(limit, all, () => new Error('late')).catch(() => {})
+    for (const { ending } of lists) ending.abort()
+    await all
+  }
+}
+
+async function end(instance: GatewayInstance, gone: readonly HttpListener[]): Promise<void> {
+  await Promise.all(gone.map((listener) => listener.destroy()))
+  await instance.inFlight.cutOff()
+  await instance.stop()
+}
