@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { OutgoingHeaders } from '../contract/capabilities/header-source.js'
 import type { Trace, TraceBeginning, TraceEnd, TracePart, Tracer } from '../contract/capabilities/tracer.js'
 import type { McpMessage } from '../contract/message.js'
+import { isAddableHeader } from '../toolkit/header.js'
 import type { ObservedBody } from './observed-body.js'
 
 /** Runs an observer, whose errors are logged. */
@@ -26,6 +27,21 @@ export class Beginning implements TraceBeginning {
     // Nobody writes these letters as escapes, and who did would lose its own trace alone.
     return unparsed !== undefined && !unparsed.includes('traceparent')
   }
+}
+
+const NO_HEADERS: OutgoingHeaders = []
+
+/** What the target gets of a trace: nothing of one that a request could not have. */
+export function headersOf(trace: Trace | undefined, safely: Safely): OutgoingHeaders {
+  let found = NO_HEADERS
+  if (trace === undefined) return found
+  safely(() => {
+    const { headers } = trace
+    if (!Array.isArray(headers) || !headers.every(isAddableHeader))
+      throw new TypeError('`headers` of a trace are pairs of a name and a value that a request may have')
+    found = headers
+  }, TRACER_FAILED)
+  return found
 }
 
 /** All tracers of a list as one; most lists have one at most. */

@@ -6,7 +6,7 @@ import type { Refusal } from '../contract/errors.js'
 import type { McpCall, McpMessage } from '../contract/message.js'
 import { isPromise } from '../toolkit/deadline.js'
 import { SUBSCRIPTION } from '../toolkit/mcp-methods.js'
-import { Beginning, type Safely, TRACER_FAILED, traceIdIn } from './joined-tracer.js'
+import { Beginning, headersOf, type Safely, TRACER_FAILED, traceIdIn } from './joined-tracer.js'
 import { failureCode, ObservedBody } from './observed-body.js'
 
 const OBSERVED = Symbol('observed')
@@ -71,6 +71,7 @@ export class ObservedRequest {
   private parts: TracePart[] | undefined
   private open: Set<OpenPart> | undefined
   private trace: Trace | undefined
+  private addedHeaders: OutgoingHeaders | undefined
   private state: 'waiting' | 'started' | 'ended' = 'waiting'
   private sentAt: number | undefined
 
@@ -107,7 +108,8 @@ export class ObservedRequest {
 
   /** What the target gets of the trace, in place of what the caller sent. */
   get traceHeaders(): OutgoingHeaders {
-    return this.started?.headers ?? NO_HEADERS
+    this.addedHeaders ??= headersOf(this.started, this.safely)
+    return this.addedHeaders
   }
 
   /** These headers are written into the body too. */
@@ -237,8 +239,6 @@ export class ObservedRequest {
     if (trace !== undefined && this.state !== 'ended') this.safely(() => trace.part(part), TRACER_FAILED)
   }
 }
-
-const NO_HEADERS: OutgoingHeaders = []
 
 /** Milliseconds: what took less time was there already, such as the verdict on a token. */
 const SHORTEST_PART = 0.1

@@ -39,5 +39,13 @@ function nameFault(name: string): string | undefined {
   return forbidden ? 'may not be set: it belongs to the connection, not to the message' : undefined
 }
 
+/** Whether it is a name, in any case, and a value that may be added to requests. */
+export const isAddableHeader = (header: unknown): header is readonly [name: string, value: string] =>
+  Array.isArray(header) &&
+  typeof header[0] === 'string' &&
+  typeof header[1] === 'string' &&
+  nameFault(header[0]) === undefined &&
+  isHeaderValue(header[1])
+
 /** Whether a text is a valid header value. It may be a secret: no message should quote it. */
 export const isHeaderValue = (text: string): boolean => VALUE.test(text)

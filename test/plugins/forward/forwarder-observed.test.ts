@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
+import { definePlugin, type OutgoingHeaders, Tracer } from 'sallyport'
 import { eventually } from '#kit/captured-log.js'
 import { listening } from '#kit/listening.js'
 import { observing, TRACE_ID, type Traced } from '../../core/http/observing.js'
@@ -159,4 +160,49 @@ test('what the target refuses has failed, and what does not answer says how', as
     ],
   )
   assert.deepEqual(targetPartsOf(gone.observed.traces[0]), ['target_refused'])
+})
+
+test('a trace with headers that no request may have adds none, and its request goes on', async (t) => {
+  const bad: readonly unknown[] = [
+    undefined,
+    'traceparent',
+    [['traceparent']],
+    [['traceparent', 1]],
+    [['trace parent', 'x']],
+    [['traceparent', 'x\r\nevil: 1']],
+    [['Content-Length', '0']],
+    [
+      ['fine', 'x'],
+      ['host', 'evil.example'],
+    ],
+  ]
+  let headers: unknown
+  const trace = { traceId: TRACE_ID, sampled: true, intoMeta: true, part() {}, end() {} }
+  const use = definePlugin({
+    name: 'tracing',
+    api: 1,
+    provides: [Tracer],
+    setup: (gateway) =>
+      gateway.provide(Tracer, {
+        start: () => ({ ...trace, headers: headers as OutgoingHeaders }),
+      }),
+  })
+  const reached: string[] = []
+  const target = await listening(t, (incoming, response) => {
+    void text(incoming).then((body) => {
+      reached.push(`${incoming.headers['traceparent']} ${incoming.headers['fine']} ${body}`)
+      response.end()
+    })
+  })
+  const { main, lines } = await proxied(t, target, {}, [{ use }])
+  const body = toolCall('x')
+  for (headers of bad) {
+    const { status } = await send(main, { method: 'POST', headers: JSON_TYPE, body })
+    assert.equal(status, 200, JSON.stringify(headers))
+  }
+  assert.deepEqual(
+    reached,
+    bad.map(() => `undefined undefined ${body}`),
+  )
+  assert.ok(lines.some(({ msg }) => msg === 'a tracer failed'))
 })
