@@ -4,7 +4,7 @@ import { definePlugin, GatewayError, type Log, SecretStore } from 'sallyport'
 import { secretFrom, secretText, userFolder } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { isFileSystemError, replaceFile } from '#plugins/store/files/atomic-file.js'
-import { GenerationLock, HeldLocks } from '#plugins/store/files/generation-lock.js'
+import { GenerationLock, type HeldLock, HeldLocks } from '#plugins/store/files/generation-lock.js'
 import { thisProcess } from '#plugins/store/files/lock-owner.js'
 import { decrypt, encrypt } from './encryption.js'
 
@@ -55,21 +55,29 @@ export default definePlugin({
       const text = await readIfThere(file)
       return text === undefined ? {} : decrypt(text, readPassphrase())
     }
-    const writeAll = async (values: Secrets): Promise<void> =>
-      replaceFile(file, await encrypt(values, readPassphrase()))
+    const writeAll = async (values: Secrets, lock: HeldLock): Promise<void> => {
+      const text = await encrypt(values, readPassphrase())
+      await lock.check().catch((cause: unknown) => {
+        const message = `nothing was written to ${file}: another process changes it; try again`
+        throw new GatewayError('SECRET_UNWRITABLE', message, { cause })
+      })
+      await replaceFile(file, text)
+    }
     const locks = new HeldLocks()
-    const changing = <T>(work: () => Promise<T>): Promise<T> => underLock(file, { locks, log }, work)
+    const changing = <T>(work: (lock: HeldLock) => Promise<T>): Promise<T> =>
+      underLock(file, { locks, log }, work)
 
     gateway.provide(SecretStore, {
       name: `encrypted file ${file}`,
       get: async (name) => ownValue(await readAll(), name),
       keeping: {
-        set: (name, value) => changing(async () => writeAll({ ...(await readAll()), [name]: value })),
+        set: (name, value) =>
+          changing(async (lock) => writeAll({ ...(await readAll()), [name]: value }, lock)),
         names: async () => Object.keys(await readAll()).sort(),
         delete: (name) =>
-          changing(async () => {
+          changing(async (lock) => {
             const { [name]: removed, ...rest } = await readAll()
-            if (removed !== undefined) await writeAll(rest)
+            if (removed !== undefined) await writeAll(rest, lock)
             return removed !== undefined
           }),
       },
@@ -95,12 +103,12 @@ async function readIfThere(file: string): Promise<string | undefined> {
 async function underLock<T>(
   file: string,
   { locks, log }: { readonly locks: HeldLocks; readonly log: Pick<Log, 'warn'> },
-  work: () => Promise<T>,
+  work: (lock: HeldLock) => Promise<T>,
 ): Promise<T> {
   try {
     const lock = await new GenerationLock(`${file}.lock`, await thisProcess(), locks, log).acquire()
     try {
-      return await work()
+      return await work(lock)
     } finally {
       await lock.release()
     }
