@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { type Agent, get, type IncomingMessage } from 'node:http'
+import { get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { definePlugin, type Gateway, Guard } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { ask, slowRoute } from '../kernel/slow-route.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
@@ -58,35 +59,8 @@ const routes = (name: string, declare: (gateway: Gateway) => void) => ({
   use: definePlugin({ name, api: 1, setup: declare }),
 })
 
-/** A route whose response waits for a call. */
-function slowly() {
-  let finish: (text: string) => void = () => {}
-  let arrive: () => void = () => {}
-  const arrival = new Promise<void>((resolve) => {
-    arrive = resolve
-  })
-  const answer = new Promise<string>((resolve) => {
-    finish = resolve
-  })
-  const entry = routes('slow', ({ http }) =>
-    http.get('/slow', { config: { public: true } }, () => {
-      arrive()
-      return answer
-    }),
-  )
-  return { entry, arrival, finish: (text: string) => finish(text) }
-}
-
-async function ask(url: string, agent?: Agent): Promise<IncomingMessage & { text: string }> {
-  const asked = get(url, { ...(agent !== undefined && { agent }) })
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
-  let text = ''
-  for await (const chunk of response) text += String(chunk)
-  return Object.assign(response, { text })
-}
-
 test('a stop lets requests in flight finish and accepts no new ones', async (t) => {
-  const { entry, arrival, finish } = slowly()
+  const { entry, arrival, finish } = slowRoute()
   const running = await serving(t, [listen, entry])
   const url = running.addresses.main ?? ''
 

@@ -1,82 +1,56 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { get, type IncomingMessage } from 'node:http'
 import { type TestContext, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
-import { type AccessSink, AccessSink as accessSink, definePlugin, type Gateway } from 'sallyport'
+import { AccessSink, definePlugin, type Gateway } from 'sallyport'
 import type { ServeContext } from 'sallyport/embed'
 import { recordedLog, serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { ask, slowRoute } from './slow-route.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
-/** A list whose one route answers when `finish` is called; `steps` are those that it went through, in order. */
+/** A list with a slow route; `steps` are those that it went through, in order. */
 function lasting(name: string) {
+  const { entry, arrival, finish } = slowRoute()
   const steps: string[] = []
-  let finish: (text: string) => void = () => {}
-  let arrived: () => void = () => {}
-  const arrival = new Promise<void>((resolve) => {
-    arrived = resolve
-  })
-  const answer = new Promise<string>((resolve) => {
-    finish = resolve
-  })
-  const sink: AccessSink = { from: 0, ended: ({ status }) => void steps.push(`ended ${status}`) }
   const setup = (gateway: Gateway): void => {
     gateway.http.get('/', { config: { public: true } }, () => name)
-    gateway.http.get('/lasting', { config: { public: true } }, () => {
-      arrived()
-      return answer
-    })
-    gateway.provide(accessSink, sink)
+    gateway.provide(AccessSink, { from: 0, ended: ({ status }) => void steps.push(`ended ${status}`) })
     gateway.onReplaced(() => void steps.push('replaced'))
     gateway.onStop(() => void steps.push('stopped'))
   }
-  const use = definePlugin({ name, api: 1, provides: [accessSink], setup })
-  return { list: [listen, { use }], steps, arrival, finish: () => finish(name) }
+  const use = definePlugin({ name, api: 1, provides: [AccessSink], setup })
+  return { list: [listen, entry, { use }], steps, arrival, finish: () => finish(name) }
 }
 
-async function ask(url: string): Promise<string> {
-  const [response] = (await once(get(url, { agent: false }), 'response')) as [IncomingMessage]
-  let text = ''
-  for await (const chunk of response) text += String(chunk)
-  return text
-}
+const textOf = async (url: string): Promise<string> => (await ask(url)).text
 
 async function started(t: TestContext, context: Partial<ServeContext>) {
   const first = lasting('first')
   const { log, lines } = recordedLog()
   const running = await serving(t, first.list, { log, ...context })
   const url = running.addresses.main ?? ''
-  const call = ask(`${url}/lasting`)
+  const call = textOf(`${url}/slow`)
   call.catch(() => {})
   await first.arrival
   return { running, first, url, call, lines }
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5_000
-  while (!condition()) {
-    assert.ok(Date.now() < deadline, 'it did not come in time')
-    await pause(10)
-  }
 }
 
 test('a call that outlasts a reload gets its response, and then its list stops', async (t) => {
   const { running, first, url, call, lines } = await started(t, { drainLimit: 20 })
 
   await running.swap(lasting('second').list)
-  assert.equal(await ask(url), 'second')
+  assert.equal(await textOf(url), 'second')
   assert.deepEqual(first.steps, ['replaced'])
   assert.ok(
     lines.some(({ msg, requests }) => /go on with the configuration/.test(String(msg)) && requests === 1),
   )
   // Nor does it hold up another reload.
   await running.swap(lasting('third').list)
-  assert.equal(await ask(url), 'third')
+  assert.equal(await textOf(url), 'third')
 
   first.finish()
   assert.equal(await call, 'first')
-  await until(() => first.steps.includes('stopped'))
+  await eventually(() => first.steps.includes('stopped'))
   assert.deepEqual(first.steps, ['replaced', 'ended 200', 'stopped'])
 })
 
@@ -95,7 +69,7 @@ test('a call that outlasts even the limit of a replaced list is cut off', async 
   await running.swap(lasting('second').list)
 
   await assert.rejects(call, { code: 'ECONNRESET' })
-  await until(() => first.steps.includes('stopped'))
+  await eventually(() => first.steps.includes('stopped'))
 })
 
 test('a stop gives the calls of replaced lists its own limit, and returns when those lists have stopped', async (t) => {
@@ -127,13 +101,13 @@ test('of many replaced lists the oldest is cut off', async (t) => {
     const next = lasting(`later ${round}`)
     await running.swap(next.list)
     assert.deepEqual(first.steps, ['replaced'])
-    ask(`${url}/lasting`).catch(() => {})
+    textOf(`${url}/slow`).catch(() => {})
     await next.arrival
     later.push(next)
   }
 
   await running.swap(lasting('last').list)
   await assert.rejects(call, { code: 'ECONNRESET' })
-  await until(() => first.steps.includes('stopped'))
+  await eventually(() => first.steps.includes('stopped'))
   assert.ok(later.every(({ steps }) => !steps.includes('stopped')))
 })

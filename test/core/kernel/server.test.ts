@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { Agent, get, type IncomingMessage } from 'node:http'
+import { Agent } from 'node:http'
 import { test } from 'node:test'
 import { ConfigError, definePlugin, type Gateway, GatewayError, PublicAddress } from 'sallyport'
 import { serving } from '#kit/booted.js'
+import { ask, slowRoute } from './slow-route.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
@@ -13,33 +13,6 @@ const routes = (name: string, declare: (gateway: Gateway) => void) => ({
 
 const word = (text: string) =>
   routes('word', ({ http }) => http.get('/', { config: { public: true } }, () => text))
-
-/** A route whose response waits for a call. */
-function slowly() {
-  let finish: (text: string) => void = () => {}
-  let arrive: () => void = () => {}
-  const arrival = new Promise<void>((resolve) => {
-    arrive = resolve
-  })
-  const answer = new Promise<string>((resolve) => {
-    finish = resolve
-  })
-  const entry = routes('slow', ({ http }) =>
-    http.get('/slow', { config: { public: true } }, () => {
-      arrive()
-      return answer
-    }),
-  )
-  return { entry, arrival, finish: (text: string) => finish(text) }
-}
-
-async function ask(url: string, agent?: Agent): Promise<IncomingMessage & { text: string }> {
-  const asked = get(url, { ...(agent !== undefined && { agent }) })
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
-  let text = ''
-  for await (const chunk of response) text += String(chunk)
-  return Object.assign(response, { text })
-}
 
 test('a reload under load fails no request', async (t) => {
   const running = await serving(t, [listen, word('old')])
@@ -85,7 +58,7 @@ test('a list that cannot boot, or cannot open its ports, changes nothing', async
 })
 
 test('a request in flight at a reload gets its response from the old list', async (t) => {
-  const { entry, arrival, finish } = slowly()
+  const { entry, arrival, finish } = slowRoute()
   const running = await serving(t, [listen, word('old'), entry])
   const url = running.addresses.main ?? ''
 

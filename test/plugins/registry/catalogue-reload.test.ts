@@ -3,10 +3,11 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { definePlugin, type FetchResult } from 'sallyport'
+import type { FetchResult } from 'sallyport'
 import { contextFor, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { slowRoute } from '../../core/kernel/slow-route.js'
 import { BASE, idsIn, payload, registryOf, server, sourcePlugin } from './registry.js'
 
 const one = server('a.example/one', '1.0.0')
@@ -87,15 +88,7 @@ test('after a reload what could not be saved is saved, though the source has not
 })
 
 test('a list that was replaced reads no source while a request of it lasts', async (t) => {
-  let finish: () => void = () => {}
-  const finished = new Promise<string>((resolve) => {
-    finish = () => resolve('done')
-  })
-  const lasting = definePlugin({
-    name: 'lasting',
-    api: 1,
-    setup: ({ http }) => void http.get('/lasting', () => finished),
-  })
+  const { entry, arrival, finish } = slowRoute()
   let reads = 0
   const source = sourcePlugin(
     'main',
@@ -105,10 +98,11 @@ test('a list that was replaced reads no source while a request of it lasts', asy
     },
     5,
   )
-  const running = await serving(t, [listen, ...registryOf([{ use: source }], ['main']), { use: lasting }], {
+  const running = await serving(t, [listen, ...registryOf([{ use: source }], ['main']), entry], {
     drainLimit: 20,
   })
-  const call = fetch(`${running.addresses.main}/lasting`)
+  const call = fetch(`${running.addresses.main}/slow`)
+  await arrival
   await eventually(() => reads > 2)
 
   await running.swap([listen, ...registryOf([{ use: sourcePlugin('main', never) }], ['main'])])
@@ -116,6 +110,6 @@ test('a list that was replaced reads no source while a request of it lasts', asy
   // As long as five reads took.
   await pause(100)
   assert.equal(reads, after)
-  finish()
+  finish('done')
   assert.equal(await (await call).text(), 'done')
 })
