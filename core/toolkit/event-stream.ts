@@ -17,7 +17,7 @@ export class EventStreamParser {
   id: string | undefined
   /** Milliseconds to wait before a reconnect, as the server set them. */
   retry: number | undefined
-  private readonly lines: LineSplitter
+  private lines: LineSplitter
   private data: Buffer[] = []
   // Bytes of data, and buffers that are not joined yet: a line may have one byte, and its Buffer takes a hundred.
   private size = 0
@@ -29,6 +29,15 @@ export class EventStreamParser {
 
   constructor(private readonly maxLength: number) {
     this.lines = new LineSplitter(maxLength)
+  }
+
+  /** For a stream that resumes the one before: what was cut off there is no part of its first event. */
+  restart(): void {
+    this.lines = new LineSplitter(this.maxLength)
+    this.clear()
+    this.nextId = this.id
+    this.first = true
+    this.afterReturn = false
   }
 
   /** Yields `TOO_LONG` in place of an event that is longer than allowed. */
@@ -44,14 +53,18 @@ export class EventStreamParser {
 
   private dispatch(): StreamEvent | typeof TOO_LONG | undefined {
     const { data, name, size } = this
-    this.data = []
-    this.size = 0
-    this.unjoined = 0
-    this.name = ''
+    this.clear()
     this.id = this.nextId ?? this.id
     if (size > this.maxLength) return TOO_LONG
     if (data.length === 0) return undefined
     return { name: name === '' ? 'message' : name, data: Buffer.concat(data).subarray(1) }
+  }
+
+  private clear(): void {
+    this.data = []
+    this.size = 0
+    this.unjoined = 0
+    this.name = ''
   }
 
   private field(given: Buffer): void {

@@ -10,6 +10,7 @@ export async function readEvents(
   onMessage: (message: Message) => Promise<void>,
   log: Log,
 ): Promise<void> {
+  events.restart()
   try {
     for await (const chunk of stream) {
       for (const event of events.parse(chunk)) {

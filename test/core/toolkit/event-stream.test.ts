@@ -9,6 +9,9 @@ const read = (parser: EventStreamParser, pieces: readonly string[]) =>
     .flatMap((piece) => [...parser.parse(Buffer.from(piece, 'latin1'))])
     .map((event) => (event === TOO_LONG ? 'too long' : `${event.name}: ${event.data}`))
 
+const unit = fc.constantFrom('data', ':', ' ', 'a', '\n', '\r', '\r\n', 'event', 'id', '\u00ef\u00bb\u00bf')
+const anyStream = fc.string({ unit, maxLength: 30 })
+
 test('events have a name and the lines of their data, and what is no event is left out', () => {
   const parser = new EventStreamParser(100)
   const stream =
@@ -25,11 +28,26 @@ test('an event that is too long is told, and the next one is read', () => {
 })
 
 test('events are the same however their bytes arrive', () => {
-  const unit = fc.constantFrom('data', ':', ' ', 'a', '\n', '\r', '\r\n', 'event', 'id', '\u00ef\u00bb\u00bf')
   fc.assert(
-    fc.property(fc.string({ unit, maxLength: 30 }), (stream) => {
+    fc.property(anyStream, (stream) => {
       const whole = read(new EventStreamParser(12), [stream])
       assert.deepEqual(read(new EventStreamParser(12), stream.split('')), whole)
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('wherever a stream breaks off, the one that resumes it is read like the first', () => {
+  fc.assert(
+    fc.property(anyStream, anyStream, (broken, resumed) => {
+      const parser = new EventStreamParser(12)
+      read(parser, [broken])
+      const { id } = parser
+      parser.restart()
+      assert.equal(parser.id, id)
+      const fresh = new EventStreamParser(12)
+      assert.deepEqual(read(parser, [resumed]), read(fresh, [resumed]))
+      assert.equal(parser.id, fresh.id ?? id)
     }),
     { numRuns: 2_000 },
   )

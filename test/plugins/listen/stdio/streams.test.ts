@@ -77,6 +77,22 @@ test('the stream for the target’s own messages is resumed at its last event, a
   assert.ok(at - ended >= RETRY - 10, `${at - ended} ms`)
 })
 
+test('a stream that breaks off inside an event is resumed before it', async (t) => {
+  const { url, streams } = await target(t, (response, _request, count) => {
+    if (count > 1) stream(response).write(`id: e2\ndata: ${notification('second')}\n\n`)
+    else {
+      const begun = `retry: 10\nid: e1\ndata: ${notification('first')}\n\nid: e2\nevent: other\ndata: {}\ndata: {"j`
+      stream(response).write(begun, () => response.destroy())
+    }
+  })
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized)
+
+  await bridge.heard('notifications/first')
+  await bridge.heard('notifications/second')
+  assert.equal((await nth(streams, 2)).headers['last-event-id'], 'e1')
+})
+
 test('a stream that the target closes is opened again with exponential backoff', async (t) => {
   const { url, streams } = await target(t, (response) => response.writeHead(503).end())
   const bridge = bridged(t, url)
