@@ -77,7 +77,7 @@ export class Conversation {
       )
       return
     }
-    this.sessionState.record(message)
+    this.sessionState.recordSent(message)
     if (call.method === 'initialize') this.sessionLost = false
     if (this.sessionLost) {
       await this.fail(call, ENDED)
@@ -144,7 +144,12 @@ export class Conversation {
     const { responseIds } = message
     const [only] = responseIds
     const onResponse = only === undefined ? undefined : this.internalRequests.get(only)
-    for (const id of responseIds) this.calls.get(id)?.markAnswered(id)
+    const hasSucceeded = onResponse === undefined && message.single['result'] !== undefined
+    for (const id of responseIds) {
+      const call = this.calls.get(id)
+      call?.markAnswered(id)
+      if (call !== undefined && hasSucceeded) this.sessionState.recordDone(call.message)
+    }
     if (onResponse !== undefined) {
       onResponse(message)
       return

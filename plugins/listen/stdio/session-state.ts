@@ -6,16 +6,20 @@ export class SessionState {
   private readonly recorded = new Map<string, Message>()
   private negotiated: Fields | undefined
 
-  record(message: Message): void {
+  /** A message that was sent. */
+  recordSent(message: Message): void {
+    const { method } = message.single
+    if (method === 'initialize') this.recorded.clear()
+    if (method === 'initialize' || method === 'notifications/initialized') this.recorded.set(method, message)
+  }
+
+  /** A message with whose request the target has complied: what it refused once, it would refuse in a new session too. */
+  recordDone(message: Message): void {
     const { method, params } = message.single
     const { uri } = fieldsOf(params)
-    if (method === 'initialize') this.recorded.clear()
     if (method === 'resources/unsubscribe') this.recorded.delete(`resources/subscribe ${String(uri)}`)
     else if (method === 'resources/subscribe') this.recorded.set(`${method} ${String(uri)}`, message)
-    else if (typeof method === 'string' && RECORDED.has(method)) {
-      this.recorded.delete(method)
-      this.recorded.set(method, message)
-    }
+    else if (method === 'logging/setLevel') this.recorded.set(method, message)
   }
 
   /** `initialize` first; empty when there was none. */
@@ -44,5 +48,3 @@ export class SessionState {
     )
   }
 }
-
-const RECORDED: ReadonlySet<string> = new Set(['initialize', 'notifications/initialized', 'logging/setLevel'])

@@ -1,49 +1,11 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
 import { closedPort, listening } from '#kit/listening.js'
 import { ask, bridged, initialize, initialized } from './bridged.js'
-
-interface Seen {
-  readonly method: string
-  readonly headers: Readonly<Record<string, unknown>>
-  readonly body: string
-}
-
-const answerTo = (body: string, result: object = {}): string =>
-  JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, result })
-
-/** A target with sessions, which the test can drop. */
-async function target(t: TestContext, capabilities: () => object = () => ({})) {
-  const seen: Seen[] = []
-  let session = 1
-  const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    const { method = '', headers } = request
-    const body = await text(request)
-    seen.push({ method, headers, body })
-    if (method === 'GET') return response.writeHead(405).end()
-    if (method === 'DELETE') return response.writeHead(200).end()
-    const message = JSON.parse(body)
-    if (message.method === 'initialize') {
-      const result = {
-        protocolVersion: '2025-11-25',
-        capabilities: capabilities(),
-        serverInfo: { name: 's', version: '1' },
-      }
-      return response
-        .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': `s${session}` })
-        .end(answerTo(body, result))
-    }
-    if (headers['mcp-session-id'] !== `s${session}`) return response.writeHead(404).end()
-    if (message.id === undefined) return response.writeHead(202).end()
-    return response.writeHead(200, { 'content-type': 'application/json' }).end(answerTo(body))
-  }
-  const url = await listening(t, (request, response) => void answer(request, response))
-  return { url: `${url}/mcp`, seen, forget: () => session++ }
-}
+import { answerTo, target } from './session-target.js'
 
 test('an invalid message gets its error code, and the next line is read', async (t) => {
   const { url } = await target(t)
@@ -87,41 +49,6 @@ test('session and version are sent, and the end of the input deletes the session
     assert.equal(headers['mcp-session-id'], 's1', body)
     assert.equal(headers['mcp-protocol-version'], '2025-11-25', body)
   }
-})
-
-test('a lost session is replaced silently, when the new one has the same version and capabilities', async (t) => {
-  const { url, seen, forget } = await target(t)
-  const bridge = bridged(t, url)
-  bridge.say(initialize(), initialized, ask(1, 'logging/setLevel', { level: 'info' }))
-  await bridge.heard(1)
-
-  forget()
-  bridge.say(ask(2, 'tools/list'))
-  const answer = await bridge.heard(2)
-  assert.ok(answer['result'] !== undefined)
-  assert.equal(bridge.lines.length, 3)
-  const methods = seen.filter(({ method }) => method === 'POST').map(({ body }) => JSON.parse(body).method)
-  assert.deepEqual(methods.slice(-5), [
-    'tools/list',
-    'initialize',
-    'notifications/initialized',
-    'logging/setLevel',
-    'tools/list',
-  ])
-})
-
-test('a lost session is an error when the new one differs', async (t) => {
-  let tools = false
-  const { url, forget } = await target(t, () => (tools ? { tools: {} } : {}))
-  const bridge = bridged(t, url)
-  bridge.say(initialize(), initialized)
-  await bridge.heard(0)
-
-  forget()
-  tools = true
-  bridge.say(ask(2, 'ping'), ask(3, 'ping'))
-  assert.ok((await bridge.heard(2))['error'] !== undefined)
-  assert.ok((await bridge.heard(3))['error'] !== undefined)
 })
 
 test('a broken response stream is resumed at its last event, after its retry time', async (t) => {
