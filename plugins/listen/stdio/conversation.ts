@@ -9,7 +9,7 @@ import { OpenCalls } from './open-calls.js'
 import { SessionState } from './session-state.js'
 import type { Stdout } from './stdout.js'
 import { StreamableHttp } from './streamable.js'
-import { type Transport, type TransportContext, unavailable } from './transport.js'
+import { SESSION_ENDED, type Transport, type TransportContext, unavailable } from './transport.js'
 
 // Milliseconds for the target to accept a message before the next one may overtake it.
 const ORDER_TIMEOUT = 2_000
@@ -18,8 +18,6 @@ const MAX_BACKLOG = 16 * 1024 * 1024
 const CLOSE_LIMIT = 1_000
 // Notifications and responses that wait for a slow target. Making the client wait would delay its cancellations.
 const MAX_NOTIFICATIONS = 1_000
-
-const ENDED = unavailable('the session with the target has ended: start this server again')
 
 export interface ConversationOptions {
   readonly link: HttpLink
@@ -44,8 +42,8 @@ export class Conversation {
   private readonly context: TransportContext
   private transport: Transport
   private renewing: Promise<boolean> | undefined
-  /** The session has ended and could not be replaced: only a new `initialize` of the client helps. */
-  private sessionLost = false
+  /** The session has ended and was not replaced: the next message tries it again, or only a new `initialize` helps. */
+  private sessionLost: 'for now' | 'for good' | undefined
 
   constructor(private readonly options: ConversationOptions) {
     const { log, maxMessage, link, target, maxOpen } = options
@@ -78,9 +76,10 @@ export class Conversation {
       return
     }
     this.sessionState.recordSent(message)
-    if (call.method === 'initialize') this.sessionLost = false
-    if (this.sessionLost) {
-      await this.fail(call, ENDED)
+    if (call.method === 'initialize') this.sessionLost = undefined
+    else if (this.sessionLost === 'for now') await this.renewSession(this.transport.session)
+    if (this.sessionLost !== undefined) {
+      await this.fail(call, SESSION_ENDED)
       return
     }
     for (const id of message.requestIds) this.calls.set(id, call)
@@ -183,7 +182,7 @@ export class Conversation {
 
   private renewSession(lost: object): Promise<boolean> {
     if (this.renewing === undefined && this.transport.session !== lost)
-      return Promise.resolve(!this.sessionLost)
+      return Promise.resolve(this.sessionLost === undefined)
     this.renewing ??= this.replaySession().finally(() => {
       this.renewing = undefined
     })
@@ -193,14 +192,17 @@ export class Conversation {
   /** Sends what set up the old session to a new one. The client does not notice, so every message has to succeed. */
   private async replaySession(): Promise<boolean> {
     const { log } = this.options
+    this.sessionLost = undefined
     for (const message of this.sessionState.messages) {
       const response = await this.request(message)
-      const isFirst = message.single['method'] === 'initialize'
-      const succeeded =
-        response === undefined ? message.requestIds.length === 0 : response.single['error'] === undefined
-      if (succeeded && (!isFirst || (response !== undefined && this.sessionState.matches(response)))) continue
+      if (response === undefined && message.requestIds.length > 0) {
+        log.warn('the session with the target has ended, and there is no new one yet')
+        this.sessionLost = 'for now'
+        return false
+      }
+      if (this.sessionState.isRestoredBy(message, response)) continue
       log.error('the session with the target has ended, and a new one would not be the same')
-      this.sessionLost = true
+      this.sessionLost = 'for good'
       return false
     }
     if (this.sessionState.messages.length === 0) return false

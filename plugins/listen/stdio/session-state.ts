@@ -37,9 +37,10 @@ export class SessionState {
     this.negotiated = fieldsOf(response.single['result'])
   }
 
-  /** Whether a new session has the same version and capabilities, so that the client can continue in it. */
-  matches(response: Message): boolean {
-    const offered = fieldsOf(response.single['result'])
+  /** Whether a new session is like the old one after this message, so that the client can continue in it. */
+  isRestoredBy({ single: { method } }: Message, response: Message | undefined): boolean {
+    if (method !== 'initialize') return response?.single['error'] === undefined
+    const offered = fieldsOf(response?.single['result'])
     return (
       this.negotiated !== undefined &&
       ['protocolVersion', 'capabilities'].every((name) =>

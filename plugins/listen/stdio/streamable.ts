@@ -7,7 +7,13 @@ import { ParameterHeaders } from './parameters.js'
 import { pause } from './pause.js'
 import { passMessage, readEvents } from './reader.js'
 import { errorIn, refusalError } from './refusal.js'
-import { type SendProgress, type Transport, type TransportContext, unavailable } from './transport.js'
+import {
+  SESSION_ENDED,
+  type SendProgress,
+  type Transport,
+  type TransportContext,
+  unavailable,
+} from './transport.js'
 
 const ACCEPT = 'application/json, text/event-stream'
 // Tries to resume a response that broke off, without a new event in between.
@@ -100,10 +106,7 @@ export class StreamableHttp implements Transport {
   private async resendInNewSession(call: Call, head: IncomingMessage, session: Session): Promise<void> {
     head.resume()
     if (!(await this.context.renewSession(session))) {
-      await this.context.fail(
-        call,
-        unavailable('the session with the target has ended: start this server again'),
-      )
+      await this.context.fail(call, SESSION_ENDED)
       return
     }
     await this.retry(call, this.session)

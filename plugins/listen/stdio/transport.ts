@@ -40,3 +40,7 @@ export interface TransportContext {
 
 /** JSON-RPC leaves -32000 to -32099 to the implementation. */
 export const unavailable = (message: string) => ({ code: -32_000, message })
+
+export const SESSION_ENDED = unavailable(
+  'the session with the target has ended: try again later, or start this server again',
+)

@@ -53,3 +53,24 @@ test('what the target refused is no part of a lost session', async (t) => {
   assert.deepEqual((await bridge.heard(2))['error'], { code: -32_601, message: 'Method not found' })
   assert.ok((await bridge.heard(3))['result'] !== undefined)
 })
+
+test('while no new session can begin, messages fail, and the next one tries it again', async (t) => {
+  let isStarting = false
+  const { url, forget } = await target(t, undefined, (method) =>
+    isStarting && method === 'initialize' ? 503 : undefined,
+  )
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized)
+  await bridge.heard(0)
+
+  forget()
+  isStarting = true
+  bridge.say(ask(1, 'ping'), ask(2, 'ping'))
+  assert.ok((await bridge.heard(1))['error'] !== undefined)
+  assert.ok((await bridge.heard(2))['error'] !== undefined)
+
+  isStarting = false
+  bridge.say(ask(3, 'ping'), ask(4, 'ping'))
+  assert.ok((await bridge.heard(3))['result'] !== undefined)
+  assert.ok((await bridge.heard(4))['result'] !== undefined)
+})

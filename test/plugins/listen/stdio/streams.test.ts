@@ -128,8 +128,10 @@ test('a stream that the target does not have is requested once in each session',
 async function older(t: TestContext, endpoint: (origin: string) => string = () => '/post?s=1') {
   const posted: string[] = []
   const open: ServerResponse[] = []
+  let isDown = false
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<unknown> => {
     const { method, url } = request
+    if (isDown) return response.writeHead(503).end()
     if (method === 'GET' && url === '/sse') {
       open.push(stream(response))
       return response.write(`event: endpoint\ndata: ${endpoint(origin)}\n\n`)
@@ -144,7 +146,10 @@ async function older(t: TestContext, endpoint: (origin: string) => string = () =
     return open.at(-1)?.write(`event: message\ndata: ${data}\n\n`)
   }
   const origin: string = await listening(t, (request, response) => void answer(request, response))
-  return { url: `${origin}/sse`, posted, cut: () => open.at(-1)?.destroy() }
+  const down = (value: boolean): void => {
+    isDown = value
+  }
+  return { url: `${origin}/sse`, posted, cut: () => open.at(-1)?.destroy(), down }
 }
 
 test('the older transport: a broken stream is an error for open requests, and is opened again for the next', async (t) => {
@@ -169,6 +174,22 @@ test('the older transport: a broken stream is an error for open requests, and is
   ])
   // Four responses, and none of the bridge's own requests.
   assert.equal(bridge.lines.length, 4)
+})
+
+test('the older transport: a message that comes while the target is down does not end the session', async (t) => {
+  const { url, cut, down } = await older(t)
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized, ask(1, 'hang'))
+  await bridge.heard(0)
+
+  down(true)
+  cut()
+  await bridge.heard(1)
+  bridge.say(ask(2, 'ping'))
+  assert.ok((await bridge.heard(2))['error'] !== undefined)
+  down(false)
+  bridge.say(ask(3, 'ping'))
+  assert.ok((await bridge.heard(3))['result'] !== undefined)
 })
 
 test('the older transport: nothing is sent to an endpoint of another origin', async (t) => {
