@@ -220,7 +220,8 @@ export class StreamableHttp implements Transport {
       const { statusCode: status = 0 } = head
       if (status === 200 && isEvents(head)) return head
       head.resume()
-      const isTransient = status >= 500 || status === 429
+      // 409: the target may not know yet that the stream before has ended, and allows one in a session.
+      const isTransient = status >= 500 || status === 429 || status === 409
       return isTransient ? undefined : 'refused'
     } catch {
       return undefined

@@ -93,6 +93,19 @@ test('a stream that breaks off inside an event is resumed before it', async (t) 
   assert.equal((await nth(streams, 2)).headers['last-event-id'], 'e1')
 })
 
+test('a stream is opened again when the target still holds the one before', async (t) => {
+  const { url, streams } = await target(t, (response, _request, count) => {
+    if (count === 1) stream(response).end('retry: 10\n\n')
+    else if (count === 2) response.writeHead(409).end()
+    else stream(response).write(`data: ${notification('third')}\n\n`)
+  })
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized)
+
+  await bridge.heard('notifications/third')
+  assert.equal(streams.length, 3)
+})
+
 test('a stream that the target closes is opened again with exponential backoff', async (t) => {
   const { url, streams } = await target(t, (response) => response.writeHead(503).end())
   const bridge = bridged(t, url)
