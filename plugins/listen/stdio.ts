@@ -52,10 +52,11 @@ export default definePlugin({
     gateway.onReady(() => {
       if (stdin.listenerCount('readable') > 0) throw alreadyRead()
       const output = new Stdout(stdout, () => bridge?.end())
-      const link = new HttpLink(() => gateway.connect())
+      const url = new URL(target)
+      const link = new HttpLink(() => gateway.connect(), url)
       const conversation = new Conversation({
         ...{ link, output, log, maxOpen },
-        target: new URL(target),
+        target: url,
         maxMessage,
       })
       bridge = new Bridge(stdin, output, conversation, { most: maxMessage, drain: drainLimit })

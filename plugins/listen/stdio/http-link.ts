@@ -18,12 +18,52 @@ export interface LinkResponse {
 }
 
 const CHUNK = 256 * 1024
+const MAX_REDIRECTS = 5
 
 /** Sends requests to the gateway that the plugin belongs to: they pass its guards and credentials like any other. */
 export class HttpLink {
-  constructor(private readonly connect: () => Duplex) {}
+  /** Where a path has moved to. */
+  private readonly moved = new Map<string, string>()
 
-  send({ method, path, headers, body, signal }: LinkRequest): LinkResponse {
+  constructor(
+    private readonly connect: () => Duplex,
+    private readonly target: URL,
+  ) {}
+
+  send(asked: LinkRequest): LinkResponse {
+    const path = this.moved.get(asked.path) ?? asked.path
+    const { flushed, response } = this.sendTo(path, asked)
+    const followed = this.follow(response, asked, path)
+    // Awaiting only `flushed` must not leave a rejection unhandled.
+    followed.catch(() => {})
+    return { flushed, response: followed }
+  }
+
+  /** The target may add a slash to its path, as some frameworks do, or move below it. */
+  private async follow(
+    response: Promise<IncomingMessage>,
+    asked: LinkRequest,
+    path: string,
+    redirects = 0,
+  ): Promise<IncomingMessage> {
+    const head = await response
+    const to = redirects < MAX_REDIRECTS ? this.redirectIn(head, path) : undefined
+    if (to === undefined) return head
+    head.resume()
+    this.moved.set(asked.path, to)
+    return this.follow(this.sendTo(to, asked).response, asked, to, redirects + 1)
+  }
+
+  private redirectIn({ statusCode, headers }: IncomingMessage, from: string): string | undefined {
+    const { origin, pathname: base } = this.target
+    if ((statusCode !== 307 && statusCode !== 308) || headers.location === undefined) return undefined
+    if (!URL.canParse(headers.location, origin + from)) return undefined
+    const to = new URL(headers.location, origin + from)
+    const isOwn = to.origin === origin && `${to.pathname}/`.startsWith(base.endsWith('/') ? base : `${base}/`)
+    return isOwn ? to.pathname + to.search : undefined
+  }
+
+  private sendTo(path: string, { method, headers, body, signal }: LinkRequest): LinkResponse {
     const clientRequest = request({
       // The types require a net.Socket; Node uses of it what every Duplex has.
       createConnection: () => this.connect() as Socket,
@@ -36,8 +76,6 @@ export class HttpLink {
       clientRequest.on('response', resolve)
       clientRequest.on('error', reject)
     })
-    // Awaiting only `flushed` must not leave a rejection unhandled.
-    response.catch(() => {})
     const flushed = new Promise<void>((resolve) => {
       clientRequest.on('finish', () => resolve())
       clientRequest.on('close', () => resolve())

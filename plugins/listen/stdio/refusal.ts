@@ -27,7 +27,10 @@ function parsed(body: Buffer | undefined): Fields {
   }
 }
 
-export const statusMessage = (status: number): string =>
-  status === 401 || status === 403
-    ? `the target wants another credential (${status}): see --remote-auth and --remote-auth-bearer-token-file`
-    : `the target responded with ${status}`
+export function statusMessage(status: number): string {
+  if (status === 401 || status === 403)
+    return `the target wants another credential (${status}): see --remote-auth and --remote-auth-bearer-token-file`
+  if (status >= 300 && status < 400)
+    return `the target redirects elsewhere (${status}): give that address as --target-uri`
+  return `the target responded with ${status}`
+}

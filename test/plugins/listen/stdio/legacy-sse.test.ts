@@ -29,7 +29,7 @@ test('the older transport: calls that are over leave no listener on what ends th
   const open = new Map<string, Call>()
   const unexpected = () => assert.fail('the target answers')
   const transport = new LegacySse(
-    new HttpLink(() => connect(Number(new URL(origin).port), '127.0.0.1')),
+    new HttpLink(() => connect(Number(new URL(origin).port), '127.0.0.1'), new URL(origin)),
     new URL(origin),
     {
       log: recordedLog().log,
