@@ -5,6 +5,10 @@ import { failureCode } from 'sallyport/toolkit'
 export const unknownStatus = (): Error =>
   Object.assign(new Error('the status is beyond 599'), { code: 'HPE_INVALID_STATUS' })
 
+/** The response has ended before the body that it announced. */
+export const incomplete = (): Error =>
+  Object.assign(new Error('the body is shorter than announced'), { code: 'ECONNRESET' })
+
 /** Nobody could send the request. */
 export const NOT_SENT = new Set([
   'UND_ERR_INVALID_ARG',

@@ -3,11 +3,18 @@ import { Readable } from 'node:stream'
 import replyFrom from '@fastify/reply-from'
 import type { FastifyInstance } from 'fastify'
 import type { BalancedConnections } from './balanced-connections.js'
-import { leftOutFor, NOT_SENT, unknownStatus, unsupported, unsupportedPath } from './balanced-failures.js'
+import {
+  incomplete,
+  leftOutFor,
+  NOT_SENT,
+  unknownStatus,
+  unsupported,
+  unsupportedPath,
+} from './balanced-failures.js'
+import { flat, grouped } from './balanced-headers.js'
 import type { Body } from './body.js'
 import { targetFailure } from './failures.js'
 import type { TransportChoice } from './forwarder.js'
-import type { FlatHeaders } from './headers.js'
 import type { Replica, Replicas } from './replicas.js'
 import {
   type Call,
@@ -63,6 +70,8 @@ class BalancedCall implements Call {
   private sent: Readable | undefined
   private response: Readable | undefined
   private status = 0
+  /** Bytes of the announced body that have not come. */
+  private missing = Number.NaN
   private ended = false
   private readonly aborting = new AbortController()
   private readonly replicas: Replicas
@@ -114,6 +123,7 @@ class BalancedCall implements Call {
     // Only now: a listener makes the stream flow.
     if (response.listenerCount('data') === 0) {
       response.on('data', (chunk: Buffer) => {
+        this.missing -= chunk.length
         if (!this.ended && !handler.onData(chunk)) response.pause()
       })
     }
@@ -164,6 +174,7 @@ class BalancedCall implements Call {
     stream.on('end', () => this.end())
     this.response = stream
     this.status = statusCode
+    this.missing = Number(headers['content-length'])
     // reply-from sets it when the request's body is not read to its end: the rest is read after the response.
     this.outgoing.reply.removeHeader('connection')
     if (statusCode < 300) this.noteSession(replica, headers['mcp-session-id'])
@@ -200,6 +211,11 @@ class BalancedCall implements Call {
 
   private end(): void {
     if (this.ended) return
+    // A stream of HTTP/2 that was cancelled looks complete.
+    if (this.missing > 0 && !endsWithHead(this.outgoing.method, this.status)) {
+      this.fail(incomplete())
+      return
+    }
     this.ended = true
     this.response?.resume()
     this.handler.onEnd([])
@@ -225,19 +241,3 @@ function readable(body: Body): Readable {
   )
   return stream
 }
-
-/** As undici takes them, with the values of each name in their order. It frames the body itself. */
-function grouped(headers: FlatHeaders, host: string): Record<string, string | string[]> {
-  const found: Record<string, string | string[]> = { host }
-  for (let index = 0; index < headers.length; index += 2) {
-    const name = (headers[index] ?? '').toLowerCase()
-    const value = headers[index + 1] ?? ''
-    if (name === 'host' || name === 'transfer-encoding' || name === 'expect') continue
-    const before = found[name]
-    found[name] = before === undefined ? value : [before, value].flat()
-  }
-  return found
-}
-
-const flat = (headers: IncomingHttpHeaders): string[] =>
-  Object.entries(headers).flatMap(([name, value = '']) => [value].flat().flatMap((each) => [name, each]))
