@@ -4,6 +4,8 @@ import type { PlainHttpGuard } from './plain-http-guard.js'
 import type { TargetTls } from './target-tls.js'
 
 const CONNECT_TIMEOUT = 10_000
+// Nothing else closes a connection of HTTP/2 that is not in use, and each request at a time has its own.
+const HTTP2_LIFETIME = 60_000
 
 type Settings = ForwarderSettings & { readonly http2: boolean }
 
@@ -21,7 +23,10 @@ export async function connectionsFor(
   { plainHttp, tls, proxy }: ConnectionParts,
 ): Promise<BalancedConnections> {
   const { default: undici } = await import('undici')
-  const common = { headersTimeout: targetTimeout, bodyTimeout: 0, allowH2: http2 }
+  const common = {
+    ...{ headersTimeout: targetTimeout, bodyTimeout: 0, allowH2: http2 },
+    ...(http2 && { clientTtl: HTTP2_LIFETIME }),
+  }
   const open = (): Dispatcher => {
     const connect = {
       timeout: CONNECT_TIMEOUT,
