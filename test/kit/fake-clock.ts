@@ -157,13 +157,18 @@ class Standstill {
     return new Promise((resolve, reject) => {
       const stop = (): void => reject(Object.assign(new Error('aborted', { cause: signal?.reason }), ABORTED))
       if (signal?.aborted === true) return stop()
-      const timer = this.set(() => resolve(value), delay, false)
-      if (!ref) timer.unref()
-      signal?.addEventListener('abort', () => {
+      const cancel = (): void => {
         this.due.delete(timer)
         real.clearTimeout(timer)
         stop()
-      })
+      }
+      const finish = (): void => {
+        signal?.removeEventListener('abort', cancel)
+        resolve(value)
+      }
+      const timer = this.set(finish, delay, false)
+      if (!ref) timer.unref()
+      signal?.addEventListener('abort', cancel)
     })
   }
 }

@@ -32,6 +32,9 @@ export class ReconnectingTunnel implements PublicAddress {
   private state: HealthState = { status: 'down', reason: 'the tunnel is being opened' }
   private readonly watchers = new Set<(origin: string) => void>()
   private readonly closing = new AbortController()
+  private readonly closed = new Promise<undefined>((resolve) => {
+    this.closing.signal.addEventListener('abort', () => resolve(undefined))
+  })
   private readonly ended: Promise<void>
 
   constructor(private readonly options: ReconnectingTunnelOptions) {
@@ -125,12 +128,7 @@ export class ReconnectingTunnel implements PublicAddress {
 
   /** Resolves with why it was lost, or undefined when it was closed. */
   private async waitUntilLost(open: OpenTunnel): Promise<string | undefined> {
-    const { signal } = this.closing
-    const closed = new Promise<undefined>((resolve) => {
-      if (signal.aborted) resolve(undefined)
-      else signal.addEventListener('abort', () => resolve(undefined), { once: true })
-    })
-    const reason = await Promise.race([open.lost, closed])
+    const reason = await Promise.race([open.lost, this.closed])
     await this.closeTunnel(open)
     return reason
   }
