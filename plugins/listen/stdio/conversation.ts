@@ -86,7 +86,7 @@ export class Conversation {
     const progress = this.transport.send(call)
     this.track(call, progress.done)
     void progress.flushed.then(() => call.markSent())
-    if (call.method === 'initialize') await progress.done
+    if (call.method === 'initialize') await answered(call, progress.done)
     else if (message.requestIds.length > 0)
       await this.backlog.wait(progress.flushed, message.bytes.length, ORDER_TIMEOUT)
     else await Promise.race([progress.accepted, setTimeout(ORDER_TIMEOUT, undefined, { ref: false })])
@@ -223,11 +223,15 @@ export class Conversation {
     }
     const { done } = this.transport.send(call)
     this.track(call, done)
-    await done
+    await answered(call, done)
     if (id !== undefined) this.internalRequests.delete(id)
     return response
   }
 }
+
+/** A target may leave the stream open on which its response came. */
+const answered = (call: Call, done: Promise<void>): Promise<void> =>
+  call.message.requestIds.length === 0 ? done : Promise.race([done, call.closed])
 
 /** A target need not respond to a request that was cancelled, and an open HTTP request costs memory. */
 function abandonCancelled(cancelled: Call | undefined): void {

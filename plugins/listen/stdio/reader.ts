@@ -1,7 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Log } from 'sallyport'
 import { type EventStreamParser, TOO_LONG } from 'sallyport/toolkit'
+import type { Call } from './call.js'
 import { type Message, readMessage } from './messages.js'
+
+// Milliseconds for what a target still sends after the response.
+const AFTER_RESPONSE = 2_000
 
 /** Reads an event stream to its end and passes its messages on, one by one. A stream that breaks off counts as ended. */
 export async function readEvents(
@@ -34,4 +38,13 @@ export async function passMessage(
     log.error({ problem: message.message }, 'the target sent something that is not a message; it was dropped')
   else await onMessage(message)
   return !('code' in message)
+}
+
+/** A target that does not end a stream after the response would hold a connection for each call. */
+export function endAfterResponse(stream: IncomingMessage, { closed }: Call): void {
+  void closed.then(() => {
+    if (stream.closed) return
+    const timer = setTimeout(() => stream.destroy(), AFTER_RESPONSE)
+    stream.once('close', () => clearTimeout(timer))
+  })
 }

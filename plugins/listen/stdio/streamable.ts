@@ -5,7 +5,7 @@ import { bodyOf, type HttpLink, isEvents, isJson } from './http-link.js'
 import { fieldsOf, isHeaderSafe, type Message, routingHeaders, versionOf } from './messages.js'
 import { ParameterHeaders } from './parameters.js'
 import { pause } from './pause.js'
-import { passMessage, readEvents } from './reader.js'
+import { endAfterResponse, passMessage, readEvents } from './reader.js'
 import { errorIn, refusalError } from './refusal.js'
 import {
   SESSION_ENDED,
@@ -174,6 +174,7 @@ export class StreamableHttp implements Transport {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const before = events.id
       if (stream !== undefined) {
+        endAfterResponse(stream, call)
         await readEvents(stream, events, (message) => this.receive(call, message, session), log)
       }
       if (call.unanswered.length === 0 || events.id === undefined || signal.aborted) return
