@@ -7,6 +7,7 @@ import { ParameterHeaders } from './parameters.js'
 import { pause } from './pause.js'
 import { endAfterResponse, passMessage, readEvents } from './reader.js'
 import { errorIn, refusalError } from './refusal.js'
+import { newSession, type Session } from './session.js'
 import {
   SESSION_ENDED,
   type SendProgress,
@@ -21,16 +22,9 @@ const MAX_TRIES = 5
 const LEGACY_STATUSES: ReadonlySet<number> = new Set([400, 404, 405])
 const HEADER_MISMATCH = -32_020
 
-/** A session with the target. Versions before 2026-07-28 may give it an id. */
-interface Session {
-  id?: string
-  version?: string
-  listening?: boolean
-}
-
 /** The Streamable HTTP transport, with sessions and without. */
 export class StreamableHttp implements Transport {
-  session: Session = {}
+  session: Session = newSession()
   private readonly parameters: ParameterHeaders
 
   constructor(
@@ -42,7 +36,7 @@ export class StreamableHttp implements Transport {
   }
 
   send(call: Call): SendProgress {
-    if (call.method === 'initialize') this.session = {}
+    if (call.method === 'initialize') this.replaceSession()
     const { session } = this
     const { flushed, response } = this.post(call, session)
     const settled = (): void => {}
@@ -54,12 +48,18 @@ export class StreamableHttp implements Transport {
   }
 
   async close(signal: AbortSignal): Promise<void> {
-    const { session } = this
-    this.session = {}
+    const session = this.replaceSession()
     if (session.id === undefined) return
     const headers = this.headers(session)
     const response = await this.link.send({ method: 'DELETE', path: this.path, headers, signal }).response
     response.resume()
+  }
+
+  private replaceSession(): Session {
+    const { session } = this
+    session.replaced.abort(new Error('the session was replaced'))
+    this.session = newSession()
+    return session
   }
 
   private post(call: Call, session: Session) {
@@ -191,9 +191,10 @@ export class StreamableHttp implements Transport {
     if (session.listening === true) return
     session.listening = true
     const { log, maxMessage, ending } = this.context
+    const signal = AbortSignal.any([ending, session.replaced.signal])
     const events = new EventStreamParser(maxMessage)
-    for (let tries = 0; session === this.session && !ending.aborted; tries++) {
-      const stream = await this.openStream(session, events, ending)
+    for (let tries = 0; !signal.aborted; tries++) {
+      const stream = await this.openStream(session, events, signal)
       if (stream === 'refused') return
       if (stream !== undefined) {
         const before = events.id
@@ -201,7 +202,7 @@ export class StreamableHttp implements Transport {
         await readEvents(stream, events, (message) => this.context.receive(message), log)
         if (events.id !== before || Date.now() - opened > STABLE_AFTER) tries = 0
       }
-      if (!(await pause(tries, events.retry, ending))) return
+      if (!(await pause(tries, events.retry, signal))) return
     }
   }
 

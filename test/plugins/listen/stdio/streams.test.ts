@@ -106,6 +106,24 @@ test('a stream is opened again when the target still holds the one before', asyn
   assert.equal(streams.length, 3)
 })
 
+test('the stream of a lost session is closed, though the target leaves it open', async (t) => {
+  const open: ServerResponse[] = []
+  const { url, streams, forget } = await target(t, (response, _request, count) => {
+    open.push(stream(response))
+    response.on('close', () => open.splice(open.indexOf(response), 1))
+    response.write(`data: ${notification(String(count))}\n\n`)
+  })
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized)
+  await bridge.heard('notifications/1')
+
+  forget()
+  bridge.say(ask(1, 'ping'))
+  await bridge.heard('notifications/2')
+  await eventually(() => (open.length === 1 ? true : undefined))
+  assert.equal((await nth(streams, 2)).headers['mcp-session-id'], 's2')
+})
+
 test('a stream that the target closes is opened again with exponential backoff', async (t) => {
   const { url, streams } = await target(t, (response) => response.writeHead(503).end())
   const bridge = bridged(t, url)
