@@ -42,6 +42,7 @@ export class Conversation {
   private readonly context: TransportContext
   private transport: Transport
   private renewing: Promise<boolean> | undefined
+  private initializing: Promise<void> | undefined
   /** The session has ended and was not replaced: the next message tries it again, or only a new `initialize` helps. */
   private sessionLost: 'for now' | 'for good' | undefined
 
@@ -63,7 +64,11 @@ export class Conversation {
 
   /** Resolves when the next message may be sent. */
   async send(message: Message): Promise<void> {
-    await this.renewing
+    // A target may wait for responses to its own requests, such as a ping, before it answers `initialize`.
+    if (message.responseIds.length === 0) {
+      await this.renewing
+      await this.initializing
+    }
     const cancelled = this.calls.get(cancelledId(message) ?? '')
     if (this.cancel(message)) return
     const call = new Call(message)
@@ -86,7 +91,7 @@ export class Conversation {
     const progress = this.transport.send(call)
     this.track(call, progress.done)
     void progress.flushed.then(() => call.markSent())
-    if (call.method === 'initialize') await answered(call, progress.done)
+    if (call.method === 'initialize') this.initializing = answered(call, progress.done)
     else if (message.requestIds.length > 0)
       await this.backlog.wait(progress.flushed, message.bytes.length, ORDER_TIMEOUT)
     else await Promise.race([progress.accepted, setTimeout(ORDER_TIMEOUT, undefined, { ref: false })])

@@ -40,3 +40,26 @@ test('a target that does not end its streams holds up no message, and no connect
   bridge.say(ask('next', 'ping'))
   assert.ok((await bridge.heard('next'))['result'] !== undefined)
 })
+
+test('a target may ask something before it answers initialize', async (t) => {
+  const seen: unknown[] = []
+  let answer = (): void => {}
+  const url = await listening(t, (request, response) => {
+    void text(request).then((body) => {
+      const { id, method } = JSON.parse(body)
+      seen.push(method ?? id)
+      if (method === 'initialize') {
+        answer = () => void response.end(`data: ${answerTo(body)}\n\n`)
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.write('data: {"jsonrpc":"2.0","id":"asked","method":"ping"}\n\n')
+      } else response.writeHead(202).end(answer)
+    })
+  })
+  const bridge = bridged(t, url)
+  bridge.say(initialize())
+  await bridge.heard('ping')
+  bridge.say({ jsonrpc: '2.0', id: 'asked', result: {} }, ask(1, 'later'))
+  assert.deepEqual((await bridge.heard(0))['result'], {})
+  await eventually(() => (seen.length === 3 ? true : undefined))
+  assert.deepEqual(seen, ['initialize', 'asked', 'later'])
+})
