@@ -181,7 +181,7 @@ export class StreamableHttp implements Transport {
       if (events.id !== before) tries = 0
       if (!(await pause(tries, events.retry, signal))) return
       const next = await this.openStream(session, events, signal)
-      if (next === 'refused') return
+      if (typeof next === 'number') return
       stream = next
     }
   }
@@ -190,15 +190,20 @@ export class StreamableHttp implements Transport {
   private async listenForMessages(session: Session): Promise<void> {
     if (session.listening === true) return
     session.listening = true
-    const { log, maxMessage, ending } = this.context
-    const signal = AbortSignal.any([ending, session.replaced.signal])
+    const { log, maxMessage } = this.context
+    const signal = AbortSignal.any([this.context.ending, session.replaced.signal])
     const events = new EventStreamParser(maxMessage)
+    let opened: number | undefined
     for (let tries = 0; !signal.aborted; tries++) {
       const stream = await this.openStream(session, events, signal)
-      if (stream === 'refused') return
+      if (typeof stream === 'number') {
+        // A target without such streams may say 404 to the first.
+        if (stream === 404 && opened !== undefined) await this.context.renewSession(session)
+        return
+      }
       if (stream !== undefined) {
         const before = events.id
-        const opened = Date.now()
+        opened = Date.now()
         await readEvents(stream, events, (message) => this.context.receive(message), log)
         if (events.id !== before || Date.now() - opened > STABLE_AFTER) tries = 0
       }
@@ -206,12 +211,12 @@ export class StreamableHttp implements Transport {
     }
   }
 
-  /** The stream; undefined when another try may help. */
+  /** The stream, or the status that refuses it; undefined when another try may help. */
   private async openStream(
     session: Session,
     events: EventStreamParser,
     signal: AbortSignal,
-  ): Promise<IncomingMessage | 'refused' | undefined> {
+  ): Promise<IncomingMessage | number | undefined> {
     const headers = {
       ...this.headers(session),
       accept: 'text/event-stream',
@@ -224,7 +229,7 @@ export class StreamableHttp implements Transport {
       head.resume()
       // 409: the target may not know yet that the stream before has ended, and allows one in a session.
       const isTransient = status >= 500 || status === 429 || status === 409
-      return isTransient ? undefined : 'refused'
+      return isTransient ? undefined : status
     } catch {
       return undefined
     }

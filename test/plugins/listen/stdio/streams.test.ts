@@ -106,6 +106,39 @@ test('a stream is opened again when the target still holds the one before', asyn
   assert.equal(streams.length, 3)
 })
 
+test('a client that waits for messages gets them also after the session was lost', async (t) => {
+  let session = 's1'
+  const { url, streams, forget } = await target(t, (response, { headers }) => {
+    if (headers['mcp-session-id'] !== session) response.writeHead(404).end()
+    else if (session === 's2') stream(response).write(`data: ${notification('second')}\n\n`)
+    else {
+      session = 's2'
+      forget()
+      stream(response).end(`retry: 10\ndata: ${notification('first')}\n\n`)
+    }
+  })
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized)
+
+  await bridge.heard('notifications/second')
+  assert.deepEqual(
+    streams.map(({ headers }) => headers['mcp-session-id']),
+    ['s1', 's1', 's2'],
+  )
+  assert.equal(bridge.lines.length, 3)
+})
+
+test('a target whose streams are a 404 gets no further session for it', async (t) => {
+  const { url, streams } = await target(t, (response) => response.writeHead(404).end())
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized)
+  await nth(streams, 1)
+
+  bridge.say(ask(1, 'ping'))
+  assert.ok((await bridge.heard(1))['result'] !== undefined)
+  assert.equal(streams.length, 1)
+})
+
 test('the stream of a lost session is closed, though the target leaves it open', async (t) => {
   const open: ServerResponse[] = []
   const { url, streams, forget } = await target(t, (response, _request, count) => {
@@ -153,86 +186,4 @@ test('a stream that the target does not have is requested once in each session',
     streams.map(({ headers }) => headers['mcp-session-id']),
     ['s1', 's2'],
   )
-})
-
-/** A target of 2024-11-05. Its streams can be broken; requests with the method `hang` get no response. */
-async function older(t: TestContext, endpoint: (origin: string) => string = () => '/post?s=1') {
-  const posted: string[] = []
-  const open: ServerResponse[] = []
-  let isDown = false
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<unknown> => {
-    const { method, url } = request
-    if (isDown) return response.writeHead(503).end()
-    if (method === 'GET' && url === '/sse') {
-      open.push(stream(response))
-      return response.write(`event: endpoint\ndata: ${endpoint(origin)}\n\n`)
-    }
-    if (method !== 'POST' || url !== '/post?s=1') return response.writeHead(405).end()
-    const message = JSON.parse(await text(request))
-    posted.push(message.method)
-    response.writeHead(202).end('Accepted')
-    const result = message.method === 'initialize' ? INITIALIZED : {}
-    const data = JSON.stringify({ jsonrpc: '2.0', id: message.id, result })
-    if (message.id === undefined || message.method === 'hang') return undefined
-    return open.at(-1)?.write(`event: message\ndata: ${data}\n\n`)
-  }
-  const origin: string = await listening(t, (request, response) => void answer(request, response))
-  const down = (value: boolean): void => {
-    isDown = value
-  }
-  return { url: `${origin}/sse`, posted, cut: () => open.at(-1)?.destroy(), down }
-}
-
-test('the older transport: a broken stream is an error for open requests, and is opened again for the next', async (t) => {
-  const { url, posted, cut } = await older(t)
-  const bridge = bridged(t, url)
-  bridge.say(initialize(), initialized, ask(1, 'ping'), ask(2, 'hang'))
-  await bridge.heard(1)
-  await eventually(() => (posted.includes('hang') ? true : undefined))
-
-  cut()
-  assert.ok((await bridge.heard(2))['error'] !== undefined)
-  bridge.say(ask(3, 'ping'))
-  assert.ok((await bridge.heard(3))['result'] !== undefined)
-  assert.deepEqual(posted, [
-    'initialize',
-    'notifications/initialized',
-    'ping',
-    'hang',
-    'initialize',
-    'notifications/initialized',
-    'ping',
-  ])
-  // Four responses, and none of the bridge's own requests.
-  assert.equal(bridge.lines.length, 4)
-})
-
-test('the older transport: a message that comes while the target is down does not end the session', async (t) => {
-  const { url, cut, down } = await older(t)
-  const bridge = bridged(t, url)
-  bridge.say(initialize(), initialized, ask(1, 'hang'))
-  await bridge.heard(0)
-
-  down(true)
-  cut()
-  await bridge.heard(1)
-  bridge.say(ask(2, 'ping'))
-  assert.ok((await bridge.heard(2))['error'] !== undefined)
-  down(false)
-  bridge.say(ask(3, 'ping'))
-  assert.ok((await bridge.heard(3))['result'] !== undefined)
-})
-
-test('the older transport: nothing is sent to an endpoint of another origin', async (t) => {
-  let asked = 0
-  const elsewhere = await listening(t, (_request, response) => {
-    asked++
-    response.end()
-  })
-  const { url } = await older(t, () => `${elsewhere}/post`)
-  const bridge = bridged(t, url, ['--remote-auth-bearer-token', 'secret'])
-  bridge.say(initialize())
-
-  assert.ok((await bridge.heard(0))['error'] !== undefined)
-  assert.equal(asked, 0)
 })
