@@ -172,10 +172,10 @@ export class GatewayServer {
     const opened: HttpListener[] = []
     try {
       for (const declared of listeners) {
-        refuseTwice(found.has(keyOf(declared)), declared)
+        if (found.has(keyOf(declared)) || (await openAt(found.values(), declared)) !== undefined)
+          throw openedTwice(declared)
         const existing = this.listeners.get(keyOf(declared)) ?? (await this.openUnderOtherName(declared))
         const listener = existing ?? new HttpListener(declared.tls, this.context.log)
-        refuseTwice([...found.values()].includes(listener), declared)
         listener.checkKept(declared)
         if (existing === undefined) {
           await listener.open(declared)
@@ -191,11 +191,12 @@ export class GatewayServer {
   }
 
   /** A listener that is open at the same address under another name of its host: it cannot be opened twice. */
-  private async openUnderOtherName({ port, address }: Listener): Promise<HttpListener | undefined> {
-    for (const [key, listener] of this.listeners) {
-      if (key.startsWith(`${port} `) && (await listener.isAt(address))) return listener
-    }
-    return undefined
+  private openUnderOtherName(declared: Listener): Promise<HttpListener | undefined> {
+    const ofKind = [...this.listeners].filter(([key]) => key.startsWith(`${declared.port} `))
+    return openAt(
+      ofKind.map(([, listener]) => listener),
+      declared,
+    )
   }
 
   private handOver({ listeners, handle, handleInternal, takesUpgrades }: GatewayInstance): void {
@@ -228,8 +229,15 @@ async function closeAll(listeners: Iterable<HttpListener>): Promise<void> {
   await Promise.all([...listeners].map((listener) => listener.destroy()))
 }
 
-function refuseTwice(isTaken: boolean, listener: Listener): void {
-  if (!isTaken) return
+async function openAt(
+  listeners: Iterable<HttpListener>,
+  { address }: Listener,
+): Promise<HttpListener | undefined> {
+  for (const listener of listeners) if (await listener.isAt(address)) return listener
+  return undefined
+}
+
+function openedTwice({ address }: Listener): ConfigError {
   const message = 'two entries of the list open it; give one of them another address'
-  throw new ConfigError([{ place: `address ${listener.address}`, message }])
+  return new ConfigError([{ place: `address ${address}`, message }])
 }

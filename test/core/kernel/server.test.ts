@@ -3,6 +3,7 @@ import { Agent } from 'node:http'
 import { test } from 'node:test'
 import { ConfigError, definePlugin, type Gateway, GatewayError, PublicAddress } from 'sallyport'
 import { serving } from '#kit/booted.js'
+import { closedPort } from '#kit/listening.js'
 import { ask, slowRoute } from './slow-route.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
@@ -105,6 +106,16 @@ test('a stop aborts a reload that is still booting, and accepts nothing new from
 test('two entries that open the same address are a ConfigError', async () => {
   const twice = [listen, { ...listen, id: 'again' }]
   await assert.rejects(serving({ after() {} } as never, twice), /two entries of the list open it/)
+})
+
+test('the main and the internal port at one address are a ConfigError that says so', async (t) => {
+  const { port } = new URL(await closedPort())
+  const at = (use: string, host: string) => ({ use, with: { address: `${host}:${port}` } })
+
+  for (const host of ['127.0.0.1', '127.1']) {
+    const both = [at('listen/http', '127.0.0.1'), at('internal/server', host)]
+    await assert.rejects(serving(t, both), /two entries of the list open it/)
+  }
 })
 
 test('the public address is among the addresses, once it is known', async (t) => {
