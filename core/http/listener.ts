@@ -157,13 +157,18 @@ function hostPortOf(address: string): HostPort {
   throw new ConfigError([{ place: `address ${address}`, message }])
 }
 
+const UNRESOLVED = 'its host name does not resolve: correct it, or give an IP address'
+
+const LISTEN_FAILURES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the port is taken: stop what listens there, or choose another',
+  EACCES: 'this user may not listen there: choose a port above 1023',
+  EADDRNOTAVAIL: 'this machine has no such address: choose one of its own, or 0.0.0.0 for all of them',
+  EAI_AGAIN: UNRESOLVED,
+  ENOTFOUND: UNRESOLVED,
+}
+
 function cannotListen(address: string, { code }: NodeJS.ErrnoException): ConfigError {
-  const message =
-    code === 'EADDRINUSE'
-      ? 'the port is taken: stop what listens there, or choose another'
-      : code === 'EACCES'
-        ? 'this user may not listen there: choose a port above 1023'
-        : `cannot listen there (${code ?? 'unknown reason'})`
+  const message = LISTEN_FAILURES[code ?? ''] ?? `cannot listen there (${code ?? 'unknown reason'})`
   return new ConfigError([{ place: `address ${address}`, message }])
 }
 

@@ -44,6 +44,13 @@ test('an address under another name of its host is the same port, which stays op
   assert.equal((await ask(free)).text, 'again')
 })
 
+test('an address that this machine has not, and a host name that does not resolve, are told as that', async (t) => {
+  const at = (address: string) => serving(t, [{ ...listen, with: { address } }])
+
+  await assert.rejects(at('192.0.2.1:0'), /this machine has no such address/)
+  await assert.rejects(at('no-such-host.invalid:0'), /its host name does not resolve/)
+})
+
 test('a port in use is a ConfigError', async (t) => {
   const first = await serving(t, [listen])
   const address = new URL(first.addresses.main ?? '').host
