@@ -1,7 +1,8 @@
-import { definePlugin, Guard, PublicAddress, Refusal } from 'sallyport'
+import { definePlugin, Guard, PublicAddress } from 'sallyport'
 import { timesSent } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { loopbackHosts } from './loopback.js'
+import { notAllowed } from './not-allowed.js'
 import { allowLatest } from './public.js'
 
 const HOST = /^[^\s/?#@*]+$/
@@ -51,7 +52,7 @@ export default definePlugin({
       ) {
         return
       }
-      throw new Refusal(403, 'HOST_FORBIDDEN', 'this host name is not allowed')
+      throw notAllowed('host', [host, authority].filter((name) => name !== undefined).join(', '))
     })
   },
 })

@@ -1,6 +1,7 @@
-import { definePlugin, Guard, PublicAddress, Refusal } from 'sallyport'
+import { definePlugin, Guard, PublicAddress } from 'sallyport'
 import { z } from 'zod'
 import { loopbackHosts } from './loopback.js'
+import { notAllowed } from './not-allowed.js'
 import { allowLatest } from './public.js'
 
 // Other schemes too: pages of editors and browser extensions have their own.
@@ -63,7 +64,7 @@ export default definePlugin({
       if (origin === undefined || allowed.has(origin)) return
       // On loopback not even that is told: no page elsewhere learns what runs on this machine.
       if (config.anyOrigin === true && !options.loopback) return
-      throw new Refusal(403, 'ORIGIN_FORBIDDEN', 'this origin is not allowed')
+      throw notAllowed('origin', origin)
     })
   },
 })

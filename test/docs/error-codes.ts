@@ -15,8 +15,12 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   INVALID_TOKEN: answer('get a new token; the log says why, and `sallyport explain` in full'),
   INVALID_REQUEST: answer('send one `Authorization` header: `Bearer`, one space, the token'),
   INSUFFICIENT_SCOPE: answer('ask for a token with the scopes that the challenge names'),
-  ORIGIN_FORBIDDEN: answer('list the origin of the page: `allowedOrigins`, `--allowed-origins`'),
-  HOST_FORBIDDEN: answer('call the gateway by a name that it knows: `allowedHosts`, `--resource-url`'),
+  ORIGIN_FORBIDDEN: answer(
+    'list the origin of the page, which the log names: `allowedOrigins`, `--allowed-origins`',
+  ),
+  HOST_FORBIDDEN: answer(
+    'call the gateway by a name that it knows, or list the one that the log names: `allowedHosts`, `--resource-url`',
+  ),
   METHOD_NOT_ALLOWED: answer('use a method that the header `Allow` names'),
   BODY_TOO_LARGE: answer(
     'send less, or raise `--max-body`; for a document `maxDocumentBytes` of `registry/catalogue`',

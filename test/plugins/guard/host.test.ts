@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePlugin, PublicAddress } from 'sallyport'
-import { booted, contractSuite, serving } from 'sallyport/testing'
+import { booted, contractSuite, recordedLog, serving } from 'sallyport/testing'
 import { asked } from '#kit/raw.js'
 
 contractSuite('guard/host', () => ({
@@ -106,4 +106,22 @@ test('what no `Host` can be is refused at the start', async (t) => {
       booted(t, [{ use: 'guard/host', with: { allowed: [host] } }, open]),
       /expected one host/,
     )
+})
+
+test('the log shows the host that was refused, and of a long one its beginning; the caller is told nothing of it', async (t) => {
+  const { log, lines } = recordedLog()
+  const app = await booted(t, [{ use: 'guard/host' }, open], { log })
+
+  const host = 'host.docker.internal:8080'
+  const responses = []
+  for (const sent of [host, host.padEnd(2_000, 'x')])
+    responses.push(await app.inject({ url: '/', headers: { host: sent } }))
+
+  for (const { body } of responses) assert.ok(!body.includes(host))
+  const refused = lines.filter(({ msg }) => msg === 'refused')
+  const reason = { provider: 'gate', cause: 'host_forbidden' }
+  assert.deepEqual(
+    refused.map(({ reasons }) => reasons),
+    [[{ ...reason, detail: host }], [{ ...reason, detail: host.padEnd(300, 'x') }]],
+  )
 })

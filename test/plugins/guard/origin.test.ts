@@ -68,3 +68,21 @@ test('`any` accepts every origin, and logs a warning', async (t) => {
   assert.equal((await app.inject({ url: '/', headers: { origin: 'https://evil.example' } })).statusCode, 200)
   assert.equal(lines.filter(({ level, plugin }) => level === 'warn' && plugin === 'guard/origin').length, 1)
 })
+
+test('the log shows the origin that was refused, and of a long one its beginning; the caller is told nothing of it', async (t) => {
+  const { log, lines } = recordedLog()
+  const app = await booted(t, [{ use: 'guard/origin' }, open], { log })
+
+  const origin = 'http://localhost:6274'
+  const responses = []
+  for (const sent of [origin, origin.padEnd(2_000, 'x')])
+    responses.push(await app.inject({ url: '/', headers: { origin: sent } }))
+
+  for (const { body } of responses) assert.ok(!body.includes(origin))
+  const refused = lines.filter(({ msg }) => msg === 'refused')
+  const reason = { provider: 'gate', cause: 'origin_forbidden' }
+  assert.deepEqual(
+    refused.map(({ reasons }) => reasons),
+    [[{ ...reason, detail: origin }], [{ ...reason, detail: origin.padEnd(300, 'x') }]],
+  )
+})
