@@ -20,7 +20,7 @@ const listening = [
   { name: 'host', type: 'string', default: '127.0.0.1', help: 'Host or IP address to listen on' },
   { name: 'port', type: 'port', default: '0', help: 'Port to listen on; 0 takes a free one, printed in the ready line' },
   { name: 'internal-address', type: 'address', to: 'internal/server.address', help: 'Serve /health, /readiness, /version and /metrics there' },
-  { name: 'allowed-origins', type: 'list', help: 'Browser origins that may use the proxy, compared exactly; on a loopback host by default those of loopback' },
+  { name: 'allowed-origins', type: 'list', help: 'Browser origins that may use the proxy, compared exactly; on a loopback host by default those of loopback with its own port' },
   { name: 'resource-url', type: 'url', help: "The proxy's own URL as clients know it, for discovery (RFC 9728)" },
 ] as const satisfies SettingGroup['options']
 
