@@ -5,6 +5,7 @@ import { valueAt } from '#core/kernel/find-faults.js'
 import { formatHostPort } from '#core/toolkit/host-port.js'
 import { pathText } from '#core/toolkit/path-text.js'
 import { flagOf, keyOf, type SettingGroup } from '#plugins/presets/settings/setting.js'
+import { environmentNames } from '../line/environment.js'
 import type { Invocation, Option, OptionValue, ResolvedOption } from '../line/option.js'
 import { expectation, readValue } from '../line/read.js'
 import { type Document, readDocument } from './document.js'
@@ -81,8 +82,8 @@ class PresetSettings<Settings> {
   private take(option: Option): void {
     const path = pathOf(option)
     const written = this.written(option)
-    // A value that was refused on the command line is not missing.
-    const refused = this.invocation?.problems.find(({ place }) => place === `--${option.name}`)
+    // A value that was refused on the command line or in a variable is not missing.
+    const refused = this.invocation?.problems.find(({ place }) => placesOf(option).includes(place))
     if (refused !== undefined) this.set(path, standIn(option), refused.place)
     if (written === 'none') return
     if (this.isOverridden(option, written)) this.set(path, undefined)
@@ -176,6 +177,8 @@ class PresetSettings<Settings> {
 // Without what is required no list could be looked at for further problems; what has problems is never booted.
 const standIn = ({ required }: Option): string | undefined =>
   required === true ? 'http://refused.invalid/' : undefined
+
+const placesOf = (option: Option): readonly string[] => [flagOf(option.name), ...environmentNames(option)]
 
 const pathOf = ({ name, path }: Option): Path => path ?? [keyOf(name)]
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { test } from 'node:test'
+import { readProxySettings } from '#cli/commands/proxy/run.js'
 import { readRegistrySettings } from '#cli/commands/registry/run.js'
 import { readRunSettings } from '#cli/commands/run/run.js'
 import { folder } from '#kit/folder.js'
@@ -82,6 +83,19 @@ test('a setting is located where it was written, flag, variable or file', async 
   assert.equal(outcome.locate(['address']), '--address')
   assert.equal(outcome.locate(['auth', 'mode']), 'SALLYPORT_AUTH_MODE')
   assert.equal(outcome.locate(['auth', 'oauth', 'realm']), `${file}:5:5 auth.oauth.realm`)
+})
+
+test('a value that is refused is one problem, in a flag and in a variable alike', async () => {
+  for (const [flags, environment, place] of [
+    [['--target-uri', 'x'], {}, '--target-uri'],
+    [[], { SALLYPORT_TARGET_URI: 'x' }, 'SALLYPORT_TARGET_URI'],
+  ] as const) {
+    const { partial } = parsed(['proxy', 'name', ...flags], environment)
+    assert.ok(partial !== undefined)
+    const outcome = await readProxySettings(partial)
+
+    assert.deepEqual('problems' in outcome && placesOf(outcome), [place])
+  }
 })
 
 test('without any auth the start fails and names auth.oauth', async (t) => {
