@@ -1,6 +1,7 @@
 import type { List } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import type { Problem } from '#core/contract/problem.js'
+import { keyOf } from '#plugins/presets/settings/setting.js'
 import type { Document } from './document.js'
 import { readDocument } from './document.js'
 import { type FilePreset, filePresets } from './file-presets.js'
@@ -22,8 +23,8 @@ function listSettings(document: Document, earlier: readonly Problem[]): Result<L
   if (isListFile(value)) return mapped(runSettings(document, earlier), ({ plugins }) => plugins)
   const written = isJsonObject(value) ? Object.keys(value) : []
   const known = ({ schema: { properties } }: FilePreset): number =>
-    written.filter((key) => isJsonObject(properties) && key in properties).length
-  // The sort is stable.
+    written.filter((key) => isJsonObject(properties) && keyOf(key) in properties).length
+  // The sort is stable. Whoever writes keys as flags is told so of the right kind of file.
   const [preset] = filePresets().toSorted((a, b) => known(b) - known(a))
   return preset?.list(document, earlier) ?? { problems: earlier }
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -66,10 +67,15 @@ export class Loader {
       const kind = isPath(use) ? 'no such file' : 'neither a built-in plugin nor a package installed'
       return {
         message: `plugin "${use}" not found: ${kind} at ${this.folder}`,
-        suggestion: nearest(use, Object.keys(this.catalogue)),
+        suggestion: this.isFile(use) ? `./${use}` : nearest(use, Object.keys(this.catalogue)),
       }
     }
     return { message: `plugin "${use}" could not be loaded: ${message}${this.placeOf(use, error)}` }
+  }
+
+  /** It is written like a package, and lies beside the list. */
+  private isFile(use: string): boolean {
+    return !isPath(use) && existsSync(resolve(this.folder, use))
   }
 
   private placeOf(use: string, error: unknown): string {

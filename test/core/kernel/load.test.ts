@@ -128,3 +128,9 @@ test('a misspelled built-in name gets a suggestion', async (t) => {
   const [problem] = await complaints({}, [{ use: 'gaurd/origin' }], folder(t))
   assert.equal(problem?.suggestion, 'guard/origin')
 })
+
+test('a file that is named without ./ gets the path that was meant', async (t) => {
+  const files = { 'my-guard.js': hello }
+  const [problem] = await complaints(files, [{ use: 'my-guard.js' }], folder(t, files))
+  assert.equal(problem?.suggestion, './my-guard.js')
+})

@@ -77,6 +77,8 @@ test('one mistake is one line, and none hides another', async (t) => {
     ],
     [[target, `remoteAuthBearerToken: "${unset}"`], ['2:24']],
     [[target, 'remoteAuthBearerToken: "not one"'], ['2:24']],
+    // Keys as flags: it is the file of a proxy all the same.
+    [['target-uri: https://mcp.example/mcp'], ['1:1']],
   ] as const) {
     const { code, stderr } = await check(t, text.join('\n'))
     assert.equal(code, 2)
