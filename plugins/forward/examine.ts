@@ -86,6 +86,12 @@ async function examineRefusal(
       return
     }
   }
+  if (status >= 300 && status < 400) {
+    const detail = `it redirects an initialize request (${status}): clients would be sent past this gateway`
+    const advice = 'take the address that it redirects to as target, often the same with a slash at its end'
+    wrong('target', 'TARGET_REDIRECTS', detail, advice)
+    return
+  }
   const advice =
     status === 404 || status === 405
       ? 'correct the path: an MCP server often is at /mcp'

@@ -159,6 +159,13 @@ test('a target that does not speak MCP there is named', async (t) => {
   assert.deepEqual([found.code, faultsOf(found)], [1, ['TARGET_FAILED']])
 })
 
+test('a target that redirects is told from one that fails', async (t) => {
+  const origin = await listening(t, ({ url = '' }, response) =>
+    response.writeHead(307, { location: `${url}/` }).end(),
+  )
+  assert.deepEqual(faultsOf(await target(t, `${origin}/mcp`)), ['TARGET_REDIRECTS'])
+})
+
 test('a target that refuses its own name is told from one that refuses everybody', async (t) => {
   const rule: RequestListener = ({ headers: { host = '' } }, response) =>
     response.writeHead(host.startsWith('localhost') ? 200 : 403).end()
