@@ -13,7 +13,7 @@ const EXPECTED_RATE =
 
 const span = duration(LONGEST_SPAN)
 
-const rate = z.string().transform((written, context) => {
+const rate = z.string(EXPECTED_RATE).transform((written, context) => {
   const [, count = '', text = ''] = /^([1-9]\d*)\/(.+)$/.exec(written) ?? []
   const { data: milliseconds = 0 } = span.safeParse(text)
   if (Number(count) <= MOST && count !== '' && milliseconds > 0 && milliseconds % 1000 === 0)

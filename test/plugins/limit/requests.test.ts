@@ -125,6 +125,7 @@ test('options that mean nothing are refused, each with what is expected', async 
     '1.5/1m',
     '1/m',
     '99999999999/1s',
+    100,
     '',
   ])
     await refused([{ by: 'caller', rate }], /expected a rate such as 100\/1m/)
