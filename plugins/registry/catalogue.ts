@@ -9,6 +9,7 @@ import {
 } from 'sallyport'
 import { duration, LONGEST_WAIT, nearest } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { Sequence } from '#plugins/store/sequence.js'
 import { Ingest } from './ingest.js'
 import { Snapshot } from './snapshot.js'
 import { SourceReplica } from './source-replica.js'
@@ -93,7 +94,7 @@ class MemoryCatalogue implements ServerCatalogue {
   private readonly stopping = new AbortController()
   private readonly meter: SyncMeter
   private readonly ingest: Ingest
-  private published: Promise<void> = Promise.resolve()
+  private readonly publishing = new Sequence()
   private stopped: Promise<void> | undefined
 
   constructor(
@@ -156,7 +157,7 @@ class MemoryCatalogue implements ServerCatalogue {
   private async end(): Promise<void> {
     this.stopping.abort(new Error('the gateway is stopping'))
     await Promise.all([...this.replicas.values()].map((replica) => replica.stop()))
-    await this.published
+    await this.publishing.idle
   }
 
   private replicaFor(source: Source, stores: CatalogueStore | undefined): SourceReplica {
@@ -189,9 +190,7 @@ class MemoryCatalogue implements ServerCatalogue {
 
   /** One at a time, so that an older snapshot never replaces a newer one. */
   private publish(): Promise<void> {
-    const turn = this.published.then(() => this.makeSnapshots())
-    this.published = turn.catch(() => {})
-    return turn
+    return this.publishing.run(() => this.makeSnapshots())
   }
 
   private async makeSnapshots(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { DocumentCount, FetchedDocuments, StoredContents } from 'sallyport'
+import { Sequence } from '#plugins/store/sequence.js'
 import { JsonScan } from './json-scan.js'
 import { nextContents, type SyncInput, type SyncOutput } from './next-contents.js'
 import { parsedInThread } from './parse-in-thread.js'
@@ -33,7 +34,7 @@ export interface SyncedBefore extends Pick<SyncInput, 'refused' | 'keepsDates'> 
  * collections do not stop the thread that serves. One thread runs at a time, which bounds their memory.
  */
 export class Ingest {
-  private turn: Promise<unknown> = Promise.resolve()
+  private readonly threads = new Sequence()
 
   private readonly limits: DocumentLimits
 
@@ -88,16 +89,10 @@ export class Ingest {
     const inProcess = payloads.size < MIN_THREAD_BYTES && (await areLight(payloads, timeSlice))
     const output = await (inProcess
       ? nextContents(batchesOf(job, known, 1), input, previous, timeSlice)
-      : this.inTurn(() =>
+      : this.threads.run(() =>
           nextContents(parsedInThread(job, [...known.keys()], signal), input, previous, timeSlice),
         ))
     return { ...output, bookmark }
-  }
-
-  private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.turn.then(work)
-    this.turn = turn.catch(() => {})
-    return turn
   }
 }
 

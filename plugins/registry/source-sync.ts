@@ -1,4 +1,5 @@
 import type { HealthState, Source, StoredContents } from 'sallyport'
+import { Sequence } from '#plugins/store/sequence.js'
 import { changeOf, documentsOf } from './contents-change.js'
 import type { Given } from './ingest.js'
 import { OneAtATime } from './one-at-a-time.js'
@@ -26,10 +27,10 @@ export class SourceSync {
   private saved: SourceContents | undefined
   private readonly report: SyncReport
   private readonly saver: StateSaver
-  private turn: Promise<unknown> = Promise.resolve()
+  private readonly work = new Sequence()
   // A second one may begin after the first: that one may have read the source before it changed.
-  private readonly syncs = new OneAtATime(() => this.inTurn(() => this.run()))
-  private readonly loads = new OneAtATime(() => this.inTurn(() => this.load()))
+  private readonly syncs = new OneAtATime(() => this.work.run(() => this.run()))
+  private readonly loads = new OneAtATime(() => this.work.run(() => this.load()))
 
   constructor(
     readonly source: Source,
@@ -86,12 +87,6 @@ export class SourceSync {
 
   private get shared() {
     return this.options.store?.shared
-  }
-
-  private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.turn.then(work)
-    this.turn = turn.catch(() => {})
-    return turn
   }
 
   private async load(): Promise<boolean> {

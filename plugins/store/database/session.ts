@@ -1,5 +1,6 @@
 import type { Client } from 'pg'
 import { within } from 'sallyport/toolkit'
+import { Sequence } from '../sequence.js'
 import { CONNECT_LIMIT, type Connector } from './connector.js'
 import { databaseFailure, TOO_SLOW, unavailable } from './failure.js'
 import { backendOf, refuseTransactionPooler, transactionPooler } from './pooler.js'
@@ -24,7 +25,7 @@ const SETTINGS = Object.entries({
  */
 export class Session {
   private readonly controller = new AbortController()
-  private last: Promise<unknown> = Promise.resolve()
+  private readonly sequence = new Sequence()
   private readonly timer: NodeJS.Timeout
 
   static async open(connector: Connector, schema: string): Promise<Session> {
@@ -118,11 +119,9 @@ export class Session {
   }
 
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.last.then(() => {
+    return this.sequence.run(() => {
       if (this.ended.aborted) throw unavailable('the connection was lost')
       return work()
     })
-    this.last = turn.catch(() => {})
-    return turn
   }
 }
