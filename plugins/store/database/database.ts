@@ -7,9 +7,9 @@ import { Level } from './level.js'
 import { Listener } from './listener.js'
 import { type Lock, Locks } from './locks.js'
 import type { DatabaseOptions } from './options.js'
+import { Semaphore } from './semaphore.js'
 import { Session } from './session.js'
 import { inTransaction, type Statements, type TransactionOptions, WRITE_LIMIT } from './transaction.js'
-import { Turns } from './turns.js'
 
 export type { Lock } from './locks.js'
 export { READ_LIMIT, type Statements, type TransactionOptions, WRITE_LIMIT } from './transaction.js'
@@ -29,7 +29,7 @@ const CONNECTIONS = 4
  */
 export class Database {
   /** For what keeps a connection for long: one is always left for others. */
-  readonly longReads = new Turns(CONNECTIONS - 1)
+  readonly longReads = new Semaphore(CONNECTIONS - 1)
   private readonly pool: Pool
   private readonly locks: Locks
   private readonly listener: Listener

@@ -11,8 +11,8 @@ import {
 } from 'sallyport'
 import type { Database, Statements } from '../database/database.js'
 import { TOO_SLOW, unavailable } from '../database/failure.js'
+import { Semaphore } from '../database/semaphore.js'
 import { WRITE_LIMIT } from '../database/transaction.js'
-import { Turns } from '../database/turns.js'
 import {
   ACTIVE,
   checkServer,
@@ -54,7 +54,7 @@ type Work<T> = (statements: Statements, source: PublishedSource) => Promise<T>
 /** What is published in one source, in the database. */
 export class PostgresPublications implements Publications {
   // Those of a source wait for each other in the database: here they take no connection meanwhile.
-  private readonly writes = new Turns(1)
+  private readonly writes = new Semaphore(1)
   private readonly copy: PublishedCopy | undefined
 
   constructor(

@@ -3,13 +3,13 @@ interface Waiting {
   readonly fail: (reason: unknown) => void
 }
 
-/** At most so many at once; others wait for their turn, in order. */
-export class Turns {
+/** At most so many at once; others wait in order. */
+export class Semaphore {
   private readonly waiting = new Set<Waiting>()
 
   constructor(private free: number) {}
 
-  /** Settles when it is this caller's turn, until it calls `end`. */
+  /** Settles when this caller may begin; it calls `end` when it is done. */
   async begin(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     if (this.free > 0) {
