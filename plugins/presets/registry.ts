@@ -8,7 +8,7 @@ import { stateDirectory, storeEntries, storeRules, storeSection } from './regist
 import { registryTable } from './registry/table.js'
 import { EntryMaker, spanOf } from './settings/entry.js'
 import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
-import { refuse, refuseRepeats } from './settings/refuse.js'
+import { oneKindOf, refuse, refuseRepeats } from './settings/refuse.js'
 import { settingsSchema } from './settings/schema.js'
 import { tlsSection } from './tls-section.js'
 
@@ -19,7 +19,7 @@ const name = z
 // What stands below is the business of the plugin, which has a schema of its own.
 const options = z.record(z.string(), z.unknown())
 
-const KINDS = ['file', 'http', 'git', 'managed', 'use'] as const
+const KINDS = ['file', 'http', 'git', 'managed'] as const
 
 const source = z
   .strictObject({
@@ -33,13 +33,7 @@ const source = z
     use: z.string().min(1).optional().describe('another kind of source: a package, or a path'),
     with: options.optional().describe('the options of the plugin in `use`; it gets `name` among them'),
   })
-  .superRefine((written, context) => {
-    const given = KINDS.filter((kind) => written[kind] !== undefined)
-    if (given.length !== 1) refuse(context, [], `expected exactly one of ${KINDS.join(', ')}`)
-    if (written.with !== undefined && written.use === undefined) {
-      refuse(context, ['with'], 'belongs to `use`, which is not here')
-    }
-  })
+  .superRefine(oneKindOf(...KINDS))
 
 /** The registry's own file. */
 export const RegistrySettings = settingsSchema(registryTable, {
@@ -153,7 +147,7 @@ function sourceEntry(written: RegistrySettings['sources'][number], index: number
   return {
     use: use ?? `source/${kind}`,
     id: `source:${own}`,
-    with: { ...(use === undefined ? written[kind as Exclude<typeof kind, 'use'>] : given), name: own },
+    with: { ...(use === undefined ? written[kind] : given), name: own },
     origin: { '': [...at, below], name: [...at, 'name'] },
     named: [...at, use === undefined ? kind : 'use'],
   }

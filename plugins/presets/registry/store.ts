@@ -1,11 +1,9 @@
 import type { Entry } from 'sallyport'
 import { z } from 'zod'
-import { refuse } from '../settings/refuse.js'
+import { oneKindOf, refuse } from '../settings/refuse.js'
 
 // What stands below is the business of the plugin, which has a schema of its own.
 const options = z.record(z.string(), z.unknown())
-
-const KINDS = ['files', 'postgres', 'use'] as const
 
 /** The section of a registry's file that says where its state is stored. */
 export const storeSection = z
@@ -17,12 +15,7 @@ export const storeSection = z
     use: z.string().min(1).optional().describe('another store: a package, or a path'),
     with: options.optional().describe('the options of the plugin in `use`'),
   })
-  .superRefine((written, context) => {
-    const given = KINDS.filter((kind) => written[kind] !== undefined)
-    if (given.length !== 1) refuse(context, [], `expected exactly one of ${KINDS.join(', ')}`)
-    if (written.with !== undefined && written.use === undefined)
-      refuse(context, ['with'], 'belongs to `use`, which is not here')
-  })
+  .superRefine(oneKindOf('files', 'postgres'))
   .optional()
   .describe('where what was read of the sources is stored; files when unset')
 

@@ -14,3 +14,14 @@ export function refuseRepeats(names: readonly string[], at: Path, context: Conte
     if (names.indexOf(name) < index)
       refuse(context, [...at, index, 'name'], 'this name is in the list already')
 }
+
+/** Refuses a section that names no kind of plugin or several: one of ours, or `use` with the options of another. */
+export const oneKindOf =
+  (...own: readonly string[]) =>
+  (written: Readonly<Record<string, unknown>>, context: Context): void => {
+    const kinds = [...own, 'use']
+    if (kinds.filter((kind) => written[kind] !== undefined).length !== 1)
+      refuse(context, [], `expected exactly one of ${kinds.join(', ')}`)
+    if (written['with'] !== undefined && written['use'] === undefined)
+      refuse(context, ['with'], 'belongs to `use`, which is not here')
+  }
