@@ -1,69 +1,73 @@
-import {
-  allowInsecureRequests,
-  type ClientAuth,
-  Configuration,
-  customFetch,
-  initiateDeviceAuthorization,
-  pollDeviceAuthorizationGrant,
-} from 'openid-client'
-import { type Fetch, UpstreamError } from 'sallyport'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AuthorizationServer } from 'oauth4webapi'
+import { UpstreamError } from 'sallyport'
+import { LONGEST_WAIT } from 'sallyport/toolkit'
 import { browserUrl } from './browser.js'
 import { promptUser } from './prompt.js'
-import {
-  type GrantContext,
-  printable,
-  type TokenEndpoint,
-  type Tokens,
-  tokensFrom,
-} from './token-endpoint.js'
+import { printable, type TokenEndpoint, type Tokens } from './token-endpoint.js'
 
 interface Flow {
-  readonly context: GrantContext
+  readonly server: AuthorizationServer
   readonly endpoint: TokenEndpoint
   readonly scopes: readonly string[]
-  readonly fetch: Fetch
   readonly signal: AbortSignal
   readonly onPage: (url: string) => Promise<void>
 }
 
 /** A login on another device (RFC 8628): the user types a code there, and the token endpoint is polled until then. */
-export async function deviceFlow(flow: Flow): Promise<Tokens> {
-  const { context, endpoint, scopes, signal } = flow
-  const { server, resource } = context
+export async function deviceFlow({ server, endpoint, scopes, signal, onPage }: Flow): Promise<Tokens> {
   if (server.device_authorization_endpoint === undefined) {
     throw new UpstreamError(
       'DEVICE_FLOW_UNSUPPORTED',
       `the issuer ${server.issuer} does not support the device flow`,
     )
   }
-  const extra: Record<string, string> = resource === undefined ? {} : { resource }
-  const parameters = scopes.length === 0 ? extra : { ...extra, scope: scopes.join(' ') }
-  const configuration = configurationOf(flow)
-  try {
-    const device = await initiateDeviceAuthorization(configuration, parameters)
-    const page = browserUrl(device.verification_uri_complete ?? device.verification_uri, server.issuer)
-    await flow.onPage(page.href)
-    promptUser(`Open this URL to sign in: ${page.href}`)
-    promptUser(`and enter the code: ${printable(device.user_code)}`)
-    const response = await pollDeviceAuthorizationGrant(configuration, device, extra, { signal })
-    return tokensFrom(response, response.id_token)
-  } catch (error) {
+  const device = await endpoint.deviceAuthorization(scopes, signal)
+  const page = browserUrl(device.verification_uri_complete ?? device.verification_uri, server.issuer)
+  await onPage(page.href)
+  promptUser(`Open this URL to sign in: ${page.href}`)
+  promptUser(`and enter the code: ${printable(device.user_code)}`)
+  return poll(endpoint, device.device_code, device.interval, signal)
+}
+
+// RFC 8628, 3.5.
+const SLOWER = 5
+
+/**
+ * Not by openid-client: with it a poll that gets no answer ends the login, whose user may be typing the code, and so does
+ * an ID token of another issuer, which is not used here.
+ */
+async function poll(
+  endpoint: TokenEndpoint,
+  code: string,
+  interval = SLOWER,
+  signal: AbortSignal,
+): Promise<Tokens> {
+  for (let pause = Math.max(interval, 1); ; ) {
+    await delay(Math.min(pause * 1000, LONGEST_WAIT), undefined, { signal }).catch(() => {})
     signal.throwIfAborted()
-    if (error instanceof UpstreamError) throw error
-    const { cause } = error instanceof Error ? error : {}
-    throw endpoint.failure(cause instanceof Error ? cause : error)
+    try {
+      return await endpoint.deviceCode(code, signal)
+    } catch (error) {
+      const reason = error instanceof UpstreamError ? error.code : ''
+      if (reason === PENDING) continue
+      if (!PASSING.has(reason)) throw error
+      pause += SLOWER
+    }
   }
 }
 
-function configurationOf({ context, endpoint, fetch }: Flow): Configuration {
-  const { server, client } = context
-  const authentication: ClientAuth = (...request) => void endpoint.authentication(...request)
-  const configuration = new Configuration(server, client.clientId, undefined, authentication)
-  // The fetcher checks the address itself, and more strictly than https alone.
-  allowInsecureRequests(configuration)
-  configuration[customFetch] = (url, { method, headers, body, signal }) => {
-    const form = body instanceof URLSearchParams || typeof body === 'string' ? { body } : {}
-    return fetch(url, { method, headers, signal: signal ?? null, ...form })
-  }
-  return configuration
-}
+const PENDING = 'OAUTH_AUTHORIZATION_PENDING'
+
+const PASSING = new Set([
+  'OAUTH_SLOW_DOWN',
+  'OAUTH_SERVER_ERROR',
+  'OAUTH_TEMPORARILY_UNAVAILABLE',
+  'EGRESS_DNS',
+  'EGRESS_PROXY',
+  'EGRESS_PROXY_TIMEOUT',
+  'EGRESS_REFUSED',
+  'EGRESS_RESET',
+  'EGRESS_TIMEOUT',
+  'EGRESS_UNREACHABLE',
+])

@@ -86,7 +86,7 @@ export class Login {
       listener !== undefined
         ? await codeFlow({ context, endpoint, listener, scopes, options, scrubber, signal, onPage })
         : options.grant === 'device_code'
-          ? await deviceFlow({ context, endpoint, scopes, fetch, signal, onPage })
+          ? await deviceFlow({ server, endpoint, scopes, signal, onPage })
           : await endpoint.clientCredentials(scopes, signal)
     for (const registrar of registrars()) await registrar.accepted?.(client)
     const { target } = options

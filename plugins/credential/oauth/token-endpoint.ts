@@ -7,7 +7,11 @@ import {
   ClientSecretPost,
   clientCredentialsGrantRequest,
   customFetch,
+  type DeviceAuthorizationResponse,
+  deviceAuthorizationRequest,
+  deviceCodeGrantRequest,
   None,
+  processDeviceAuthorizationResponse,
   processGenericTokenEndpointResponse,
   ResponseBodyError,
   refreshTokenGrantRequest,
@@ -44,7 +48,7 @@ export interface GrantContext {
  */
 export class TokenEndpoint {
   private readonly client: Client
-  readonly authentication: ClientAuth
+  private readonly authentication: ClientAuth
 
   constructor(
     private readonly context: GrantContext,
@@ -78,10 +82,39 @@ export class TokenEndpoint {
 
   clientCredentials(scopes: readonly string[], signal: AbortSignal): Promise<Tokens> {
     const { client, authentication } = this
-    const parameters = new URLSearchParams(this.resourceParameter())
-    if (scopes.length > 0) parameters.set('scope', scopes.join(' '))
+    const parameters = this.parametersFor(scopes)
     return this.request((server, options) =>
       clientCredentialsGrantRequest(server, client, authentication, parameters, { ...options, signal }),
+    )
+  }
+
+  /** The code that a user has to enter (RFC 8628, 3.2). */
+  async deviceAuthorization(
+    scopes: readonly string[],
+    signal: AbortSignal,
+  ): Promise<DeviceAuthorizationResponse> {
+    const { client, authentication } = this
+    const { server } = this.context
+    const options = { ...this.options(), signal }
+    const sent = deviceAuthorizationRequest(
+      server,
+      client,
+      authentication,
+      this.parametersFor(scopes),
+      options,
+    )
+    const { response } = await splitIdToken(await sent)
+    try {
+      return await processDeviceAuthorizationResponse(server, client, response)
+    } catch (error) {
+      throw this.failure(error)
+    }
+  }
+
+  deviceCode(code: string, signal: AbortSignal): Promise<Tokens> {
+    const { client, authentication } = this
+    return this.request((server, options) =>
+      deviceCodeGrantRequest(server, client, authentication, code, { ...options, signal }),
     )
   }
 
@@ -90,6 +123,7 @@ export class TokenEndpoint {
   ): Promise<Tokens> {
     const { server } = this.context
     const { response, idToken } = await splitIdToken(await send(server, this.options()))
+    if (response.status >= 500) throw this.unavailable(response.status)
     try {
       const fields = await processGenericTokenEndpointResponse(server, this.client, response)
       if (fields.token_type !== 'bearer') throw new Error('the token is not a bearer token')
@@ -108,13 +142,25 @@ export class TokenEndpoint {
     }
   }
 
+  private parametersFor(scopes: readonly string[]): URLSearchParams {
+    const parameters = new URLSearchParams(this.resourceParameter())
+    if (scopes.length > 0) parameters.set('scope', scopes.join(' '))
+    return parameters
+  }
+
   private resourceParameter(): Record<string, string> {
     const { resource } = this.context
     return resource === undefined ? {} : { resource }
   }
 
+  // Under the name that the standard has for it, where a status cannot be sent (RFC 6749, 4.1.2.1).
+  private unavailable(status: number): UpstreamError {
+    const message = `the issuer ${this.context.server.issuer} issued no token: it answered ${status}`
+    return new UpstreamError('OAUTH_TEMPORARILY_UNAVAILABLE', message, { statusCode: 503, retryAfter: 5 })
+  }
+
   /** The error for the caller. */
-  failure(error: unknown): UpstreamError {
+  private failure(error: unknown): UpstreamError {
     const { server, resource } = this.context
     const code = error instanceof ResponseBodyError ? plain(error.error) : undefined
     const about = code === 'invalid_target' && resource !== undefined ? ` for the resource ${resource}` : ''

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
+import { listening } from '#kit/listening.js'
 import { call, send } from '../../forward/proxied.js'
-import { startAuthorizationServer } from './authorization-server.js'
+import { type AuthorizationServer, sendJson, startAuthorizationServer } from './authorization-server.js'
 import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 
 test('the device flow polls until the user has signed in, and its tokens are refreshed like any', async (t) => {
@@ -61,4 +62,43 @@ test('a provider without the device flow, or without a usable page, is an error 
     assert.equal(urls.length, 0)
     t.mock.restoreAll()
   }
+})
+
+type Fault = AuthorizationServer['tokenFaults'][number]
+
+async function signedInAfter(t: TestContext, fault: Fault): Promise<[status: number, polls: number]> {
+  const server = await startAuthorizationServer(t)
+  server.metadata = { device_authorization_endpoint: `${server.origin}/device` }
+  server.tokenFaults.push(fault)
+  const { main } = await proxyWithLogin(t, server.target, { grant: 'device_code' })
+  const { status } = await send(main, call(1))
+  return [status, server.times('/token')]
+}
+
+test('a poll of the device flow that fails for a moment does not end the login of a person who types', async (t) => {
+  signInUser(t)
+  const faults: Fault[] = [(response) => response.destroy(), (response) => sendJson(response, 502, {})]
+  const results = await Promise.all(faults.map((fault) => signedInAfter(t, fault)))
+  assert.deepEqual(results, [
+    [200, 2],
+    [200, 2],
+  ])
+})
+
+test('the device flow takes a token beside an ID token of another issuer, which is not used', async (t) => {
+  const server = await startAuthorizationServer(t)
+  server.metadata = { device_authorization_endpoint: `${server.origin}/device` }
+  const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const claims = { iss: 'https://other.example', aud: 'somebody', sub: 'x', iat: 1, exp: 2 ** 32 }
+  const idToken = `${part({ alg: 'RS256' })}.${part(claims)}.c2ln`
+  const accessToken = 'of-the-device-flow'
+  server.tokenFaults.push((response) =>
+    sendJson(response, 200, { access_token: accessToken, token_type: 'bearer', id_token: idToken }),
+  )
+  signInUser(t)
+  const target = await listening(t, ({ headers }, response) => response.end(headers.authorization))
+  const { main } = await proxyWithLogin(t, target, {
+    ...{ grant: 'device_code', login: 'start', issuer: server.origin },
+  })
+  assert.equal((await send(main, call(1))).body, `Bearer ${accessToken}`)
 })
