@@ -6,6 +6,8 @@ import type { Session } from './session.js'
 const REFRESH_AHEAD = 60_000
 const WAIT_BEFORE_EXPIRY = 5_000
 const MAX_RETRY_DELAY = 60_000
+// However short a token lives.
+const MIN_DELAY = 500
 
 /** The session in use and its access token, with its expiry. */
 export class CurrentToken {
@@ -69,7 +71,7 @@ export class CurrentToken {
     // Not all processes at once: most find that another has done it.
     const due = left - Math.min(REFRESH_AHEAD, this.lifetime / 2) * (0.9 + Math.random() / 5)
     const retry = Math.min(500 * 2 ** failures, MAX_RETRY_DELAY, left > 0 ? left / 4 : MAX_RETRY_DELAY)
-    return Math.max(0, Math.min(failures === 0 ? due : retry, LONGEST_WAIT))
+    return Math.max(MIN_DELAY, Math.min(failures === 0 ? due : retry, LONGEST_WAIT))
   }
 
   /** In milliseconds since the epoch. */

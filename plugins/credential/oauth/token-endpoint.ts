@@ -23,6 +23,8 @@ import { scopesIn } from './challenge.js'
 import { textsIn } from './documents.js'
 import { privateKeyJwt } from './private-key-jwt.js'
 
+const TOKEN = /^[\x21-\x7e]+$/
+
 /** The tokens of a token response. */
 export interface Tokens {
   readonly accessToken: string
@@ -127,6 +129,7 @@ export class TokenEndpoint {
     try {
       const fields = await processGenericTokenEndpointResponse(server, this.client, response)
       if (fields.token_type !== 'bearer') throw new Error('the token is not a bearer token')
+      if (!TOKEN.test(fields.access_token)) throw new Error('the token cannot be sent in a header')
       return tokensFrom(fields, idToken)
     } catch (error) {
       throw this.failure(error)
@@ -175,12 +178,14 @@ export class TokenEndpoint {
 }
 
 /** The tokens of a validated response. */
-export function tokensFrom(response: TokenEndpointResponse, idToken: string | undefined): Tokens {
+function tokensFrom(response: TokenEndpointResponse, idToken: string | undefined): Tokens {
+  const { expires_in: expiresIn = 0 } = response
   return {
     accessToken: response.access_token,
     ...(response.refresh_token !== undefined && { refreshToken: response.refresh_token }),
     ...(idToken !== undefined && { idToken }),
-    ...(response.expires_in !== undefined && { expiresAt: Date.now() + response.expires_in * 1000 }),
+    // By 0 issuers mean a token that does not expire.
+    ...(expiresIn > 0 && { expiresAt: Date.now() + expiresIn * 1000 }),
     ...(response.scope !== undefined && { scopes: scopesIn(response.scope) }),
   }
 }
@@ -211,14 +216,20 @@ const basic =
 const BASIC = 'client_secret_basic'
 const POST = 'client_secret_post'
 
-/** Splits off the ID token, whose issuer may differ from the server's, and drops a challenge that would hide the error. */
+/**
+ * Splits off the ID token, whose issuer may differ from the server's, and drops a challenge that would hide the error, and
+ * what is null or empty: so many servers write what they do not give.
+ */
 async function splitIdToken(original: Response): Promise<{ response: Response; idToken?: string }> {
   const text = await original.text()
   const { status } = original
   const headers = { 'content-type': original.headers.get('content-type') ?? '' }
-  const { id_token: idToken, ...rest } = jsonObject(text) ?? {}
-  if (typeof idToken !== 'string') return { response: new Response(text, { status, headers }) }
-  return { response: new Response(JSON.stringify(rest), { status, headers }), idToken }
+  const found = jsonObject(text)
+  if (found === undefined) return { response: new Response(text, { status, headers }) }
+  const given = Object.entries(found).filter(([, value]) => value !== null && value !== '')
+  const { id_token: idToken, ...rest } = Object.fromEntries(given)
+  const response = new Response(JSON.stringify(rest), { status, headers })
+  return typeof idToken === 'string' ? { response, idToken } : { response }
 }
 
 function descriptionOf(error: unknown): string {
