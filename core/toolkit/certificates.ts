@@ -1,7 +1,8 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+// One without an end is there too: a file that is half written, or was cut off by a full disk, trusts fewer than it names.
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*(?:-----END CERTIFICATE-----)?/g
 
 /** The certificates of a PEM text in their order; none when one of them cannot be read. */
 export function certificatesIn(text: string): readonly X509Certificate[] {

@@ -15,6 +15,18 @@ test('the certificates of a file are read in their order, and one that is broken
   assert.deepEqual(certificatesIn(''), [])
 })
 
+test('of a file that ends in the middle of a certificate none is read', (t) => {
+  const first = authority(t).certificate
+  const second = authority(t).certificate.trim()
+  const start = '-----BEGIN CERTIFICATE-----'.length
+  fc.assert(
+    fc.property(fc.integer({ min: start, max: second.length - 1 }), (length) => {
+      assert.deepEqual(certificatesIn(first + second.slice(0, length)), [])
+    }),
+  )
+  assert.equal(certificatesIn(first + second).length, 2)
+})
+
 test('a pair without faults is one that TLS can use; each fault is at its file', (t) => {
   const ours = authority(t)
   const [one, other] = [ours.issue(['a.test']), ours.issue(['b.test'])]
