@@ -39,7 +39,10 @@ export default definePlugin({
     const names = headers.map(({ name }) => name)
     gateway.provide(HeaderSource, { names, secret: true, headers: () => found })
 
-    const watchSecret = ({ header: { name, secret }, store, value: first }: Found, index: number): void => {
+    const watchSecret = async (
+      { header: { name, secret }, store, value: first }: Found,
+      index: number,
+    ): Promise<void> => {
       const hidden = new ScrubbedValues(scrubber)
       const take = (value: string): void => {
         hidden.add(value)
@@ -54,14 +57,19 @@ export default definePlugin({
             'a changed secret is not a valid header value; its last value is kept',
           )
       }
-      release.push(store.watch?.(secret, changed) ?? (() => {}), () => hidden.release())
+      release.push(() => hidden.release())
+      if (store.watch === undefined) return
+      release.push(store.watch(secret, changed))
+      // Once more: it may have changed before it was watched, while others were looked up.
+      const now = await store.get(secret)
+      if (now !== undefined && now !== first && found[index]?.[1] === first) changed(now)
     }
     gateway.onStart(async () => {
       const lookups = await Promise.all(headers.map((header) => lookUp(stores(), header)))
       const problems = lookups.flatMap((each) => ('problem' in each ? [each.problem] : []))
       if (problems.length > 0) throw new ConfigError(problems)
       found = headers.map(({ name }) => [name, ''] as const)
-      for (const [index, each] of lookups.entries()) if ('value' in each) watchSecret(each, index)
+      for (const [index, each] of lookups.entries()) if ('value' in each) await watchSecret(each, index)
     })
     gateway.onStop(() => {
       for (const each of release) each()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { ConfigError, type Entry } from 'sallyport'
+import { ConfigError, definePlugin, type Entry, SecretStore } from 'sallyport'
 import { booted, recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
@@ -80,6 +80,38 @@ test('a header follows the file of its secret, and keeps the last valid value', 
   assert.equal(await sent(), 'second')
   log.warn('second is known')
   assert.doesNotMatch(JSON.stringify(lines), /second|X-Evil/)
+})
+
+test('a secret that changes while another one is looked up is the new one', async (t) => {
+  let value = 'old'
+  const vault = definePlugin({
+    name: 'secrets/vault',
+    api: 1,
+    provides: [SecretStore],
+    setup(gateway) {
+      gateway.provide(SecretStore, {
+        name: 'vault',
+        async get(name) {
+          if (name === 'key') return value
+          value = 'new'
+          return 'other'
+        },
+        watch: () => () => {},
+      })
+    },
+  })
+  const target = await listening(t, ({ headers }, response) => response.end(headers['x-key']))
+  const headers = [
+    { name: 'X-Key', secret: 'key' },
+    { name: 'X-Other', secret: 'other' },
+  ]
+  const app = await booted(t, [
+    { use: 'auth/anonymous' },
+    { use: vault },
+    { use: 'headers/stored', with: { headers } },
+    { use: 'forward/http', with: { target } },
+  ])
+  assert.equal((await app.inject('/')).body, 'new')
 })
 
 test('a secret that no store has stops the start, and the message names the stores and no value', async (t) => {
