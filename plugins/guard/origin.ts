@@ -8,13 +8,19 @@ import { allowLatest } from './public.js'
 const ORIGIN = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#@*\s]+|null)$/i
 
 const origin = z.string().check(({ value, issues }) => {
-  if (ORIGIN.test(value)) return
-  issues.push({
-    code: 'custom',
-    input: value,
-    message: `${expected(value)}, such as https://app.example.com`,
-  })
+  const message = ORIGIN.test(value)
+    ? unwritten(value)
+    : `${expected(value)}, such as https://app.example.com`
+  if (message !== undefined) issues.push({ code: 'custom', input: value, message })
 })
+
+/** A browser writes no upper case, no default port, and names of other scripts in their ASCII form. */
+function unwritten(value: string): string | undefined {
+  if (!/^https?:/i.test(value)) return undefined
+  const sent = URL.canParse(value) ? new URL(value).origin : undefined
+  if (sent === value) return undefined
+  return `matches no page: ${sent === undefined ? 'expected an origin' : `browsers send ${sent}`}`
+}
 
 function expected(written: string): string {
   if (written.includes('*')) return 'a pattern stands for no origin: expected each origin by itself'

@@ -38,6 +38,30 @@ test('a listed origin is accepted, and so is a request without `Origin`; every o
   }
 })
 
+test('an origin that no browser sends stops the start, and the message has the one that is sent', async (t) => {
+  const cases = [
+    ['https://App.example', 'https://app.example'],
+    ['HTTPS://app.example', 'https://app.example'],
+    ['https://app.example:443', 'https://app.example'],
+    ['http://app.example:80', 'http://app.example'],
+    ['https://bücher.example', 'https://xn--bcher-kva.example'],
+    ['http://127.1', 'http://127.0.0.1'],
+  ] as const
+  for (const [written, sent] of cases) {
+    await assert.rejects(booted(t, [{ use: 'guard/origin', with: { allowed: [written] } }]), (error: Error) =>
+      error.message.endsWith(`browsers send ${sent}`),
+    )
+  }
+  const good = [
+    'https://app.example:444',
+    'http://[::1]:8080',
+    'vscode-webview://1Ab',
+    'null',
+    ...cases.map(([, sent]) => sent),
+  ]
+  await booted(t, [{ use: 'guard/origin', with: { allowed: good } }])
+})
+
 test('two Origin headers are refused, also when both are listed', async (t) => {
   const guard = { use: 'guard/origin', with: { allowed: ['https://app.example'] } }
   const { main = '' } = (await serving(t, [guard, open, listen])).addresses

@@ -187,7 +187,7 @@ test('a host has no port, scheme or brackets', async () => {
 
 test('an origin is what a browser sends', async () => {
   assert.deepEqual(
-    await refused(['--allowed-origins', 'https://a.example,http://[::1]:80,chrome-extension://abc']),
+    await refused(['--allowed-origins', 'https://a.example,http://[::1]:8080,chrome-extension://abc']),
     [],
   )
   for (const origin of [
