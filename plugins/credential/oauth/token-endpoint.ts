@@ -158,22 +158,25 @@ export class TokenEndpoint {
 
   // Under the name that the standard has for it, where a status cannot be sent (RFC 6749, 4.1.2.1).
   private unavailable(status: number): UpstreamError {
-    const message = `the issuer ${this.context.server.issuer} issued no token: it answered ${status}`
-    return new UpstreamError('OAUTH_TEMPORARILY_UNAVAILABLE', message, { statusCode: 503, retryAfter: 5 })
+    return this.error('temporarily_unavailable', `: it answered ${status}`)
+  }
+
+  private failure(error: unknown): UpstreamError {
+    const { resource } = this.context
+    const code = error instanceof ResponseBodyError ? plain(error.error) : undefined
+    const about = code === 'invalid_target' && resource !== undefined ? ` for the resource ${resource}` : ''
+    // Not the error itself: it holds the response.
+    const cause = new Error(descriptionOf(error))
+    return this.error(code ?? 'failed', `${about}: ${code ?? 'the response holds none'}`, cause)
   }
 
   /** The error for the caller. */
-  private failure(error: unknown): UpstreamError {
-    const { server, resource } = this.context
-    const code = error instanceof ResponseBodyError ? plain(error.error) : undefined
-    const about = code === 'invalid_target' && resource !== undefined ? ` for the resource ${resource}` : ''
-    const what = code ?? 'the response holds none'
-    return new UpstreamError(
-      `OAUTH_${(code ?? 'failed').toUpperCase()}`,
-      `the issuer ${server.issuer} issued no token${about}: ${what}`,
-      // Not the error itself: it holds the response.
-      { statusCode: 503, retryAfter: 5, cause: new Error(descriptionOf(error)) },
-    )
+  private error(code: string, why: string, cause?: Error): UpstreamError {
+    const message = `the issuer ${this.context.server.issuer} issued no token${why}`
+    return new UpstreamError(`OAUTH_${code.toUpperCase()}`, message, {
+      ...{ statusCode: 503, retryAfter: 5 },
+      ...(cause !== undefined && { cause }),
+    })
   }
 }
 
