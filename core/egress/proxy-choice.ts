@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { ConfigError } from '../contract/errors.js'
 import { addressIn, namesLoopback } from '../toolkit/address.js'
@@ -56,16 +57,22 @@ function exclusion(entry: string): Exclusion {
   if (ipaddr.isValidCIDR(entry)) return withinRange(entry)
 
   const [, named = entry, port] = /^(\[.*\]|[^:]+):(\d+)$/.exec(entry) ?? []
-  const name = named
-    .toLowerCase()
-    .replace(/^\*?\./, '')
-    .replace(/^\[(.*)\]$/, '$1')
+  const name = hostIn(named.replace(/^\*?\./, ''))
   return (url) => {
     if (port !== undefined && port !== portOf(url)) return false
-    const host = addressIn(url) ?? url.hostname
+    const host = hostOf(url)
     return host === name || host.endsWith(`.${name}`)
   }
 }
+
+/** As `URL` writes a host: other spellings of an address or a name are the same one. */
+function hostIn(text: string): string {
+  const written = `http://${isIPv6(text) ? `[${text}]` : text}`
+  return URL.canParse(written) ? hostOf(new URL(written)) : text
+}
+
+/** Clusters end a name with a dot, so that it is looked up as it stands. */
+const hostOf = (url: URL): string => addressIn(url) ?? url.hostname.replace(/\.$/, '')
 
 function portOf(url: URL): string {
   if (url.port !== '') return url.port

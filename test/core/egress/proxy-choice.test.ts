@@ -47,6 +47,20 @@ test('NO_PROXY excludes hosts, suffixes, ports and networks', async (t) => {
   assert.deepEqual(proxy.asked, ['inexact.test:9443', 'port.test:9443', '11.1.2.3:443', '[fc00::1]:9443'])
 })
 
+test('NO_PROXY excludes a host however it and the URL are written', async (t) => {
+  const proxy = await connectProxy(t, { to: await closedPort() })
+  const noProxy = 'a.Test.,.svc.cluster.local,bücher.test,FD00:0:0:0:0:0:0:1,[fd00:0:0::2]:8443'
+  const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
+  const environment = { https_proxy: proxy.url, no_proxy: noProxy }
+  const hasty = fetching(t, { environment, allowPrivate: true, resolve, timeout: 300 })
+  const direct = [
+    ...['a.test:9443', 'A.TEST.:9443', 'idp.default.svc.cluster.local.:9443', 'xn--bcher-kva.test:9443'],
+    ...['[fd00::1]:9443', '[FD00::2]:8443'],
+  ]
+  for (const host of direct) await assert.rejects(hasty.fetch(`https://${host}/`))
+  assert.deepEqual(proxy.asked, [])
+})
+
 test('a plain http provider is reached without a proxy on loopback, whatever HTTP_PROXY says', async (t) => {
   const origin = await listening(t, (_request, response) => response.end('direct'))
   const proxy = await connectProxy(t, { to: await closedPort() })
