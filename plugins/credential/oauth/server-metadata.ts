@@ -15,10 +15,21 @@ export async function readServer(
     const named = textIn(found, 'issuer')
     // Byte for byte: an issuer that differs by as little as a slash is another one (RFC 8414, 3.3).
     if (named === undefined || ![issuer, ...aliases].includes(named)) throw mismatch(issuer, url)
-    return { ...found, issuer: named } as AuthorizationServer
+    const server = { ...usable(found), issuer: named } as AuthorizationServer
+    if (server.token_endpoint === undefined) throw withoutTokens(issuer)
+    return server
   }
   return undefined
 }
+
+/** Without endpoints that are none: many write null for what an issuer does not have. */
+const usable = (metadata: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(metadata).filter(([name, value]) => !name.endsWith('_endpoint') || isWebUrl(value)),
+  )
+
+const isWebUrl = (value: unknown): boolean =>
+  typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
 
 function metadataUrls(issuer: string): readonly string[] {
   if (!URL.canParse(issuer))
@@ -39,6 +50,9 @@ export function requirePkce(server: AuthorizationServer, mayBeUnstated: boolean)
     `the issuer ${server.issuer} does not say that it supports PKCE with S256; if it does, set it as the issuer yourself`,
   )
 }
+
+const withoutTokens = (issuer: string): UpstreamError =>
+  new UpstreamError('ISSUER_WITHOUT_METADATA', `the metadata of the issuer ${issuer} names no token endpoint`)
 
 const mismatch = (issuer: string, url: string): UpstreamError =>
   new UpstreamError(

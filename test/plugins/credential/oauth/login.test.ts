@@ -130,3 +130,21 @@ test('a token that is not a bearer token is never used, and no response is in th
     t.mock.restoreAll()
   }
 })
+
+test('an endpoint that is none counts as missing, before anybody is asked to sign in', async (t) => {
+  const cases = [
+    ['authorization_code', 'token_endpoint', /issuer_without_metadata/],
+    ['authorization_code', 'registration_endpoint', /client_missing/],
+    ['device_code', 'device_authorization_endpoint', /device_flow_unsupported/],
+  ] as const
+  const { urls } = signInUser(t)
+  for (const [grant, endpoint, code] of cases) {
+    for (const value of [null, '', '/token', 'ftp://issuer.example/', ['https://issuer.example/']]) {
+      const server = await startAuthorizationServer(t)
+      server.metadata = { [endpoint]: value }
+      const { main } = await proxyWithLogin(t, server.target, { grant })
+      assert.match((await send(main, atMcp)).body, code)
+    }
+  }
+  assert.deepEqual(urls, [])
+})
