@@ -96,12 +96,17 @@ function methodFor({
 
 const PREFERRED = ['none', 'client_secret_basic', 'client_secret_post']
 
-/** Some issuers respond 200 instead of 201, and some omit the expiry of a secret that never expires. */
+/**
+ * Some issuers respond 200 instead of 201, some omit the expiry of a secret that never expires, and some write null or an
+ * empty text for what a client does not get.
+ */
 async function normalized(response: Response): Promise<Response> {
   if (response.status !== 200 && response.status !== 201) return response
   const text = await response.text()
   const fields = jsonObject(text)
-  const body = fields === undefined ? text : JSON.stringify({ client_secret_expires_at: 0, ...fields })
+  const given = Object.entries(fields ?? {}).filter(([, value]) => value !== null && value !== '')
+  const completed = { client_secret_expires_at: 0, ...Object.fromEntries(given) }
+  const body = fields === undefined ? text : JSON.stringify(completed)
   return new Response(body, { status: 201, headers: response.headers })
 }
 

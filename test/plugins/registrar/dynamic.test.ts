@@ -23,6 +23,17 @@ test('what the issuer answers counts, whatever was asked for (CL-14)', async (t)
   })
 })
 
+test('what a client does not get the issuer may leave out, or write as null or an empty text', async (t) => {
+  const without = { redirect_uris: undefined, token_endpoint_auth_method: undefined }
+  for (const none of [undefined, null, '']) {
+    const server = await startAuthorizationServer(t)
+    server.registration = { ...without, client_secret: none, client_secret_expires_at: none }
+    const { register } = await startRegistrars(t, dynamicRegistrars)
+    const client = await register(registrationRequest(server.origin))
+    assert.deepEqual([client?.clientId, client?.clientSecret], ['registered', undefined])
+  }
+})
+
 test('the client authentication method is one that the issuer supports (CL-15)', async (t) => {
   const cases = [
     [undefined, 'client_secret_basic'],
