@@ -125,7 +125,7 @@ export class TokenEndpoint {
   ): Promise<Tokens> {
     const { server } = this.context
     const { response, idToken } = await splitIdToken(await send(server, this.options()))
-    if (response.status >= 500) throw this.unavailable(response.status)
+    if (response.status >= 500 || response.status === 429) throw this.unavailable(response.status)
     try {
       const fields = await processGenericTokenEndpointResponse(server, this.client, response)
       if (fields.token_type !== 'bearer') throw new Error('the token is not a bearer token')
@@ -221,7 +221,7 @@ const POST = 'client_secret_post'
 
 /**
  * Splits off the ID token, whose issuer may differ from the server's, and drops a challenge that would hide the error, and
- * what is null or empty: so many servers write what they do not give.
+ * what is null or empty: so many servers write what they do not give. Some, such as GitHub, answer 200 with an error.
  */
 async function splitIdToken(original: Response): Promise<{ response: Response; idToken?: string }> {
   const text = await original.text()
@@ -231,7 +231,9 @@ async function splitIdToken(original: Response): Promise<{ response: Response; i
   if (found === undefined) return { response: new Response(text, { status, headers }) }
   const given = Object.entries(found).filter(([, value]) => value !== null && value !== '')
   const { id_token: idToken, ...rest } = Object.fromEntries(given)
-  const response = new Response(JSON.stringify(rest), { status, headers })
+  const isError = typeof rest['error'] === 'string' && rest['access_token'] === undefined
+  const init = { status: isError && status === 200 ? 400 : status, headers }
+  const response = new Response(JSON.stringify(rest), init)
   return typeof idToken === 'string' ? { response, idToken } : { response }
 }
 

@@ -31,7 +31,16 @@ const NOBODY = 0
 /** Another process may still get the answer to the refresh that it began. */
 export class OtherRefresh extends Error {}
 
-const LOGIN_ENDED = new Set(['OAUTH_INVALID_GRANT', 'OAUTH_INVALID_CLIENT', 'OAUTH_UNAUTHORIZED_CLIENT'])
+const CLIENT_REFUSED = ['OAUTH_INVALID_CLIENT', 'OAUTH_UNAUTHORIZED_CLIENT']
+
+const LOGIN_ENDED = new Set([
+  ...CLIENT_REFUSED,
+  'OAUTH_INVALID_GRANT',
+  // OpenID Connect, 3.1.2.6, as Entra answers a refresh.
+  ...['OAUTH_INTERACTION_REQUIRED', 'OAUTH_LOGIN_REQUIRED', 'OAUTH_CONSENT_REQUIRED'],
+  // GitHub and Slack.
+  ...['OAUTH_BAD_REFRESH_TOKEN', 'OAUTH_INVALID_REFRESH_TOKEN'],
+])
 
 /**
  * One refresh, under the session's lock. Many issuers accept a refresh token only once, so its successor is lost when
@@ -112,7 +121,7 @@ export class TokenRefresh {
   private async reportEnd({ server, client }: Session, code: string, wasInterrupted: boolean): Promise<void> {
     const { log, login } = this.dependencies
     const { issuer } = server
-    if (code !== 'OAUTH_INVALID_GRANT') await login.forget(client)
+    if (CLIENT_REFUSED.includes(code)) await login.forget(client)
     if (wasInterrupted && code === 'OAUTH_INVALID_GRANT') {
       log.warn(
         { issuer, code },

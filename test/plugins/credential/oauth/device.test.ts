@@ -85,6 +85,12 @@ test('a poll of the device flow that fails for a moment does not end the login o
   ])
 })
 
+test('the device flow goes on where an issuer says with 200 that nobody has signed in yet', async (t) => {
+  signInUser(t)
+  const pending: Fault = (response) => sendJson(response, 200, { error: 'authorization_pending' })
+  assert.deepEqual(await signedInAfter(t, pending), [200, 2])
+})
+
 test('the device flow takes a token beside an ID token of another issuer, which is not used', async (t) => {
   const server = await startAuthorizationServer(t)
   server.metadata = { device_authorization_endpoint: `${server.origin}/device` }

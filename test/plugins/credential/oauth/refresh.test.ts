@@ -59,6 +59,27 @@ test('an invalid refresh token leads to one new login (CL-12, CL-22)', async (t)
   assert.equal(server.times('/register'), 1)
 })
 
+test('a refresh that is refused in the words of another issuer leads to a new login with the same client', async (t) => {
+  const { urls } = signInUser(t)
+  const refusals = [
+    [200, 'bad_refresh_token'],
+    [200, 'invalid_refresh_token'],
+    [400, 'interaction_required'],
+  ] as const
+  for (const [status, error] of refusals) {
+    const server = await startAuthorizationServer(t)
+    const callbackPort = await closedPort()
+    const { main } = await proxyWithLogin(t, server.target, { login: 'start', callbackPort })
+    assert.deepEqual(statuses(await many(main, 1)), [200])
+
+    server.revokeTokens()
+    server.tokenFaults.push((response) => sendJson(response, status, { error }))
+    assert.deepEqual(statuses(await many(main, 5)), [200], error)
+    assert.equal(server.times('/register'), 1)
+  }
+  assert.equal(urls.length, 2 * refusals.length)
+})
+
 test('after a refresh whose connection fails the old token is used, and the refresh is retried (CL-22)', async (t) => {
   const server = await startAuthorizationServer(t)
   server.life = 4
