@@ -24,13 +24,27 @@ const unique = (texts: Iterable<string>): readonly string[] => [...new Set(texts
 const formsOf = (spellings: Iterable<string>, cut: Cut): readonly string[] =>
   unique(unique(Array.from(spellings, cut)).flatMap((text) => [text, resolved(text)]))
 
-/** The forms of files on another host, as if they were on this one. */
-function hostless(spellings: ReadonlySet<string>, cut: Cut): readonly string[] {
-  const ofFiles = [...spellings].filter((spelling) => FILE_WITH_HOST.test(spelling))
-  return formsOf(ofFiles, (text) => cut(text).replace(FILE_WITH_HOST, 'file://'))
+/** The forms with the host that a server asks in the end, where that is written otherwise. */
+function formsByHost(spellings: ReadonlySet<string>, cut: Cut): readonly string[] {
+  const texts = [...spellings].map(cut)
+  const others = texts.flatMap((text) => {
+    const other = withHost(text)
+    return other === text ? [] : [other]
+  })
+  return formsOf(others, (text) => text)
 }
 
-// Servers that read files look at the path alone.
+const AUTHORITY = /^(\s*[a-z][a-z\d+.-]*:[/\\]{2})([^/?#]+)/i
+
+/** User and password, and a dot at the end, name no other host; and servers that read files look at the path alone. */
+function withHost(text: string): string {
+  if (FILE_WITH_HOST.test(text)) return text.replace(FILE_WITH_HOST, 'file://')
+  return text.replace(AUTHORITY, (_whole, scheme: string, authority: string) => {
+    const host = authority.slice(authority.lastIndexOf('@') + 1)
+    return scheme + host.replace(/\.(?=:\d*$|$)/, '')
+  })
+}
+
 const FILE_WITH_HOST = /^\s*file:[/\\]{2}[^/\\?#]+/i
 
 // Every server takes such a URI for what it says. With a hundred rules a look takes 1 microsecond, and not 10.
@@ -52,7 +66,7 @@ export function allReadingsOf(uri: string): UriReadings | undefined {
   if (spellings === undefined) return undefined
   const cuts = /[?#]|%/.test(uri) ? CUTS : CUTS.slice(0, 1)
   const stages = cuts.map((cut) => formsOf(spellings, cut))
-  const all = [...stages.flat(), ...cuts.flatMap((cut) => hostless(spellings, cut))]
+  const all = [...stages.flat(), ...cuts.flatMap((cut) => formsByHost(spellings, cut))]
   return {
     written: [uri],
     stages: stages.map((forms) => forms.map((form): Glob => [form])),
@@ -64,8 +78,8 @@ export function allReadingsOf(uri: string): UriReadings | undefined {
 export function templateReadingsOf(template: string): UriReadings | undefined {
   const forms = compiled(template, /\{[^{}]*\}/g)
   if (forms === undefined) return undefined
-  const { written, stages, denied, withoutHost } = forms
-  return { written, stages, denied: [...stages.flat(), ...denied, ...withoutHost].map(broadest) }
+  const { written, stages, denied, byHost } = forms
+  return { written, stages, denied: [...stages.flat(), ...denied, ...byHost].map(broadest) }
 }
 
 /** A pattern of URIs; it is matched against every form of one. */
@@ -107,8 +121,8 @@ interface UriForms {
   readonly written: Glob
   readonly stages: readonly (readonly Glob[])[]
   readonly denied: readonly Glob[]
-  /** Of files on another host. */
-  readonly withoutHost: readonly Glob[]
+  /** With the host that a server asks in the end. */
+  readonly byHost: readonly Glob[]
 }
 
 /** The forms of a text in which something stands for any run of characters. */
@@ -130,7 +144,7 @@ function compiled(text: string, wildcard: RegExp): UriForms | undefined {
     written: globOf(named, token),
     stages: stages.map(globs),
     denied: globs([...whole, ...whole.map(withoutSlash)]),
-    withoutHost: globs(CUTS.flatMap((cut) => hostless(spellings, cut))),
+    byHost: globs(CUTS.flatMap((cut) => formsByHost(spellings, cut))),
   }
 }
 

@@ -65,6 +65,26 @@ test('no other spelling of a denied URI passes', () => {
   assert.ok(denies('*/secret*', 'note:a/%73ecret'))
 })
 
+test('a user, a password or a dot before the path of a denied URI names no other host', () => {
+  const user = fc.stringMatching(/^[\w.~:!$&'()*+,;=@%-]{0,20}$/)
+  const uris = fc.tuple(user, fc.constantFrom('', '.'), fc.constantFrom('', ':', ':443'))
+  fc.assert(
+    fc.property(uris, ([name, dot, port]) => {
+      const uri = `https://${name}@example.com${dot}${port}/secret/key`
+      assert.ok(denies('https://example.com/secret/*', uri), uri)
+    }),
+  )
+  for (const uri of ['https://example.com./secret/key', 'https://other.test\\@example.com/secret/key'])
+    assert.ok(denies('https://example.com/secret/*', uri), uri)
+  assert.ok(
+    templateReadingsOf('https://me@example.com/secret/{name}')?.denied.some((text) =>
+      text.includes('//example.com/'),
+    ),
+  )
+  assert.ok(!denies('https://example.com/secret/*', 'https://example.com@other.test/secret/key'))
+  assert.ok(!denies('https://example.com/secret/*', 'https://example.com/docs/me@example.com./secret/key'))
+})
+
 test('no spelling of another URI passes for an allowed one', () => {
   for (const uri of SECRETS) assert.ok(!allows('file:///docs/*', uri), uri)
   assert.ok(!allows('file:///*.md', 'file:///secret.key?.md'))
