@@ -58,7 +58,8 @@ export const clientRegistrarConformance: ConformanceSuite<ClientRegistrar> = {
         try {
           await registrar.accepted?.(client)
           await registrar.forget?.(client)
-          return undefined
+          const current = await registrar.current?.(client)
+          return current === undefined ? undefined : 'it gives a client that is not its own'
         } catch (error) {
           return `it throws: ${messageOf(error)}`
         }

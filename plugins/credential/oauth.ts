@@ -7,6 +7,7 @@ import {
   type Gateway,
   Health,
   type Log,
+  type RegisteredClient,
   StateStore,
   type TargetRefusal,
   UpstreamError,
@@ -66,15 +67,31 @@ function openTokenManager(gateway: Gateway, options: OAuthOptions): TokenManager
     ['plugin'],
   )
   const fetch = openEgress(gateway, options)
+  const registrars = gateway.use(ClientRegistrar)
   return new TokenManager({
     options,
     log,
     scrubber,
     loginNeeded: (needed) => loginNeeded(Number(needed), { plugin }),
     sessions: new SessionStore(options, gateway.use(StateStore), log),
-    login: new Login({ options, fetch, log, scrubber, registrars: gateway.use(ClientRegistrar) }),
-    endpointOf: ({ server, client, resource }) => new TokenEndpoint({ server, client, resource }, fetch),
+    login: new Login({ options, fetch, log, scrubber, registrars }),
+    endpointOf: async ({ server, client: stored, resource }) => {
+      const client = await currentClient(registrars(), stored)
+      return new TokenEndpoint({ server, client, resource }, fetch)
+    },
   })
+}
+
+/** A secret that was replaced since the login would end the session. */
+async function currentClient(
+  registrars: readonly ClientRegistrar[],
+  stored: RegisteredClient,
+): Promise<RegisteredClient> {
+  for (const registrar of registrars) {
+    const current = await registrar.current?.(stored)
+    if (current !== undefined) return current
+  }
+  return stored
 }
 
 // A third of the time limit of a start.

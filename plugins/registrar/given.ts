@@ -53,6 +53,10 @@ export default definePlugin({
       key?.close()
     })
 
+    const secrets = () => ({
+      ...(secret !== undefined && { clientSecret: secret.reveal() }),
+      ...(key !== undefined && { clientKey: key.reveal() }),
+    })
     const bindingKey = `oauth/binding/${encodeURIComponent(clientId)}/${place}`
     const boundIssuer = async (): Promise<string | undefined> => named ?? (await store().get(bindingKey))
     gateway.provide(ClientRegistrar, {
@@ -61,12 +65,11 @@ export default definePlugin({
         const bound = await boundIssuer()
         // The target names the issuer: it must not choose which server gets the operator's secret.
         if (bound !== undefined && bound !== issuer) throw otherIssuer(bound, issuer)
-        return {
-          issuer,
-          clientId,
-          ...(secret !== undefined && { clientSecret: secret.reveal() }),
-          ...(key !== undefined && { clientKey: key.reveal() }),
-        }
+        return { issuer, clientId, ...secrets() }
+      },
+      async current(client) {
+        const isOwn = client.clientId === clientId && (await boundIssuer()) === client.issuer
+        return isOwn ? { ...client, ...secrets() } : undefined
       },
       async accepted(client: RegisteredClient) {
         if (client.clientId !== clientId || (await boundIssuer()) !== undefined) return

@@ -18,7 +18,7 @@ export interface RegisteredClient {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret?: string
-  /** A private key for `private_key_jwt` in place of the secret. It is used at once and stored nowhere. */
+  /** A private key for `private_key_jwt` in place of the secret. It is stored nowhere: a registrar has to give it as `current`. */
   readonly clientKey?: string
   readonly tokenEndpointAuthMethod?: string
   readonly redirectUris?: readonly string[]
@@ -33,6 +33,8 @@ export interface RegisteredClient {
 export interface ClientRegistrar {
   readonly name: string
   register(request: RegistrationRequest): Promise<RegisteredClient | undefined>
+  /** A client of its own as it authenticates now: its secret may be another since it got a token. */
+  current?(client: RegisteredClient): Promise<RegisteredClient | undefined>
   /** The issuer gave a token to this client. Called on every registrar of the list. */
   accepted?(client: RegisteredClient): Promise<void>
   /** The issuer does not know this client, or no longer. Called on every registrar of the list. */

@@ -14,7 +14,7 @@ interface Dependencies {
   readonly options: OAuthOptions
   readonly sessions: SessionStore
   readonly login: Login
-  readonly endpointOf: (session: Session) => TokenEndpoint
+  readonly endpointOf: (session: Session) => Promise<TokenEndpoint>
   readonly log: Log
   readonly scrubber: Scrubber
   /** Told when a login is needed, and when there is a session again. */

@@ -8,7 +8,7 @@ import type { TokenEndpoint } from './token-endpoint.js'
 interface Dependencies {
   readonly sessions: SessionStore
   readonly login: Login
-  readonly endpointOf: (session: Session) => TokenEndpoint
+  readonly endpointOf: (session: Session) => Promise<TokenEndpoint>
   readonly log: Log
   readonly stopping: AbortSignal
 }
@@ -88,7 +88,8 @@ export class TokenRefresh {
     })
     const { renewing: _, ...rest } = session
     try {
-      const tokens = await endpointOf(session).refresh(refreshToken)
+      const endpoint = await endpointOf(session)
+      const tokens = await endpoint.refresh(refreshToken)
       const merged = { refreshToken, ...(idToken !== undefined && { idToken }), ...tokens }
       return { session: { ...rest, tokens: merged, obtainedAt: Date.now() }, refreshed: true }
     } catch (error) {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { jwtVerify } from 'jose'
 import { ConfigError } from 'sallyport'
+import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { call, send } from '../../forward/proxied.js'
 import { startAuthorizationServer } from './authorization-server.js'
@@ -58,6 +59,38 @@ for (const [algorithm, pair] of Object.entries(pairs)) {
     assert.deepEqual([ids.size, urls.length], [2, 0])
   })
 }
+
+test('a session is refreshed with the private key of its client', async (t) => {
+  const { privateKey, publicKey } = pairs.ES256()
+  const path = join(folder(t, { 'key.pem': String(privateKey.export(pem)) }), 'key.pem')
+  const { urls } = signInUser(t)
+  const server = await startAuthorizationServer(t)
+  const { main } = await proxyWithLogin(t, server.target, {}, { registrars: registrars(path) })
+  assert.equal((await send(main, call(1))).status, 200)
+
+  server.revokeTokens()
+  assert.equal((await send(main, call(2))).status, 200)
+  const [, refresh] = server.at('/token')
+  assert.deepEqual([refresh?.form.get('grant_type'), urls.length], ['refresh_token', 1])
+  await jwtVerify(refresh?.form.get('client_assertion') ?? '', publicKey)
+})
+
+test('a session is refreshed with the secret that the file holds by then', async (t) => {
+  const clientSecretFile = join(folder(t, { secret: 'first' }), 'secret')
+  const { urls } = signInUser(t)
+  const server = await startAuthorizationServer(t)
+  const given = [{ use: 'registrar/given', with: { clientId: 'mine', clientSecretFile } }]
+  const { main } = await proxyWithLogin(t, server.target, {}, { registrars: given })
+  assert.equal((await send(main, call(1))).status, 200)
+
+  writeFileSync(clientSecretFile, 'second')
+  await eventually(async () => {
+    server.revokeTokens()
+    assert.equal((await send(main, call(2))).status, 200)
+    return server.at('/token').at(-1)?.headers.authorization === `Basic ${btoa('mine:second')}`
+  }, 5)
+  assert.equal(urls.length, 1)
+})
 
 test('the private key is not stored with the session', async (t) => {
   const text = String(pairs.ES256().privateKey.export(pem))
