@@ -82,12 +82,16 @@ export class Login {
     const client = await this.client(provider, scopes, listener)
     const context = { server, client, resource }
     const endpoint = new TokenEndpoint(context, fetch)
-    const tokens =
+    const grant =
       listener !== undefined
-        ? await codeFlow({ context, endpoint, listener, scopes, options, scrubber, signal, onPage })
+        ? codeFlow({ context, endpoint, listener, scopes, options, scrubber, signal, onPage })
         : options.grant === 'device_code'
-          ? await deviceFlow({ server, endpoint, scopes, signal, onPage })
-          : await endpoint.clientCredentials(scopes, signal)
+          ? deviceFlow({ server, endpoint, scopes, signal, onPage })
+          : endpoint.clientCredentials(scopes, signal)
+    const tokens = await grant.catch(async (error: unknown) => {
+      if (error instanceof UpstreamError && error.code === 'OAUTH_INVALID_CLIENT') await this.forget(client)
+      throw error
+    })
     for (const registrar of registrars()) await registrar.accepted?.(client)
     const { target } = options
     const { clientKey: _, ...storedClient } = client

@@ -209,6 +209,26 @@ test('the client credentials grant gets its tokens without a user, and new ones 
   assert.deepEqual([server.grantsOf('client_credentials'), urls.length], [2, 0])
 })
 
+test('a client that the issuer has deleted is registered again, also without a session to refresh', async (t) => {
+  signInUser(t)
+  for (const grant of ['client_credentials', 'device_code']) {
+    const server = await startAuthorizationServer(t)
+    server.metadata = { device_authorization_endpoint: `${server.origin}/device` }
+    const { main } = await proxyWithLogin(t, server.target, { grant })
+    assert.deepEqual(statuses(await many(main, 1)), [200])
+
+    server.revokeTokens()
+    server.revokeGrant()
+    // Of a device first the refresh ends, then the login.
+    if (grant === 'device_code')
+      server.tokenFaults.push((response) => sendJson(response, 400, { error: 'invalid_grant' }))
+    server.tokenFaults.push((response) => sendJson(response, 401, { error: 'invalid_client' }))
+    assert.deepEqual(statuses(await many(main, 1)), [503])
+    await eventually(async () => (await send(main, call(1))).status === 200)
+    assert.equal(server.times('/register'), 2, grant)
+  }
+})
+
 test('a target that refuses every token is a 502, without an endless row of logins', async (t) => {
   const server = await startAuthorizationServer(t)
   const { urls } = signInUser(t)
