@@ -6,7 +6,8 @@ import type { Session } from './session.js'
 const REFRESH_AHEAD = 60_000
 const WAIT_BEFORE_EXPIRY = 5_000
 const MAX_RETRY_DELAY = 60_000
-// However short a token lives.
+// For tokens that live less than a second: without it they would be refreshed without end.
+const SHORTEST_LIFE = 1_000
 const MIN_DELAY = 500
 
 /** The session in use and its access token, with its expiry. */
@@ -71,7 +72,8 @@ export class CurrentToken {
     // Not all processes at once: most find that another has done it.
     const due = left - Math.min(REFRESH_AHEAD, this.lifetime / 2) * (0.9 + Math.random() / 5)
     const retry = Math.min(500 * 2 ** failures, MAX_RETRY_DELAY, left > 0 ? left / 4 : MAX_RETRY_DELAY)
-    return Math.max(MIN_DELAY, Math.min(failures === 0 ? due : retry, LONGEST_WAIT))
+    const least = this.lifetime < SHORTEST_LIFE ? MIN_DELAY : 0
+    return Math.max(least, Math.min(failures === 0 ? due : retry, LONGEST_WAIT))
   }
 
   /** In milliseconds since the epoch. */
