@@ -52,15 +52,40 @@ export class AnnouncedPaths {
 
   /** What the client is to be told, in place of what the target announced at `path`. */
   private endpointFor(announced: string, path: string, originalUrl: string): string {
-    const { target, gateway, scope } = this
+    const { target, gateway } = this
     const endpoint = target.pathOf(announced, path)
     if (endpoint === undefined) {
       gateway.log.warn('the target announced an endpoint that is not on its own origin; it was left as it is')
       return announced
     }
-    if (this.leadsTo(endpoint, asClientsResolve(announced, originalUrl))) return announced
-    const below = scope + endpoint
-    return this.leadsTo(endpoint, below) ? below : this.prefix + this.tagOf(endpoint) + endpoint
+    const reachable = this.reachable(announced, endpoint, originalUrl)
+    return reachable ?? this.prefix + this.tagOf(endpoint) + endpoint
+  }
+
+  /** The head of a response from `path`, in which a `Location` that is served here leads there through the gateway. */
+  headFor({ originalUrl }: FastifyRequest, head: ResponseHead, path: string): ResponseHead {
+    if (head.status !== 201 && (head.status < 300 || head.status > 399)) return head
+    const headers = head.headers.map((value, index, all) =>
+      index % 2 === 1 && all[index - 1]?.toLowerCase() === 'location'
+        ? this.locationFor(value, path, originalUrl)
+        : value,
+    )
+    return { ...head, headers }
+  }
+
+  private locationFor(location: string, path: string, originalUrl: string): string {
+    const to = this.target.pathOf(location, path)
+    if (to === undefined) return location
+    const reachable = this.reachable(location, to, originalUrl)
+    if (reachable === undefined || reachable === location) return location
+    return reachable + (/#.*$/.exec(location)?.[0] ?? '')
+  }
+
+  /** A reference that leads clients to this path of the target, if it is served here; as the target wrote it, if that does. */
+  private reachable(reference: string, path: string, originalUrl: string): string | undefined {
+    return [reference, this.scope + path].find((each) =>
+      this.leadsTo(path, asClientsResolve(each, originalUrl)),
+    )
   }
 
   private leadsTo(endpoint: string, path: string | undefined): boolean {

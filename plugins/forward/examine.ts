@@ -87,7 +87,7 @@ async function examineRefusal(
     }
   }
   if (status >= 300 && status < 400) {
-    const detail = `it redirects an initialize request (${status}): clients would be sent past this gateway`
+    const detail = `it redirects an initialize request (${status}), and not all clients can follow`
     const advice = 'take the address that it redirects to as target, often the same with a slash at its end'
     wrong('target', 'TARGET_REDIRECTS', detail, advice)
     return

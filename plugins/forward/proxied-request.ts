@@ -150,9 +150,11 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     this.call = transport.send(this.outgoing, this)
   }
 
-  private respond(head: ResponseHead, call: Call): void {
+  private respond(received: ResponseHead, call: Call): void {
     if (this.ended) return
     try {
+      const { announced } = this.context
+      const head = announced.headFor(this.request, received, this.parts.path)
       this.context.count(`${Math.floor(head.status / 100)}xx`, this.request)
       this.writer = this.context.writerFor(head, this.reply, this)
       this.writer.begin(head, call, this.context.omittedFor(this.credential))
@@ -160,7 +162,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
       if (Buffer.isBuffer(this.parts.body)) this.discardBody()
       if (!isEventStream(head)) return
       this.context.limitStream(this.reply)
-      this.rewriter = this.context.announced.rewriterFor(this.request, head, this.parts.path)
+      this.rewriter = announced.rewriterFor(this.request, head, this.parts.path)
     } catch (error) {
       this.onError(error)
     }
