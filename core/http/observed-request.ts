@@ -71,7 +71,6 @@ export class ObservedRequest {
   private parts: TracePart[] | undefined
   private open: Set<OpenPart> | undefined
   private trace: Trace | undefined
-  private addedHeaders: OutgoingHeaders | undefined
   private state: 'waiting' | 'started' | 'ended' = 'waiting'
   private sentAt: number | undefined
 
@@ -106,10 +105,9 @@ export class ObservedRequest {
     if (!this.wantsAnswers) this.body.unparsed = undefined
   }
 
-  /** What the target gets of the trace, in place of what the caller sent. */
+  /** What the target gets of the trace, in place of what the caller sent: each attempt may get something else. */
   get traceHeaders(): OutgoingHeaders {
-    this.addedHeaders ??= headersOf(this.started, this.safely)
-    return this.addedHeaders
+    return headersOf(this.started, this.safely)
   }
 
   /** These headers are written into the body too. */

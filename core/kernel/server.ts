@@ -11,7 +11,7 @@ import { ReplacedLists } from './replaced-lists.js'
 import { SharedResources } from './shared-resources.js'
 
 export interface ServeContext extends BootContext {
-  /** Milliseconds that requests in flight get to finish when a list is stopped, and that a reload waits for them. */
+  /** Milliseconds that requests in flight get to finish when a list is stopped, and that the next reload waits for them. */
   readonly drainLimit?: number
   /** Milliseconds that those of a list get which a reload has replaced: calls of tools may take minutes. */
   readonly replacedDrainLimit?: number
@@ -87,11 +87,17 @@ export class GatewayServer {
   }
 
   /**
-   * Reloads: boots another list beside this one and passes it the open sockets. Until it is ready the old list serves;
-   * when it fails the old list stays, and the error says why.
+   * Reloads: boots another list beside this one and passes it the open sockets. Until then the old list serves; when it
+   * fails the old list stays, and the error says why. Another reload waits until the old one has stopped, or its requests last.
    */
   swap(list: List, context: BootContext = this.context): Promise<void> {
-    return this.inTurn(() => this.replace(list, context))
+    return new Promise((serves, reject) => {
+      this.inTurn(async () => {
+        const retire = await this.replace(list, context)
+        serves()
+        await retire()
+      }).catch(reject)
+    })
   }
 
   /**
@@ -105,7 +111,8 @@ export class GatewayServer {
     return this.stopped
   }
 
-  private async replace(list: List, context: BootContext): Promise<void> {
+  /** Returns what is left to do with the old list. */
+  private async replace(list: List, context: BootContext): Promise<() => Promise<void>> {
     this.ending.signal.throwIfAborted()
     const old = this.instance
     const before = this.listeners
@@ -136,7 +143,7 @@ export class GatewayServer {
     const kept = new Set(this.listeners.values())
     const gone = [...before.values()].filter((listener) => !kept.has(listener))
     for (const listener of gone) listener.stopAccepting()
-    await this.replaced.add(old, gone)
+    return () => this.replaced.add(old, gone)
   }
 
   private async shutDown(drainLimit: number, drainDelay: number): Promise<void> {

@@ -40,6 +40,7 @@ test('a call that outlasts a reload gets its response, and then its list stops',
 
   await running.swap(lasting('second').list)
   assert.equal(await textOf(url), 'second')
+  await eventually(() => first.steps.length > 0)
   assert.deepEqual(first.steps, ['replaced'])
   assert.ok(
     lines.some(({ msg, requests }) => /go on with the configuration/.test(String(msg)) && requests === 1),
@@ -54,13 +55,30 @@ test('a call that outlasts a reload gets its response, and then its list stops',
   assert.deepEqual(first.steps, ['replaced', 'ended 200', 'stopped'])
 })
 
-test('a reload that leaves no request behind has stopped the list before', async (t) => {
+test('a reload that leaves no request behind stops the list before', async (t) => {
   const first = lasting('first')
   const running = await serving(t, first.list)
 
   await running.swap(lasting('second').list)
 
+  await eventually(() => first.steps.includes('stopped'))
   assert.deepEqual(first.steps, ['replaced', 'stopped'])
+})
+
+test('a reload is done when it serves, and the next one waits for the requests before it', async (t) => {
+  const { running, first, url, call } = await started(t, { drainLimit: 20_000 })
+
+  await running.swap(lasting('second').list)
+  assert.equal(await textOf(url), 'second')
+  const next = running.swap(lasting('third').list)
+  assert.equal(await textOf(url), 'second')
+  assert.deepEqual(first.steps, [])
+
+  first.finish()
+  assert.equal(await call, 'first')
+  await next
+  assert.equal(await textOf(url), 'third')
+  assert.deepEqual(first.steps, ['ended 200', 'replaced', 'stopped'])
 })
 
 test('a call that outlasts even the limit of a replaced list is cut off', async (t) => {
@@ -73,8 +91,9 @@ test('a call that outlasts even the limit of a replaced list is cut off', async 
 })
 
 test('a stop gives the calls of replaced lists its own limit, and returns when those lists have stopped', async (t) => {
-  const { running, first, call } = await started(t, { drainLimit: 1_000 })
+  const { running, first, call } = await started(t, { drainLimit: 20 })
   await running.swap(lasting('second').list)
+  await eventually(() => first.steps.length > 0)
 
   const stopped = running.stop(20_000, 0)
   first.finish()
@@ -100,7 +119,6 @@ test('of many replaced lists the oldest is cut off', async (t) => {
   for (let round = 0; round < 4; round++) {
     const next = lasting(`later ${round}`)
     await running.swap(next.list)
-    assert.deepEqual(first.steps, ['replaced'])
     textOf(`${url}/slow`).catch(() => {})
     await next.arrival
     later.push(next)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePlugin, type Gateway } from 'sallyport'
 import { serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
@@ -28,6 +29,7 @@ test('a shared value outlives a reload that uses the same key, and no other', as
   assert.deepEqual(notes, ['open a'])
 
   await running.swap([listen, sharing(notes, 'b')])
+  await eventually(() => notes.length === 3)
   assert.deepEqual(notes, ['open a', 'open b', 'close a'])
 
   await running.stop()

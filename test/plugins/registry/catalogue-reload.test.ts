@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FetchResult } from 'sallyport'
-import { contextFor, serving } from '#kit/booted.js'
+import { contextFor, recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { slowRoute } from '../../core/kernel/slow-route.js'
@@ -98,14 +98,15 @@ test('a list that was replaced reads no source while a request of it lasts', asy
     },
     5,
   )
-  const running = await serving(t, [listen, ...registryOf([{ use: source }], ['main']), entry], {
-    drainLimit: 20,
-  })
+  const { log, lines } = recordedLog()
+  const list = [listen, ...registryOf([{ use: source }], ['main']), entry]
+  const running = await serving(t, list, { drainLimit: 20, log })
   const call = fetch(`${running.addresses.main}/slow`)
   await arrival
   await eventually(() => reads > 2)
 
   await running.swap([listen, ...registryOf([{ use: sourcePlugin('main', never) }], ['main'])])
+  await eventually(() => lines.some(({ msg }) => /go on with the configuration/.test(String(msg))))
   const after = reads
   // As long as five reads took.
   await pause(100)

@@ -15,6 +15,7 @@ import { catalogue } from 'sallyport/builtin'
 import { serve } from 'sallyport/embed'
 import { contractSuite } from 'sallyport/testing'
 import { recordedLog, serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
 import { started, statusOf } from './tunnelled.js'
@@ -146,6 +147,7 @@ test('a reload with the same key keeps the tunnel, and with another one opens th
   assert.equal(await statusOf(main, { host: 'a.example' }), 200)
 
   await running.swap(listOf(leading('https://b.example', notes, 'two')))
+  await eventually(() => notes.length === 3)
   assert.deepEqual(notes, ['open', 'open', 'close'])
   assert.equal(running.addresses.public, 'https://b.example')
   assert.equal(await statusOf(main, { host: 'b.example' }), 200)
