@@ -14,7 +14,6 @@ interface ReplacedList {
 /** Lists that a reload has replaced, and whose requests last: each is stopped when it has none left. */
 export class ReplacedLists {
   private readonly lists = new Set<ReplacedList>()
-  private stopped = false
 
   constructor(
     private readonly log: Logger,
@@ -28,26 +27,31 @@ export class ReplacedLists {
    */
   async add(instance: GatewayInstance, gone: readonly HttpListener[]): Promise<void> {
     const { inFlight } = instance
-    instance.beginStopping()
-    await inFlight.drain(this.wait, gone.length > 0)
-    await instance.replaced()
-    if (this.stopped || !inFlight.mustWait) return end(instance, gone)
-
-    this.log.info({ requests: inFlight.size }, 'requests go on with the configuration before')
+    const closing = gone.length > 0
+    // Their requests may have come by the listeners that are gone now.
+    const earlier = closing ? [...this.lists] : []
     const ending = new AbortController()
+    const { signal } = ending
+    instance.beginStopping()
+    const waited = inFlight.drain(this.wait, closing, signal).then(() => instance.replaced())
     const finish = async (): Promise<void> => {
-      await inFlight.drain(this.limit, gone.length > 0, ending.signal)
+      await waited
+      await Promise.all(earlier.map(({ over }) => over))
+      await inFlight.drain(this.limit, closing, signal)
       await end(instance, gone)
     }
     const list: ReplacedList = { ending, over: finish().finally(() => this.lists.delete(list)) }
     this.lists.add(list)
+    await waited
+    if (signal.aborted || !(inFlight.mustWait || earlier.some((each) => this.lists.has(each)))) return list.over
+
+    this.log.info({ requests: inFlight.size }, 'requests go on with the configuration before')
     const [oldest] = this.lists
     if (this.lists.size > MAX_LISTS) oldest?.ending.abort()
   }
 
   /** Gives the requests of all lists so many milliseconds. */
   async stop(limit: number): Promise<void> {
-    this.stopped = true
     const lists = [...this.lists]
     const all = Promise.all(lists.map(({ over }) => over))
     await within(limit, all, () => new Error('late')).catch(() => {})

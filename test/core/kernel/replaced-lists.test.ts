@@ -129,3 +129,31 @@ test('of many replaced lists the oldest is cut off', async (t) => {
   await eventually(() => first.steps.includes('stopped'))
   assert.ok(later.every(({ steps }) => !steps.includes('stopped')))
 })
+
+test('a port that a later reload closes stays for a call of an earlier list', async (t) => {
+  const { running, first, url, call } = await started(t, { drainLimit: 20 })
+  const second = lasting('second')
+  await running.swap(second.list)
+
+  const [, ...withoutPort] = lasting('third').list
+  await running.swap(withoutPort)
+  await assert.rejects(textOf(url), { code: 'ECONNREFUSED' })
+  first.finish()
+
+  assert.equal(await call, 'first')
+  await eventually(() => first.steps.includes('stopped') && second.steps.includes('stopped'))
+})
+
+test('a stop while a reload waits gives the calls of the replaced list the whole limit', async (t) => {
+  const { running, first, url, call } = await started(t, { drainLimit: 500 })
+  const swapped = running.swap(lasting('second').list)
+  await eventually(async () => (await textOf(url)) === 'second')
+
+  const stopped = running.stop(20_000, 0)
+  await swapped
+  first.finish()
+
+  assert.equal(await call, 'first')
+  await stopped
+  assert.deepEqual(first.steps, ['replaced', 'ended 200', 'stopped'])
+})
