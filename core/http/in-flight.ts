@@ -58,15 +58,17 @@ export class InFlight {
     return this.responses.size + this.pending.size
   }
 
+  /** The port closes: keep-alive is turned off. */
+  endKeepAlive(): void {
+    this.closing = true
+    for (const response of this.responses.all()) if (!response.headersSent) response.shouldKeepAlive = false
+  }
+
   /**
    * Waits until every request has its response, at most `limit` milliseconds. Event streams would never end by themselves;
-   * they are not waited for. When the port is `closing` too, keep-alive is turned off. The signal ends it.
+   * they are not waited for. The signal ends it.
    */
-  async drain(limit: number, closing: boolean, signal?: AbortSignal): Promise<void> {
-    this.closing = closing
-    for (const response of this.responses.all()) {
-      if (closing && !response.headersSent) response.shouldKeepAlive = false
-    }
+  async drain(limit: number, signal?: AbortSignal): Promise<void> {
     const end = performance.now() + limit
     while (performance.now() < end && this.mustWait && signal?.aborted !== true)
       await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL))

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { InFlight } from '../http/in-flight.js'
 import type { HttpListener } from '../http/listener.js'
 import { within } from '../toolkit/deadline.js'
 import type { GatewayInstance } from './instance.js'
@@ -7,6 +8,7 @@ import type { GatewayInstance } from './instance.js'
 const MAX_LISTS = 4
 
 interface ReplacedList {
+  readonly inFlight: InFlight
   readonly ending: AbortController
   over: Promise<void>
 }
@@ -27,23 +29,24 @@ export class ReplacedLists {
    */
   async add(instance: GatewayInstance, gone: readonly HttpListener[]): Promise<void> {
     const { inFlight } = instance
-    const closing = gone.length > 0
     // Their requests may have come by the listeners that are gone now.
-    const earlier = closing ? [...this.lists] : []
+    const earlier = gone.length > 0 ? [...this.lists] : []
     const ending = new AbortController()
     const { signal } = ending
     instance.beginStopping()
-    const waited = inFlight.drain(this.wait, closing, signal).then(() => instance.replaced())
+    if (gone.length > 0) for (const each of [...earlier, instance]) each.inFlight.endKeepAlive()
+    const waited = inFlight.drain(this.wait, signal).then(() => instance.replaced())
     const finish = async (): Promise<void> => {
       await waited
       await Promise.all(earlier.map(({ over }) => over))
-      await inFlight.drain(this.limit, closing, signal)
+      await inFlight.drain(this.limit, signal)
       await end(instance, gone)
     }
-    const list: ReplacedList = { ending, over: finish().finally(() => this.lists.delete(list)) }
+    const list: ReplacedList = { inFlight, ending, over: finish().finally(() => this.lists.delete(list)) }
     this.lists.add(list)
     await waited
-    if (signal.aborted || !(inFlight.mustWait || earlier.some((each) => this.lists.has(each)))) return list.over
+    if (signal.aborted || !(inFlight.mustWait || earlier.some((each) => this.lists.has(each))))
+      return list.over
 
     this.log.info({ requests: inFlight.size }, 'requests go on with the configuration before')
     const [oldest] = this.lists
@@ -53,6 +56,7 @@ export class ReplacedLists {
   /** Gives the requests of all lists so many milliseconds. */
   async stop(limit: number): Promise<void> {
     const lists = [...this.lists]
+    for (const { inFlight } of lists) inFlight.endKeepAlive()
     const all = Promise.all(lists.map(({ over }) => over))
     await within(limit, all, () => new Error('late')).catch(() => {})
     for (const { ending } of lists) ending.abort()

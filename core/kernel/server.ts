@@ -166,7 +166,8 @@ export class GatewayServer {
   private stopAccepting(drainLimit: number): Promise<void> {
     this.instance.beginStopping()
     this.stopAcceptingCallers()
-    return this.instance.inFlight.drain(drainLimit, true)
+    this.instance.inFlight.endKeepAlive()
+    return this.instance.inFlight.drain(drainLimit)
   }
 
   private stopAcceptingCallers(): void {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { Agent } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { AccessSink, definePlugin, type Gateway } from 'sallyport'
 import type { ServeContext } from 'sallyport/embed'
@@ -156,4 +157,20 @@ test('a stop while a reload waits gives the calls of the replaced list the whole
   assert.equal(await call, 'first')
   await stopped
   assert.deepEqual(first.steps, ['replaced', 'ended 200', 'stopped'])
+})
+
+test('a stop turns keep-alive off for the calls of replaced lists too', async (t) => {
+  const first = lasting('first')
+  const running = await serving(t, first.list, { drainLimit: 20 })
+  const agent = new Agent({ keepAlive: true })
+  t.after(() => agent.destroy())
+  const call = ask(`${running.addresses.main}/slow`, agent)
+  await first.arrival
+  await running.swap(lasting('second').list)
+
+  const stopped = running.stop(20_000, 0)
+  first.finish()
+
+  assert.equal((await call).headers.connection, 'close')
+  await stopped
 })
