@@ -26,14 +26,22 @@ export class InFlight {
   private readonly pipelined = new Map<Socket, Set<ServerResponse>>()
   private closing = false
 
-  // One function for all requests: it finds its response in `this`.
+  // One function for all: each finds its response, or its socket, in `this`.
   private readonly remove: (this: ServerResponse) => void
+  private readonly closePipelined: (this: Socket) => void
 
   constructor() {
     const inFlight = this
     this.remove = function (this: ServerResponse): void {
       inFlight.responses.delete(this)
-      inFlight.pipelined.get(this.req.socket)?.delete(this)
+      const { socket } = this.req
+      const waiting = inFlight.pipelined.get(socket)
+      if (waiting?.delete(this) !== true || waiting.size > 0) return
+      inFlight.pipelined.delete(socket)
+      socket.off('close', inFlight.closePipelined)
+    }
+    this.closePipelined = function (this: Socket): void {
+      for (const response of inFlight.pipelined.get(this) ?? []) response.emit('close')
     }
   }
 
@@ -97,18 +105,10 @@ export class InFlight {
     if (waiting === undefined) {
       waiting = new Set()
       this.pipelined.set(socket, waiting)
-      socket.once('close', () => this.closePipelined(socket))
+      socket.on('close', this.closePipelined)
     }
     waiting.add(response)
     if (waiting.size > MAX_PIPELINED) socket.destroy()
-  }
-
-  private closePipelined(socket: Socket): void {
-    const waiting = [...(this.pipelined.get(socket) ?? [])]
-    this.pipelined.delete(socket)
-    for (const response of waiting) {
-      if (this.responses.has(response)) response.emit('close')
-    }
   }
 }
 

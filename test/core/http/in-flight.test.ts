@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { definePlugin, type Gateway, Guard } from 'sallyport'
 import { serving } from '#kit/booted.js'
@@ -34,6 +34,26 @@ test('T16 pipelined requests of a connection that closes are removed', async (t)
   const began = Date.now()
   await running.stop()
   assert.ok(Date.now() - began < 5_000, 'a stop waits for nobody who has left')
+})
+
+test('a connection with pipelined requests is left as it was by each list that served it', async (t) => {
+  const sockets: Socket[] = []
+  const answer = plugin('answer', ({ http }) =>
+    http.get('/', { config: { public: true } }, ({ raw }) => String(sockets.push(raw.socket))),
+  )
+  const running = await serving(t, [listen, answer])
+  const socket = connect(Number(new URL(running.addresses.main ?? '').port), '127.0.0.1')
+  t.after(() => socket.destroy())
+
+  const counts: (number | undefined)[] = []
+  for (const round of [1, 2, 3]) {
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(3))
+    await eventually(() => sockets.length === 3 * round)
+    await running.swap([listen, answer])
+    counts.push(sockets[0]?.listenerCount('close'))
+  }
+
+  assert.deepEqual(counts, [counts[0], counts[0], counts[0]])
 })
 
 test('a stop lets a slow client read a whole response', async (t) => {
