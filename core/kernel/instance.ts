@@ -175,7 +175,8 @@ export class GatewayInstance {
 
   beginStopping(): void {
     this.reportStopping()
-    for (const task of this.backgroundTasks) task.end()
+    for (const task of this.backgroundTasks)
+      void this.lifecycle.end({ id: 'background task', run: () => task.end() })
   }
 
   /** Runs the `onReplaced` steps: another list serves, and requests of this one may last. */

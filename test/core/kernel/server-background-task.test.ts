@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BackgroundTask, definePlugin, type Plugin } from 'sallyport'
-import { serving } from '#kit/booted.js'
+import { recordedLog, serving } from '#kit/booted.js'
 
 const open = { use: 'auth/anonymous' }
 
@@ -48,4 +48,25 @@ test('a stop ends the background tasks before it waits for anything', async (t) 
 
   await running.stop()
   assert.ok(ended > 0)
+})
+
+test('a background task that throws when it should end holds up neither a reload nor a stop', async (t) => {
+  const steps: string[] = []
+  const stops = definePlugin({
+    name: 'stops',
+    api: 1,
+    setup: (gateway) => gateway.onStop(() => void steps.push('stopped')),
+  })
+  const throwing = task(new Promise(() => {}), () => {
+    throw new Error('cannot end')
+  })
+  const list = [open, { use: stops }, { use: throwing }]
+  const { log, lines } = recordedLog()
+  const running = await serving(t, list, { log })
+
+  await running.swap(list)
+  assert.deepEqual(steps, ['stopped'])
+  await running.stop()
+  assert.deepEqual(steps, ['stopped', 'stopped'])
+  assert.ok(lines.some(({ level, err }) => level === 'error' && JSON.stringify(err).includes('cannot end')))
 })
