@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
 /** The most sessions of which it is remembered who began them. */
-const MAX_SESSIONS = 10_000
+const MAX_SESSIONS = 20_000
 
 export interface Replica {
   readonly origin: string
@@ -14,12 +14,13 @@ export interface Replica {
 /** The servers that a request can go to, each of which serves the same. */
 export class Replicas {
   private readonly list: readonly Replica[]
-  private readonly startedBy = new Map<string, Replica>()
   private turn = 0
 
   constructor(
     origins: readonly string[],
     private readonly leaveOutFor: number,
+    /** The origin of the replica that began each session. */
+    private readonly startedBy = new Map<string, string>(),
   ) {
     this.list = origins.map((origin) => ({ origin, outUntil: 0, slowUntil: 0 }))
   }
@@ -37,9 +38,9 @@ export class Replicas {
     )
     const candidates = inUse.length > 0 ? inUse : left
     if (session === undefined) return this.nextOf(candidates)
-    const first = this.startedBy.get(session)
-    if (first !== undefined) this.remember(session, first)
-    return first !== undefined && candidates.includes(first) ? first : closest(candidates, session)
+    const origin = this.startedBy.get(session)
+    if (origin !== undefined) this.remember(session, origin)
+    return candidates.find((replica) => replica.origin === origin) ?? closest(candidates, session)
   }
 
   /** `beginnings` are requests without a session. */
@@ -49,10 +50,9 @@ export class Replicas {
     if (of === 'beginnings') replica.slowUntil = until
   }
 
-  /** The server names the session, so the replica that did is remembered where hashing leads to another. */
-  started(session: string, by: Replica): void {
-    if (closest(this.list, session) === by) return
-    this.remember(session, by)
+  /** Remembered where hashing leads there too: with other replicas it leads elsewhere. */
+  started(session: string, { origin }: Replica): void {
+    this.remember(session, origin)
     const [oldest] = this.startedBy.keys()
     if (this.startedBy.size > MAX_SESSIONS && oldest !== undefined) this.startedBy.delete(oldest)
   }
@@ -62,9 +62,9 @@ export class Replicas {
   }
 
   /** As the newest: what is in use is forgotten last. */
-  private remember(session: string, by: Replica): void {
+  private remember(session: string, origin: string): void {
     this.startedBy.delete(session)
-    this.startedBy.set(session, by)
+    this.startedBy.set(session, origin)
   }
 
   private nextOf(candidates: readonly Replica[]): Replica | undefined {
