@@ -10,8 +10,12 @@ export default definePlugin({
   options: z.strictObject({}),
 
   setup(gateway) {
-    const values = new Map<string, string>()
-    const queues = new Map<string, Promise<unknown>>()
+    // A reload would have a person sign in again.
+    const { values, queues } = gateway.share(
+      gateway.id,
+      () => ({ values: new Map<string, string>(), queues: new Map<string, Promise<unknown>>() }),
+      () => {},
+    )
     gateway.provide(StateStore, {
       get: async (key) => values.get(key),
       set: async (key, value) => void values.set(key, value),
