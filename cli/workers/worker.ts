@@ -139,7 +139,7 @@ class WorkerProcess {
         )
         gateway.onStart(() => this.primary.call('started', undefined))
         gateway.onReady(() => {
-          restarted(restarts)
+          if (this.server === undefined) restarted(restarts)
           this.request = async (request) => {
             const injected = { ...request, headers: { ...request.headers, ...own } }
             const { statusCode, headers: all, body } = await internal.inject(injected)

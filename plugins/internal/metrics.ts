@@ -16,10 +16,15 @@ export default definePlugin({
   }),
 
   setup(gateway, options) {
-    const text = new Registry()
-    const openMetrics = new Registry<OpenMetricsContentType>()
-    openMetrics.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
-    gateway.provide(Telemetry, new Instruments([text, openMetrics]))
+    // Shared, as calls that outlast a reload are counted when they end. A gauge is that of its list.
+    const counted = gateway.share('counted', openInstruments, () => {})
+    const gauges = openInstruments()
+    gateway.provide(Telemetry, {
+      measure(instrument, ...measured) {
+        const { instruments } = instrument.kind === 'gauge' ? gauges : counted
+        instruments.measure(instrument, ...measured)
+      },
+    })
 
     const healthChecks = gateway.use(Health)
     const health = gateway.meter.gauge('health', 'Whether a check of /readiness has this status', [
@@ -39,19 +44,25 @@ export default definePlugin({
       () => {},
     )
     gateway.internal.get('/metrics', async ({ headers }, reply) => {
-      const registry = prefersOpenMetrics(headers.accept) ? openMetrics : text
-      if (options.process) await processMetrics.addTo(registry)
       measureHealth()
+      const form = prefersOpenMetrics(headers.accept) ? 'openMetrics' : 'text'
+      // Its types have the text form alone.
+      const registry = Registry.merge([counted[form], gauges[form]] as Registry[])
+      if (options.process) await processMetrics.addTo(registry)
       // For one who adds up those of several processes.
       if (headers.accept === 'application/json') return registry.getMetricsAsJSON()
       reply.type(registry.contentType)
       const metrics = await registry.metrics()
-      return registry === openMetrics ? strictOpenMetrics(metrics) : metrics
-    })
-    gateway.onStop(() => {
-      for (const registry of [text, openMetrics]) registry.clear()
+      return form === 'openMetrics' ? strictOpenMetrics(metrics) : metrics
     })
   },
 })
+
+function openInstruments() {
+  const text = new Registry()
+  const openMetrics = new Registry<OpenMetricsContentType>()
+  openMetrics.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
+  return { text, openMetrics, instruments: new Instruments([text, openMetrics]) }
+}
 
 const STATUSES = ['ok', 'degraded', 'down'] as const

@@ -5,7 +5,6 @@ import type { Registries } from './instruments.js'
 /** What is measured of the process. It outlives a reload: the library never ends what it has begun to watch. */
 export class ProcessMetrics {
   private readonly watched = new Map<string, Promise<readonly Metric[]>>()
-  private readonly complete = new WeakSet<object>()
 
   /** Begins with the first scrape: without one, nobody reads the event loop's delay. */
   async addTo(registry: Registries[number]): Promise<void> {
@@ -13,10 +12,7 @@ export class ProcessMetrics {
     // The library renames the counters of an OpenMetrics registry, so each form has its own.
     const watching = this.watched.get(contentType) ?? watchProcess()
     this.watched.set(contentType, watching)
-    const metrics = await watching
-    if (this.complete.has(registry)) return
-    this.complete.add(registry)
-    for (const metric of metrics) registry.registerMetric(metric)
+    for (const metric of await watching) registry.registerMetric(metric)
   }
 }
 

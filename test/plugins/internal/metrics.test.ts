@@ -4,7 +4,9 @@ import fc from 'fast-check'
 import { definePlugin, type Measure } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { recordedLog, serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
 import { PendingCounts } from '../../../plugins/internal/metrics/pending-counts.js'
+import { slowRoute } from '../../core/kernel/slow-route.js'
 
 const words = fc.constantFrom('', 'a', 'b', 'c"d', 'e\\f', 'g\nh')
 
@@ -123,3 +125,25 @@ const escaped = (text: string): string =>
 contractSuite('internal/metrics and the health of the gateway', () => ({
   list: [{ use: 'internal/server', with: { address: '127.0.0.1:0' } }, { use: 'internal/metrics' }],
 }))
+
+test('a reload loses no count: a call that outlasts it is counted when it ends', async (t) => {
+  const { entry, arrival, finish } = slowRoute()
+  const list = [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: 'internal/server', with: { address: '127.0.0.1:0' } },
+    { use: 'internal/metrics' },
+  ]
+  const running = await serving(t, [...list, entry], { drainLimit: 20 })
+  const { main, internal } = running.addresses
+  const call = fetch(`${main}/slow`)
+  await arrival
+  await running.swap(list)
+
+  finish('done')
+  assert.equal(await (await call).text(), 'done')
+  const counted = /^sallyport_http_requests_total\{method="GET",route="\/slow",status="200"\} 1$/m
+  const scrape = async () => counted.exec(await (await fetch(`${internal}/metrics`)).text())
+  await eventually(async () => (await scrape()) !== null)
+  await running.swap(list)
+  assert.notEqual(await scrape(), null)
+})
