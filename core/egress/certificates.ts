@@ -1,5 +1,5 @@
 import { GatewayError } from '../contract/errors.js'
-import { certificatesIn } from '../toolkit/certificates.js'
+import { authoritiesFault } from '../toolkit/certificates.js'
 import { WatchedFile, type WatchedFileOptions } from '../toolkit/files/watched-file.js'
 
 /** A file of PEM certificates. TLS accepts a broken one without an error and then trusts no certificate, so it is parsed here first. */
@@ -7,8 +7,8 @@ export function openCertificates(path: string, log: WatchedFileOptions['log']): 
   return WatchedFile.open(path, {
     log,
     check(text) {
-      if (certificatesIn(text).length > 0) return
-      throw new GatewayError('CERTIFICATES_INVALID', `${path} holds no PEM certificate that can be read`)
+      const fault = authoritiesFault(text)
+      if (fault !== undefined) throw new GatewayError('CERTIFICATES_INVALID', `${path}: ${fault}`)
     },
   })
 }

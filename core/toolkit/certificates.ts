@@ -34,7 +34,15 @@ export function keyPairFaults(cert: string | undefined, key: string | undefined)
 const otherKey = (certificate: X509Certificate): string =>
   `is not the key of the certificate, which is for ${namesOf(certificate)}: the first certificate of the file counts`
 
-export const NO_CERTIFICATE = 'expected PEM certificates (-----BEGIN CERTIFICATE-----), each of them readable'
+const NO_CERTIFICATE = 'expected PEM certificates (-----BEGIN CERTIFICATE-----), each of them readable'
+
+/** What is wrong with a PEM text of authorities, with which nobody at all would be trusted. */
+export function authoritiesFault(text: string): string | undefined {
+  const certificates = certificatesIn(text)
+  if (certificates.length === 0) return NO_CERTIFICATE
+  if (certificates.some(({ subject, issuer }) => subject === issuer)) return undefined
+  return 'holds no root authority: without the root that it comes from, TLS trusts no intermediate one; add its certificate'
+}
 
 function readKey(text: string): { readonly key?: KeyObject; readonly fault?: string } {
   try {

@@ -19,58 +19,44 @@ export interface Authority {
   readonly certificate: string
   /** A certificate for these names and addresses; with fewer than no days it has expired. */
   issue(names: readonly string[], days?: number): Identity
+  /** An authority that this one certifies. */
+  intermediate(): Authority
 }
+
+const openssl = (...args: readonly string[]) => execFileSync('openssl', args, { stdio: 'pipe' })
+
+const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout']
 
 export function authority(t: TestContext): Authority {
   const place = folder(t)
-  const at = (name: string) => join(place, name)
-  const openssl = (...args: readonly string[]) => execFileSync('openssl', args, { stdio: 'pipe' })
-  const newKey = (name: string) => [
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-keyout',
-    at(name),
-  ]
-  openssl(
-    'req',
-    '-x509',
-    ...newKey('ca.key'),
-    '-out',
-    at('ca.pem'),
-    '-days',
-    '2',
-    '-subj',
-    '/CN=test authority',
-  )
+  const files = ['-out', join(place, 'ca.pem'), '-days', '2', '-subj', '/CN=test authority']
+  openssl('req', '-x509', ...NEW_KEY, join(place, 'ca.key'), ...files)
+  return authorityIn(place, t)
+}
 
+/** With its key and certificate in `ca.key` and `ca.pem` there. */
+function authorityIn(place: string, t: TestContext): Authority {
+  const at = (name: string) => join(place, name)
   let issued = 0
+  const signed = (subject: string, extension: string, days: number): Identity => {
+    const id = String(++issued)
+    writeFileSync(at(`${id}.ext`), `${extension}\n`)
+    openssl('req', '-new', ...NEW_KEY, at(`${id}.key`), '-out', at(`${id}.csr`), '-subj', subject)
+    const signer = ['-CA', at('ca.pem'), '-CAkey', at('ca.key'), '-set_serial', id, '-days', String(days)]
+    const files = ['-in', at(`${id}.csr`), '-extfile', at(`${id}.ext`), '-out', at(`${id}.pem`)]
+    openssl('x509', '-req', ...files, ...signer)
+    return { key: readFileSync(at(`${id}.key`), 'utf8'), cert: readFileSync(at(`${id}.pem`), 'utf8') }
+  }
   return {
     file: at('ca.pem'),
     certificate: readFileSync(at('ca.pem'), 'utf8'),
     issue(names, days = 2) {
-      const id = String(++issued)
       const alternatives = names.map((name) => (/^[\d.]+$|:/.test(name) ? `IP:${name}` : `DNS:${name}`))
-      writeFileSync(at(`${id}.ext`), `subjectAltName=${alternatives.join()}\n`)
-      openssl('req', '-new', ...newKey(`${id}.key`), '-out', at(`${id}.csr`), '-subj', '/CN=test')
-      const signer = ['-CA', at('ca.pem'), '-CAkey', at('ca.key'), '-set_serial', id, '-days', String(days)]
-      openssl(
-        'x509',
-        '-req',
-        '-in',
-        at(`${id}.csr`),
-        ...signer,
-        '-extfile',
-        at(`${id}.ext`),
-        '-out',
-        at(`${id}.pem`),
-      )
-      return {
-        key: readFileSync(at(`${id}.key`), 'utf8'),
-        cert: readFileSync(at(`${id}.pem`), 'utf8'),
-      }
+      return signed('/CN=test', `subjectAltName=${alternatives.join()}`, days)
+    },
+    intermediate() {
+      const { key, cert } = signed('/CN=test intermediate', 'basicConstraints=critical,CA:true', 2)
+      return authorityIn(folder(t, { 'ca.key': key, 'ca.pem': cert }), t)
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { BaseLogger } from 'pino'
 import { ConfigError, GatewayError } from '../../contract/errors.js'
 import type { Problem } from '../../contract/problem.js'
-import { certificatesIn, keyPairFaults, NO_CERTIFICATE, outOfDate } from '../certificates.js'
+import { authoritiesFault, certificatesIn, keyPairFaults, outOfDate } from '../certificates.js'
 import { WatchedFile } from './watched-file.js'
 
 // Milliseconds. Changes that cause no event, as on NFS, are in force within five seconds too.
@@ -112,10 +112,8 @@ export class TlsFiles {
 }
 
 function faultsIn({ cert, key, ca }: TlsTexts): readonly (readonly [Role, string])[] {
-  const faults: TlsTexts = {
-    ...keyPairFaults(cert, key),
-    ...(ca !== undefined && certificatesIn(ca).length === 0 && { ca: NO_CERTIFICATE }),
-  }
+  const caFault = ca === undefined ? undefined : authoritiesFault(ca)
+  const faults: TlsTexts = { ...keyPairFaults(cert, key), ...(caFault !== undefined && { ca: caFault }) }
   return ROLES.flatMap((role) => {
     const fault = faults[role]
     return fault === undefined ? [] : [[role, fault] as const]

@@ -46,13 +46,17 @@ test('a CA file that changes is trusted from then on, and invalid content is ign
   assert.equal((await fetch(`https://provider.test:${port}/`)).status, 200)
 })
 
-test('a CA file that is missing or holds no certificate fails when the fetcher is made', (t) => {
+test('a CA file that is missing, or holds no certificate or no root, fails when the fetcher is made', (t) => {
   const file = join(folder(t), 'ca.pem')
 
   assert.throws(() => createFetcher({ caFile: file }), {
     code: 'FILE_UNREADABLE',
   })
   writeFileSync(file, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n')
+  assert.throws(() => createFetcher({ caFile: file }), {
+    code: 'CERTIFICATES_INVALID',
+  })
+  writeFileSync(file, authority(t).intermediate().certificate)
   assert.throws(() => createFetcher({ caFile: file }), {
     code: 'CERTIFICATES_INVALID',
   })

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { definePlugin } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { folder } from '#kit/folder.js'
 import { asked, dial, spoken } from '#kit/raw.js'
 import { authority, secureListener } from '#kit/tls.js'
 
@@ -109,6 +111,25 @@ for (const [mode, expected] of [
     assert.ok(codes.includes('CERT_HAS_EXPIRED'), codes.join())
   })
 }
+
+test('client certificates of an intermediate authority are accepted with its root, and refused with another', async (t) => {
+  const root = authority(t)
+  const ours = root.intermediate()
+  const { key, cert } = ours.issue(['a.test'])
+  const accepted = async (clientCa: string): Promise<boolean> => {
+    const tls = { clientCa: join(folder(t, { ca: clientCa }), 'ca'), clientCertificate: 'require' }
+    const { main = '' } = (await serving(t, [secureListener(t, root, { tls }), { use: hello }])).addresses
+    const answer = asked(main, 'GET /', undefined, { key, cert })
+    return answer.then(
+      ({ status }) => status === 200,
+      () => false,
+    )
+  }
+
+  assert.equal(await accepted(root.certificate + ours.certificate), true)
+  assert.equal(await accepted(authority(t).certificate + ours.certificate), false)
+  await assert.rejects(accepted(ours.certificate), { code: 'CONFIG_INVALID', message: /clientCa.*no root/ })
+})
 
 /** A session that a client has got, by which it can come back without a certificate. */
 async function sessionOf(origin: string, options: ConnectionOptions): Promise<Buffer | undefined> {
