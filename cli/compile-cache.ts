@@ -9,18 +9,19 @@ import { userFolder } from '#core/toolkit/files/user-folder.js'
  */
 export function enableCompileCache(environment: NodeJS.ProcessEnv): void {
   if (environment['NODE_COMPILE_CACHE'] !== undefined) return
-  const cache = join(userFolder('cache', environment), 'compiled')
+  const cache = privateCache(environment)
   // It throws nothing.
   const enable: unknown = Reflect.get(nodeModule, 'enableCompileCache')
-  if (typeof enable === 'function' && isPrivate(cache)) enable(cache)
+  if (typeof enable === 'function' && cache !== undefined) enable(cache)
 }
 
-/** Creates it, since Node would leave its mode to the umask. A folder that others may write is not used. */
-function isPrivate(cache: string): boolean {
+/** Creates it, since Node would leave its mode to the umask. Nothing where there is no home, or others may write. */
+function privateCache(environment: NodeJS.ProcessEnv): string | undefined {
   try {
+    const cache = join(userFolder('cache', environment), 'compiled')
     mkdirSync(cache, { recursive: true, mode: 0o700 })
-    return process.platform === 'win32' || (statSync(cache).mode & 0o022) === 0
+    return process.platform === 'win32' || (statSync(cache).mode & 0o022) === 0 ? cache : undefined
   } catch {
-    return false
+    return undefined
   }
 }

@@ -1,5 +1,6 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { ConfigError } from '../../contract/errors.js'
 
 const DEFAULTS = { cache: ['.cache'], data: ['.local', 'share'], state: ['.local', 'state'] } as const
 
@@ -8,7 +9,18 @@ export function userFolder(
   kind: keyof typeof DEFAULTS,
   environment: Readonly<Record<string, string | undefined>>,
 ): string {
-  const set = environment[`XDG_${kind.toUpperCase()}_HOME`] ?? ''
+  const variable = `XDG_${kind.toUpperCase()}_HOME`
+  const set = environment[variable] ?? ''
   // The specification has relative paths ignored.
-  return join(isAbsolute(set) ? set : join(homedir(), ...DEFAULTS[kind]), 'sallyport')
+  return join(isAbsolute(set) ? set : join(homeFor(variable), ...DEFAULTS[kind]), 'sallyport')
+}
+
+/** Neither the environment nor the list of users has one for a number that a container was told to run as. */
+function homeFor(variable: string): string {
+  try {
+    return homedir()
+  } catch (cause) {
+    const message = `not set, and this user has no home directory: set it, or ${variable}, to a folder that is kept`
+    throw new ConfigError([{ place: 'HOME', message }], { cause })
+  }
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
+import { ConfigError } from 'sallyport'
 import { userFolder } from 'sallyport/toolkit'
+import { enableCompileCache } from '#cli/compile-cache.js'
 
 test('the folder of the user is that of the XDG variable, unless it is unset, empty or relative', () => {
   assert.equal(userFolder('state', { XDG_STATE_HOME: '/var/mine' }), '/var/mine/sallyport')
@@ -10,4 +12,28 @@ test('the folder of the user is that of the XDG variable, unless it is unset, em
   for (const value of [undefined, '', 'relative', './here']) {
     assert.equal(userFolder('cache', { XDG_CACHE_HOME: value }), join(homedir(), '.cache/sallyport'))
   }
+})
+
+/** This process as a user whom nobody has heard of, until the test ends. */
+function asNobodyKnown(t: TestContext): void {
+  const { HOME } = process.env
+  delete process.env['HOME']
+  process.seteuid?.(54_321)
+  t.after(() => {
+    process.seteuid?.(0)
+    if (HOME !== undefined) process.env['HOME'] = HOME
+  })
+}
+
+const skip = process.geteuid?.() !== 0 && 'only root can become another user'
+
+test('a user without a home is told of the variables, and runs without a cache', { skip }, (t) => {
+  asNobodyKnown(t)
+
+  assert.throws(
+    () => userFolder('state', {}),
+    (error) => error instanceof ConfigError && /^HOME: .*XDG_STATE_HOME/.test(error.message),
+  )
+  assert.equal(userFolder('state', { XDG_STATE_HOME: '/kept' }), '/kept/sallyport')
+  enableCompileCache({})
 })
