@@ -4,7 +4,7 @@ import type { HealthState, Log } from 'sallyport'
 import { within } from 'sallyport/toolkit'
 import { tooSlow } from '#plugins/store/redis/client.js'
 import type { RedisConnection } from '#plugins/store/redis/connection.js'
-import { reasonOf } from '#plugins/store/redis/failure.js'
+import { isWriteRefusal, reasonOf } from '#plugins/store/redis/failure.js'
 import { Counter } from './counter.js'
 import type { Limit } from './options.js'
 
@@ -24,7 +24,8 @@ export class RedisCounters {
   private readonly connection: RedisConnection
   private readonly counters = new WeakMap<Redis, readonly Counter[]>()
   private isAway = false
-  private reason = 'it was away'
+  /** Why the last count failed, and at which connection: the next one begins anew. */
+  private refusal: { readonly client: Redis; readonly reason: string } | undefined
 
   constructor(private readonly dependencies: Dependencies) {
     this.connection = dependencies.connection
@@ -39,18 +40,25 @@ export class RedisCounters {
     try {
       const wait = await within(PATIENCE, inRedis(this.countersOf(client)), tooSlow)
       this.connection.worked(client)
+      this.refusal = undefined
       this.back()
       return wait
     } catch (error) {
       this.connection.failed(client, error)
-      return this.away(here, reasonOf(error))
+      const reason = reasonOf(error)
+      // Whether writes are refused, the connection finds out by itself, also when nobody comes.
+      this.refusal = isWriteRefusal(error) ? undefined : { client, reason }
+      return this.away(here, reason)
     }
   }
 
   health(): HealthState {
-    const { status, reason = this.reason } = this.connection.health()
-    if (status === 'ok' && !this.isAway) return { status }
-    return { status: 'degraded', reason: `${reason}; limits count in this process` }
+    const { client } = this.connection
+    const refusal = client === this.refusal?.client ? this.refusal?.reason : undefined
+    const { status, reason = refusal } = this.connection.health()
+    return status === 'ok' && reason === undefined
+      ? { status }
+      : { status: 'degraded', reason: `${reason}; limits count in this process` }
   }
 
   private countersOf(client: Redis): readonly Counter[] {
@@ -70,7 +78,6 @@ export class RedisCounters {
   }
 
   private away(here: () => Promise<number>, reason?: string): Promise<number> {
-    if (reason !== undefined) this.reason = reason
     if (!this.isAway) {
       this.isAway = true
       const message = 'limits are counted in this process alone, since Redis cannot be used'

@@ -47,9 +47,9 @@ export async function openClient(driver: Driver, settings: RedisSettings): Promi
   }
 }
 
-/** Throws what the server says when it takes no writes. It asks for no more than what is written through it anyway. */
+/** Throws what the server says when it takes no writes. It asks for no more than what is used anyway. */
 export async function tryWrite(client: Redis, prefix: string): Promise<void> {
-  await client.set(`${prefix}probe`, '1', 'PX', 10_000)
+  await Promise.all([client.set(`${prefix}probe`, '1', 'PX', 10_000), client.eval('return 1', 0)])
 }
 
 /** Settles when the socket is closed. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { definePlugin } from 'sallyport'
-import { booted, recordedLog } from '#kit/booted.js'
+import { booted, recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
@@ -115,4 +115,63 @@ test('with a wrong password it starts, counts here, and shows nothing', { skip }
   assert.equal(await passes(20), 5)
   assert.ok(lines.some(({ reason }) => /refused the user or the password/.test(String(reason))))
   assert.doesNotMatch(JSON.stringify(lines), /wr0ng/)
+})
+
+test('readiness is well again with Redis, also when nobody has come since; what only counting shows stays until it counts', {
+  skip,
+}, async (t) => {
+  const redis = await testRedis(t)
+  const limits = [{ by: 'address', rate: '5/10m' }]
+  const { lines, log } = recordedLog()
+  const list = [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: 'internal/server', with: { address: '127.0.0.1:0' } },
+    { use: 'auth/anonymous' },
+    { use: 'limit/requests', with: { limits, redis: redis.url } },
+  ]
+  const { main, internal } = (await serving(t, list, { log })).addresses
+  const admin = redis.client()
+  const health = async () => (await fetch(`${internal}/readiness`)).text()
+  const away = async (reason: RegExp): Promise<void> => {
+    await eventually(async () => {
+      await fetch(String(main))
+      return /limits count in this process/.test(await health())
+    })
+    assert.match(await health(), reason)
+  }
+  const isWell = async () => !(await health()).includes('degraded')
+
+  await fetch(String(main))
+  await admin.config('SET', 'maxmemory', '1')
+  await away(/its memory is full/)
+  await admin.config('SET', 'maxmemory', '0')
+  await eventually(isWell)
+
+  await redis.stop()
+  await away(/./)
+  await redis.start()
+  await eventually(isWell)
+
+  // The server takes writes, and no counting.
+  const other = redis.client()
+  await other.call('ACL', 'SETUSER', 'default', '-eval', '-evalsha')
+  const from = lines.length
+  await away(/may not use a command/)
+  await eventually(() => lines.slice(from).some(({ msg }) => String(msg).startsWith('Redis refuses')))
+  const probes = async () => Number(/cmdstat_set:calls=(\d+)/.exec(await other.info('commandstats'))?.[1])
+  const before = await probes()
+  await eventually(async () => (await probes()) >= before + 2)
+  assert.match(await health(), /may not use a command/)
+  assert.ok(!lines.slice(from).some(({ msg }) => /takes writes again/.test(`${msg}`)))
+  await other.call('ACL', 'SETUSER', 'default', '+eval', '+evalsha')
+  await eventually(isWell)
+
+  const [key = ''] = await other.keys('*limit*')
+  await other.del(key)
+  await other.lpush(key, 'theirs')
+  await away(/WRONGTYPE/)
+  await other.del(key)
+  assert.equal(await isWell(), false)
+  await fetch(String(main))
+  assert.equal(await isWell(), true)
 })
