@@ -74,12 +74,15 @@ export function databaseFailure(error: unknown): GatewayError {
   const reason = STATES[code] ?? STATES[code.slice(0, 2)]
   if (reason !== undefined) return unavailable(reason)
   if (['42P01', '3F000', '42703'].includes(code)) return notMigrated()
-  if (code === '42501') return new GatewayError('DATABASE_RIGHTS', 'the user of the database lacks rights')
+  if (code === '42501') return lacksRights()
   // 23: what is there already; 40: two transactions at once. Trying again makes sense.
   if (/^(?:23|40)/.test(code))
     return new GatewayError('DATABASE_CONFLICT', `the database found a conflict (SQLSTATE ${code})`)
   return new GatewayError('DATABASE_FAILED', `the database refused a statement (SQLSTATE ${code})`)
 }
+
+export const lacksRights = (): GatewayError =>
+  new GatewayError('DATABASE_RIGHTS', 'the user of the database lacks rights')
 
 export const notMigrated = (): UpstreamError =>
   new UpstreamError(

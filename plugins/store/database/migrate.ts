@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import { within } from 'sallyport/toolkit'
 import { CONNECT_LIMIT, Connector } from './connector.js'
-import { databaseFailure, refused, TOO_SLOW, unavailable } from './failure.js'
+import { databaseFailure, lacksRights, refused, TOO_SLOW, unavailable } from './failure.js'
 import { inspectSchema } from './inspect.js'
 import type { DatabaseOptions } from './options.js'
 import { LEVEL, READABLE_BY, STEPS } from './tables.js'
@@ -60,16 +60,7 @@ async function migrate(statements: Statements, schema: string, user: string): Pr
   ])
   const { level } = await inspectSchema(statements, schema, user)
   if (level >= LEVEL) return []
-  if (level === 0) {
-    const [found] = await statements.query('select 1 from pg_namespace where nspname = $1', [schema])
-    if (found === undefined) await statements.query(`create schema "${schema}"`)
-    await statements.query(
-      'create table if not exists schema_level (level integer not null, readable_by integer not null)',
-    )
-    await statements.query(
-      'insert into schema_level (level, readable_by) select 0, 0 where not exists (select from schema_level)',
-    )
-  }
+  if (level === 0) await prepare(statements, schema)
   const lines: string[] = []
   for (const [index, { does, sql }] of STEPS.entries()) {
     if (index < level) continue
@@ -78,6 +69,30 @@ async function migrate(statements: Statements, schema: string, user: string): Pr
   }
   await statements.query('update schema_level set level = $1, readable_by = $2', [LEVEL, READABLE_BY])
   return lines
+}
+
+/** Makes the schema, and the table that says of which level the others are. */
+async function prepare(statements: Statements, schema: string): Promise<void> {
+  const [found] = await statements.query<{ usable: boolean; inhabited: boolean }>(
+    `select has_schema_privilege(oid, 'usage') as usable,
+       exists (select from pg_class where relnamespace = n.oid and relname = 'source_state') as inhabited
+     from pg_namespace n where nspname = $1`,
+    [schema],
+  )
+  // Without that right PostgreSQL says that there is no schema.
+  if (found?.usable === false) throw lacksRights()
+  if (found?.inhabited === true) {
+    const message =
+      'its table schema_level has lost its row, which says of which level the other tables are: put it back from a backup'
+    throw refused(`schema ${schema}`, message)
+  }
+  if (found === undefined) await statements.query(`create schema "${schema}"`)
+  await statements.query(
+    'create table if not exists schema_level (level integer not null, readable_by integer not null)',
+  )
+  await statements.query(
+    'insert into schema_level (level, readable_by) select 0, 0 where not exists (select from schema_level)',
+  )
 }
 
 const isMissingRight = (error: unknown): boolean =>

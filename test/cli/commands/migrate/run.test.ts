@@ -195,6 +195,10 @@ test('PostgreSQL: the tables are made once, and what is wrong is told with what 
   )
   assert.equal(withoutRights, 2)
   assert.match(advice, /may not create the schema/)
+  await database.query('create schema hidden')
+  const [hidden, , whom] = await outcomeOf(both(database.url, { schema: 'hidden' }).slice(0, 1))
+  assert.equal(hidden, 2)
+  assert.match(whom, /may not create the schema or its tables/)
   await database.query('create schema theirs; create table theirs.version (id int)')
   await database.query(`grant all on schema theirs to ${database.name}`)
   const [foreign, , whose] = await outcomeOf(both(database.url, { schema: 'theirs' }))
@@ -204,6 +208,11 @@ test('PostgreSQL: the tables are made once, and what is wrong is told with what 
   const [newer, , which] = await outcomeOf(both(database.url))
   assert.equal(newer, 2)
   assert.match(which, /newer version of sallyport/)
+
+  await database.query('delete from sallyport.schema_level')
+  const [emptied, , what] = await outcomeOf(both(database.url).slice(0, 1))
+  assert.equal(emptied, 2)
+  assert.match(what, /schema_level has lost its row/)
 
   cluster.pause()
   const [silent, , why] = await outcomeOf(both(database.url))
