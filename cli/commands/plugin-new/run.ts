@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileFailure } from 'sallyport/toolkit'
 import type { Invocation } from '../../line/option.js'
@@ -25,7 +25,7 @@ export async function pluginNew({ options, positionals: [name = ''] }: Invocatio
   try {
     // Not recursive: a folder that is there already is not written into.
     await mkdir(name)
-    await Promise.all(files.map(([file, text]) => writeFile(join(name, file), text, { flag: 'wx' })))
+    await writeAll(name, files)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     return printProblems([{ place, message: REASONS[String(code)] ?? fileFailure(error) }])
@@ -34,4 +34,14 @@ export async function pluginNew({ options, positionals: [name = ''] }: Invocatio
     `${name} is written. Next:\n  cd ${name} && npm install && npm test && npm run verify\n`,
   )
   return exitCode.ok
+}
+
+/** All of them or none: what is half written would stand in the way of another attempt. */
+async function writeAll(folder: string, files: readonly (readonly [string, string])[]): Promise<void> {
+  try {
+    for (const [file, text] of files) await writeFile(join(folder, file), text, { flag: 'wx' })
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
 }

@@ -9,7 +9,7 @@ import {
   QuickstartSettings,
   quickstart as quickstartList,
 } from 'sallyport/presets/quickstart'
-import { basicAuthorization, createFetcher, isJsonObject } from 'sallyport/toolkit'
+import { basicAuthorization, createFetcher, fileFailure, isJsonObject } from 'sallyport/toolkit'
 import { stringify } from 'yaml'
 import { quickstartTable } from '#plugins/presets/quickstart/table.js'
 import { type Paint, painter } from '../../colour.js'
@@ -121,7 +121,11 @@ function writtenList(list: List): string {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-quickstart-'))
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'gateway.yaml')
-  writeFileSync(file, stringify({ plugins: asWritten(list) }, { lineWidth: 0 }), { mode: 0o600 })
+  try {
+    writeFileSync(file, stringify({ plugins: asWritten(list) }, { lineWidth: 0 }), { mode: 0o600 })
+  } catch (cause) {
+    throw new GatewayError('QUICKSTART_FAILED', `cannot write ${file}: ${fileFailure(cause)}`, { cause })
+  }
   return file
 }
 

@@ -3,6 +3,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
   ENOTDIR: 'there is no such file',
   EISDIR: 'it is a folder',
   EACCES: 'this user may not read it',
+  ENOSPC: 'the disk is full',
+  EROFS: 'the disk is read-only',
   ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8 text',
 }
 
