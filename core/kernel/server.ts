@@ -201,10 +201,7 @@ export class GatewayServer {
   /** A listener that is open at the same address under another name of its host: it cannot be opened twice. */
   private openUnderOtherName(declared: Listener): Promise<HttpListener | undefined> {
     const ofKind = [...this.listeners].filter(([key]) => key.startsWith(`${declared.port} `))
-    return openAt(
-      ofKind.map(([, listener]) => listener),
-      declared,
-    )
+    return openAt(new Map(ofKind).values(), declared)
   }
 
   private handOver({ listeners, handle, handleInternal, takesUpgrades }: GatewayInstance): void {

@@ -146,12 +146,11 @@ test('a port that a later reload closes stays for a call of an earlier list', as
 })
 
 test('a stop while a reload waits gives the calls of the replaced list the whole limit', async (t) => {
-  const { running, first, url, call } = await started(t, { drainLimit: 500 })
-  const swapped = running.swap(lasting('second').list)
-  await eventually(async () => (await textOf(url)) === 'second')
+  const { running, first, call } = await started(t, { drainLimit: 500 })
+  await running.swap(lasting('second').list)
 
   const stopped = running.stop(20_000, 0)
-  await swapped
+  await eventually(() => first.steps.includes('replaced'))
   first.finish()
 
   assert.equal(await call, 'first')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BackgroundTask, definePlugin, type Plugin } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
 
 const open = { use: 'auth/anonymous' }
 
@@ -65,7 +66,7 @@ test('a background task that throws when it should end holds up neither a reload
   const running = await serving(t, list, { log })
 
   await running.swap(list)
-  assert.deepEqual(steps, ['stopped'])
+  await eventually(() => steps.length === 1)
   await running.stop()
   assert.deepEqual(steps, ['stopped', 'stopped'])
   assert.ok(lines.some(({ level, err }) => level === 'error' && JSON.stringify(err).includes('cannot end')))

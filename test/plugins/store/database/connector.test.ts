@@ -57,7 +57,7 @@ test('what cannot be a connection is refused before it is tried', async (t) => {
   const refused: readonly (readonly [object, RegExp])[] = [
     [{ urlFile: join(place, 'url') }, /expected a URL such as postgres/],
     [{ urlFile: join(place, 'missing') }, /cannot read/],
-    [{ url: 'postgres://h/d', caCertPath: join(place, 'ca') }, /no PEM certificate/],
+    [{ url: 'postgres://h/d', caCertPath: join(place, 'ca') }, /expected PEM certificates/],
     [{ url: 'mysql://u:SECRET@h/d' }, /expected a URL such as postgres/],
     [{}, /expected `url` or `urlFile`/],
     [{ url: 'postgres://h/d', urlFile: 'x' }, /one of them/],
