@@ -44,7 +44,7 @@ test('a configuration that cannot be right stops the start', async (t) => {
   await refused({ url, bearerTokenFile: '/nowhere/token' }, /nowhere/)
   const files = folder(t, { token: 'CANARY CANARY', ca: 'CANARY' })
   await refused({ url, bearerTokenFile: `${files}/token` }, /holds no token/)
-  await refused({ url, caCertPath: `${files}/ca` }, /no PEM certificate/)
+  await refused({ url, caCertPath: `${files}/ca` }, /expected PEM certificates/)
 })
 
 test('variables of OpenTelemetry change nothing, and headers in them stop the start', async (t) => {
