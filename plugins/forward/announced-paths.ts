@@ -10,6 +10,7 @@ const MARK = '/.endpoint/'
 // 128 bits in base64url.
 const TAG_LENGTH = 22
 const GATEWAY = 'http://gateway.invalid'
+const ASCII = /^[\x20-\x7e]*$/
 
 /**
  * The HTTP+SSE transport of 2024-11-05 has the target name a path to post to, anywhere on its origin. Outside of what
@@ -74,7 +75,8 @@ export class AnnouncedPaths {
   }
 
   private locationFor(location: string, path: string, originalUrl: string): string {
-    const to = this.target.pathOf(location, path)
+    // Other bytes came as latin1: a URL would encode them as what they are not.
+    const to = ASCII.test(location) ? this.target.pathOf(location, path) : undefined
     if (to === undefined) return location
     const reachable = this.reachable(location, to, originalUrl)
     if (reachable === undefined || reachable === location) return location
