@@ -47,7 +47,8 @@ export class ResponseWriter implements ResponseSink {
     const { socket } = this.response
     socket?.cork()
     this.write(passed)
-    this.response.flushHeaders()
+    // Not by `flushHeaders`, which writes bytes beyond ASCII as UTF-8.
+    this.response.write('', 'latin1')
     process.nextTick(() => socket?.uncork())
   }
 

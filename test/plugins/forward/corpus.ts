@@ -83,6 +83,10 @@ const answers: readonly (readonly [name: string, answer: string])[] = [
   ['a body that ends with its connection', 'HTTP/1.1 200 OK\r\nX-A: 1\r\n\r\nuntil the end'],
   ['a large body of known length', `HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n${'z'.repeat(200_000)}`],
   ['compressed bytes', 'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x00'],
+  [
+    'bytes beyond ASCII, of a body in chunks',
+    'HTTP/1.1 200 OK\r\nX-Name: \xe4\xff\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n\xe4\xff\r\n0\r\n\r\n',
+  ],
   ['bytes beyond ASCII', 'HTTP/1.1 200 OK\r\nX-Name: \xe4\xff\r\nContent-Length: 2\r\n\r\n\xe4\xff'],
   [
     'its own date and server',
