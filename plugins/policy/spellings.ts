@@ -35,6 +35,19 @@ export function spellingsOf(uri: string): ReadonlySet<string> | undefined {
   return spellings
 }
 
+const AUTHORITY = /^(\s*[a-z][a-z\d+.-]*:[/\\]{2})([^/?#]+)/i
+
+/** User and password, and a dot at the end, name no other host; and servers that read files look at the path alone. */
+export function withHost(text: string): string {
+  if (FILE_WITH_HOST.test(text)) return text.replace(FILE_WITH_HOST, 'file://')
+  return text.replace(AUTHORITY, (_whole, scheme: string, authority: string) => {
+    const host = authority.slice(authority.lastIndexOf('@') + 1)
+    return scheme + host.replace(/\.(?=:\d*$|$)/, '')
+  })
+}
+
+const FILE_WITH_HOST = /^\s*file:[/\\]{2}[^/\\?#]+/i
+
 const PERCENT = 0x25
 const HEX = Int8Array.from({ length: 256 }, (_, byte) => {
   const digit = Number.parseInt(String.fromCharCode(byte), 16)

@@ -1,7 +1,7 @@
 import type { Allowed, Denial, Judgement, ListedSubject, McpSubject, PolicyQuestion } from 'sallyport'
 import { METHOD_FOR } from 'sallyport/toolkit'
 import { namesSomething } from '../methods.js'
-import { CUTS, spellingsOf } from '../spellings.js'
+import { CUTS, spellingsOf, withHost } from '../spellings.js'
 import type { Expression, Input } from './expression.js'
 
 export interface Expressions {
@@ -25,11 +25,8 @@ export function judge(expressions: Expressions, { identity, call, subject }: Pol
   const names = subject === undefined ? [''] : namesOf(subject)
   if (names === undefined)
     return denied('a name that is too long, or a URI that servers could read in several ways')
-  const inputs = names.map((name): Input => ({ identity, call, subject: subject && { ...subject, name } }))
-  return (
-    inputs.map((input) => deniedBy(expressions, input)).find((judgement) => judgement !== undefined) ??
-    ALLOWED
-  )
+  const inputOf = (name: string): Input => ({ identity, call, subject: subject && { ...subject, name } })
+  return firstDenial(expressions, names.map(inputOf), othersByHost(subject, names).map(inputOf)) ?? ALLOWED
 }
 
 /** By what would be called with it. */
@@ -45,12 +42,21 @@ export function shows(
   return judge(expressions, { identity, call, subject, request }).allowed
 }
 
-function deniedBy({ allow, deny }: Expressions, input: Input): Denial | undefined {
-  const denies = deny?.(input) ?? false
-  if (denies !== false) return denied(denies === true ? 'deny' : `deny: ${denies.failure}`)
-  const allows = allow?.(input) ?? true
-  if (allows === true) return undefined
-  return denied(allows === false ? 'allow' : `allow: ${allows.failure}`)
+/** What `allow` has to hold for, and what `deny` alone is asked about. */
+function firstDenial(
+  { allow, deny }: Expressions,
+  inputs: readonly Input[],
+  others: readonly Input[],
+): Denial | undefined {
+  for (const input of [...inputs, ...others]) {
+    const denies = deny?.(input) ?? false
+    if (denies !== false) return denied(denies === true ? 'deny' : `deny: ${denies.failure}`)
+  }
+  for (const input of inputs) {
+    const allows = allow?.(input) ?? true
+    if (allows !== true) return denied(allows === false ? 'allow' : `allow: ${allows.failure}`)
+  }
+  return undefined
 }
 
 /** All names that a server could look it up by. */
@@ -59,4 +65,10 @@ function namesOf({ kind, name }: McpSubject): readonly string[] | undefined {
   if (kind !== 'resource') return [name]
   const spellings = spellingsOf(name)
   return spellings && [...new Set(CUTS.flatMap((cut) => Array.from(spellings, cut)))]
+}
+
+/** With the host that a server asks in the end, where a URI writes it otherwise. */
+function othersByHost(subject: McpSubject | undefined, names: readonly string[]): readonly string[] {
+  if (subject?.kind !== 'resource') return []
+  return names.map(withHost).filter((name) => !names.includes(name))
 }

@@ -1,5 +1,5 @@
 import { broadest, type Glob, globOf, overlap } from 'sallyport/toolkit'
-import { CUTS, type Cut, LONGEST_URI, resolved, spellingsOf } from '../spellings.js'
+import { CUTS, type Cut, LONGEST_URI, resolved, spellingsOf, withHost } from '../spellings.js'
 
 /** A URI, or a template of URIs, in every form that a server could read it in. */
 export interface UriReadings {
@@ -33,19 +33,6 @@ function formsByHost(spellings: ReadonlySet<string>, cut: Cut): readonly string[
   })
   return formsOf(others, (text) => text)
 }
-
-const AUTHORITY = /^(\s*[a-z][a-z\d+.-]*:[/\\]{2})([^/?#]+)/i
-
-/** User and password, and a dot at the end, name no other host; and servers that read files look at the path alone. */
-function withHost(text: string): string {
-  if (FILE_WITH_HOST.test(text)) return text.replace(FILE_WITH_HOST, 'file://')
-  return text.replace(AUTHORITY, (_whole, scheme: string, authority: string) => {
-    const host = authority.slice(authority.lastIndexOf('@') + 1)
-    return scheme + host.replace(/\.(?=:\d*$|$)/, '')
-  })
-}
-
-const FILE_WITH_HOST = /^\s*file:[/\\]{2}[^/\\?#]+/i
 
 // Every server takes such a URI for what it says. With a hundred rules a look takes 1 microsecond, and not 10.
 const PLAIN =

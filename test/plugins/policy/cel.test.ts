@@ -146,6 +146,20 @@ test('a URI is judged without its query and its fragment too', () => {
   assert.ok(isAllowed(deny, 'file:///secret?a', person, 'tool'))
 })
 
+test('a user, a password or a dot after its host takes no URI out of a deny, and none into an allow', () => {
+  const deny = { deny: 'subject.name.startsWith("https://example.com/secret/")' }
+  const users = { allow: 'subject.name.startsWith("https://me@example.com/")' }
+  for (const authority of ['me@example.com', 'me:key@example.com', 'example.com.', 'me@example.com.:443']) {
+    assert.ok(!isAllowed(deny, `https://${authority}/secret/key`, person, 'resource'), authority)
+    assert.ok(isAllowed(deny, `https://${authority}/docs`, person, 'resource'), authority)
+  }
+  const onHosts = { deny: 'subject.name.startsWith("file:///secret/")' }
+  assert.ok(!isAllowed(onHosts, 'file://127.0.0.1/secret/key', person, 'resource'))
+  assert.ok(isAllowed(deny, 'https://example.com@other.test/secret/key', person, 'resource'))
+  assert.ok(isAllowed(users, 'https://me@example.com/docs', person, 'resource'))
+  assert.ok(!isAllowed(users, 'https://example.com/docs', person, 'resource'))
+})
+
 test('calls that name nothing pass, and other methods go by the expression', () => {
   const expressions = compiled({ allow: 'call.method == "custom/run"' })
   const asked = (method: string): boolean =>
