@@ -1,6 +1,6 @@
-import { readFileSync, writeSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
+import { endProcess, sayPlainly, untilItsEnd } from './process-end.js'
 
-const STDERR = 2
 const FAILED = 1
 /** What a gateway has at least: every caller is a connection, and most of them one more to a target. */
 const FEW = 1_024
@@ -9,12 +9,12 @@ const DEEPEST = 8
 /** Runs the program. With too few files to even load its parts, it says so by itself: nothing else can be loaded for it. */
 export async function withinOpenFiles(run: () => Promise<void>): Promise<void> {
   try {
-    await run()
+    await untilItsEnd(run)
   } catch (error) {
     const sentence = tooFewFiles(error)
     if (sentence === undefined) throw error
     sayPlainly(`sallyport: ${sentence}\n`)
-    process.exit(FAILED)
+    endProcess(FAILED)
   }
 }
 
@@ -47,13 +47,5 @@ function openFiles(): number | undefined {
     return soft === undefined ? undefined : Number(soft)
   } catch {
     return undefined
-  }
-}
-
-function sayPlainly(text: string): void {
-  try {
-    writeSync(STDERR, text)
-  } catch {
-    // Nobody reads it; the exit code is left.
   }
 }

@@ -9,6 +9,7 @@ import type { GatewayCommand } from './gateway-command.js'
 import type { Invocation } from './line/option.js'
 import { logOptions } from './log-options.js'
 import { fewOpenFiles } from './open-files.js'
+import { endProcess } from './process-end.js'
 import { reload } from './reload.js'
 import { tuneHeap } from './runtime-tuning.js'
 import { exitOnUncaughtError, handleSignals } from './signals.js'
@@ -42,7 +43,7 @@ export async function runGateway<Settings>(
 /** Everything was stopped. A timer that a plugin forgot must not keep the process here. */
 async function end(code: number): Promise<never> {
   await said()
-  process.exit(code)
+  endProcess(code)
 }
 
 async function printPlugins(list: List, located: Located<unknown>): Promise<number> {
@@ -112,7 +113,7 @@ class GatewayProcess<Settings> {
         this.drains = !atTerminal
         this.ending.abort(new Error(`stopped by ${signal}`))
       },
-      stopNow: () => process.exit(exitCode.failed),
+      stopNow: () => endProcess(exitCode.failed),
       reload: () => {
         if (this.running === undefined) this.log.warn('still starting: the configuration is not read again')
         else void this.reload(this.running)

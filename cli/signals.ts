@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty'
 import type { Log } from 'sallyport'
+import { endProcess } from './process-end.js'
 import { exitCode } from './terminal.js'
 
 interface SignalHandlers {
@@ -31,7 +32,7 @@ export function handleSignals(log: Log, { stop, stopNow, reload }: SignalHandler
 export function exitOnUncaughtError(log: Log): void {
   const fail = (error: unknown): void => {
     log.fatal({ err: error }, 'uncaught error')
-    process.exit(exitCode.failed)
+    endProcess(exitCode.failed)
   }
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -178,4 +179,27 @@ test('a reader who leaves early is no failure', () => {
   const { status, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8', cwd: root })
 
   assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
+})
+
+test('a plugin that ends the process is no success', (t) => {
+  const root = folder(t, {
+    'ends.mjs': 'process.exit(0)',
+    'ends-later.mjs': `
+      const setup = () => { setImmediate(() => process.exit(3)) }
+      export default { name: 'ends', api: 1, setup }`,
+    'throws.mjs': `setImmediate(() => { throw new Error('out of reach') }); await new Promise(() => {})`,
+  })
+  const sentence =
+    /^sallyport: the process has ended \(code (\d+)\) before it was done: a plugin calls process\.exit\n/m
+  const ended = (command: string, plugin: string) => {
+    const file = join(root, 'gateway.yaml')
+    writeFileSync(file, `plugins: [{ use: ./${plugin}.mjs }]\n`)
+    const { status, stderr } = run('bin', [command, '--config', file])
+    return [status, sentence.exec(stderr)?.[1]]
+  }
+
+  assert.deepEqual(ended('run', 'ends'), [1, '0'])
+  assert.deepEqual(ended('check', 'ends'), [1, '0'])
+  assert.deepEqual(ended('run', 'ends-later'), [3, '3'])
+  assert.deepEqual(ended('check', 'throws'), [1, undefined])
 })

@@ -5,6 +5,7 @@ import { readList } from '../../config/read-list.js'
 import { mapped } from '../../config/result.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
+import { endProcess } from '../../process-end.js'
 import { exitCode, printProblems } from '../../terminal.js'
 import { examine } from '../../tools/doctor/examine.js'
 import { findingsText } from '../../tools/findings/report.js'
@@ -31,6 +32,6 @@ export async function doctor(invocation: Invocation): Promise<number> {
   const paint = painter(process.stdout, process.env)
   const code = findings.some(({ state }) => state === 'wrong') ? exitCode.failed : exitCode.ok
   // What some plugin's examination left open must not keep the process here.
-  process.stdout.write(`${findingsText(findings, json, paint)}\n`, () => process.exit(code))
+  process.stdout.write(`${findingsText(findings, json, paint)}\n`, () => endProcess(code))
   return code
 }

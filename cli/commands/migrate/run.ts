@@ -7,6 +7,7 @@ import { hidden } from '../../config/hidden.js'
 import { readList } from '../../config/read-list.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
+import { endProcess } from '../../process-end.js'
 import { exitCode, printable, printError, printProblems, said } from '../../terminal.js'
 import { migrateCommand } from './flags.js'
 
@@ -28,7 +29,7 @@ export async function migrate({ options }: Invocation): Promise<number> {
   const code = await migrateAll(entriesOf(checked.plan), { folder, debug, signal: stopped.signal })
   await said()
   // What some plugin left open must not keep the process here.
-  process.exit(code)
+  endProcess(code)
 }
 
 interface Circumstances {

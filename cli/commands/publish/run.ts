@@ -4,6 +4,7 @@ import type { Problem } from '#core/contract/problem.js'
 import { hidden } from '../../config/hidden.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
+import { endProcess } from '../../process-end.js'
 import { printProblems, said } from '../../terminal.js'
 import { readServerFile } from '../validate/documents.js'
 import { changeStatus, planDocument, publishDocument } from './actions.js'
@@ -42,7 +43,7 @@ export async function publish({ positionals: [named = ''], options }: Invocation
       )
   await said()
   // A browser that was opened, or a terminal that was read, must not keep the process here.
-  process.exit(code)
+  endProcess(code)
 }
 
 interface Misuse {
