@@ -15,7 +15,10 @@ export default definePlugin({
     const values = SealedValues.open(gateway, options)
     const database = await Database.open(options, gateway)
     gateway.onStop(() => database.close())
-    gateway.onStart(() => database.start())
+    gateway.onStart(() => {
+      database.measureBy(gateway.meter)
+      return database.start()
+    })
     gateway.provide(StateStore, new DatabaseStore(database, values))
     gateway.provide(Health, { name: gateway.id, check: () => database.health() })
   },

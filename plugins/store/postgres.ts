@@ -33,7 +33,7 @@ export default definePlugin({
     // A reload keeps the connections.
     const database = await gateway.share(
       `database ${JSON.stringify(options)}`,
-      () => Database.open(options, { log, meter, scrubber, path: (path) => gateway.path(path) }),
+      () => Database.open(options, { log, scrubber, path: (path) => gateway.path(path) }),
       // What failed to open is told by the setup that awaits it.
       (opening) =>
         opening.then(
@@ -45,7 +45,10 @@ export default definePlugin({
       directory === null
         ? undefined
         : stateFiles(directory === undefined ? undefined : gateway.path(directory))
-    gateway.onStart(() => database.start())
+    gateway.onStart(() => {
+      gateway.onStop(database.measureBy(meter))
+      return database.start()
+    })
     gateway.provide(PublicationStore, {
       open(source) {
         const place = `published in ${database.place}`

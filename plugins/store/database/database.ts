@@ -6,6 +6,7 @@ import { databaseFailure } from './failure.js'
 import { Level } from './level.js'
 import { Listener } from './listener.js'
 import { type Lock, Locks } from './locks.js'
+import { DatabaseMeasures } from './measures.js'
 import type { DatabaseOptions } from './options.js'
 import { Semaphore } from './semaphore.js'
 import { Session } from './session.js'
@@ -16,7 +17,6 @@ export { READ_LIMIT, type Statements, type TransactionOptions, WRITE_LIMIT } fro
 
 interface Context {
   readonly log: Pick<Log, 'info' | 'warn' | 'error'>
-  readonly meter: Meter
   readonly scrubber: Scrubber
   readonly path: (path: string) => string
 }
@@ -31,6 +31,7 @@ export class Database {
   /** For what keeps a connection for long: one is always left for others. */
   readonly longReads = new Semaphore(CONNECTIONS - 1)
   private readonly pool: Pool
+  private readonly measures: DatabaseMeasures
   private readonly locks: Locks
   private readonly listener: Listener
   private readonly level: Level
@@ -42,21 +43,11 @@ export class Database {
   private constructor(
     private readonly connector: Connector,
     private readonly options: DatabaseOptions,
-    { log, meter }: Context,
+    { log }: Context,
   ) {
     const { schema } = options
-    const connections = meter.gauge(
-      'database_pool_connections',
-      'Connections to the database by their state, and callers that wait for one',
-      ['state'],
-    )
-    const lost = meter.counter(
-      'database_connections_lost_total',
-      'Connections to the database that ended unexpectedly',
-      ['use'],
-    )
     const connectionLost = (use: string): void => {
-      lost(1, { use })
+      this.measures.lost(use)
       this.level.suspect()
     }
     this.pool = new connector.driver.Pool({
@@ -65,17 +56,9 @@ export class Database {
       connectionTimeoutMillis: CONNECT_LIMIT,
       idleTimeoutMillis: 30_000,
     })
-    const measure = (): void => {
-      const { totalCount, idleCount, waitingCount } = this.pool
-      connections(totalCount - idleCount, { state: 'in use' })
-      connections(idleCount, { state: 'idle' })
-      connections(waitingCount, { state: 'waiting' })
-    }
+    this.measures = new DatabaseMeasures(this.pool)
     // Of an idle connection; without a listener the process would end.
     this.pool.on('error', () => connectionLost('pool'))
-    this.pool.on('acquire', measure)
-    this.pool.on('release', measure)
-    this.pool.on('remove', measure)
     const open = () =>
       Session.open(connector, schema).catch((error: unknown) => {
         this.level.suspect()
@@ -89,6 +72,11 @@ export class Database {
       log,
       transaction: (work, limits) => this.transaction(work, limits),
     })
+  }
+
+  /** Measures by this meter, until the function that it returns is called: before `start`, and in `onStart`. */
+  measureBy(meter: Meter): () => void {
+    return this.measures.add(meter)
   }
 
   /** Checks the level, and migrates if the options say so. Throws a `ConfigError` for a database that cannot be used. */

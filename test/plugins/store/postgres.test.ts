@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import type { FetchResult, SyncContext } from 'sallyport'
 import { serving } from 'sallyport/testing'
-import { booted } from '#kit/booted.js'
+import { booted, contextFor } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { contractSuite } from '#kit/contract-suite.js'
 import { folder } from '#kit/folder.js'
@@ -252,31 +252,44 @@ test('a change is found without notifications, at the latest by looking for it',
   await eventually(() => found.includes('[1]'))
 })
 
-test('metrics tell of the pool, of lost connections, and how old what is served is', { skip }, async (t) => {
+/** A registry on a database, with its metrics. */
+async function measured(t: TestContext) {
   const database = await cluster.database()
-  const { addresses } = await serving(t, [
+  const list = [
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },
     { use: 'internal/metrics', with: { process: false } },
     { use: 'store/postgres', with: { url: database.url, migrate: true, directory: null } },
     ...registryOf([{ use: sourcePlugin('main', async () => whole) }], ['main'], {
       stateDirectory: undefined,
     }),
-  ])
-  const sync = () => fetch(`${addresses.internal}/sync/main`, { method: 'POST' })
+  ]
+  const running = await serving(t, list)
+  const { internal } = running.addresses
   const metric = async (name: string): Promise<number> => {
-    const text = await (await fetch(`${addresses.internal}/metrics`)).text()
+    const text = await (await fetch(`${internal}/metrics`)).text()
     const line = text.split('\n').find((each) => each.startsWith(`sallyport_${name} `))
     return Number(line?.split(' ').at(-1))
   }
+  return {
+    database,
+    metric,
+    sync: () => fetch(`${internal}/sync/main`, { method: 'POST' }),
+    reload: () => running.swap(list, contextFor({})),
+    lost: (use: string) => metric(`database_connections_lost_total{use="${use}"}`),
+    connections: (state: string) => metric(`database_pool_connections{state="${state}"}`),
+  }
+}
+
+test('metrics tell of the pool, of lost connections, and how old what is served is', { skip }, async (t) => {
+  const { database, metric, sync, lost, connections } = await measured(t)
   const since = Date.now() / 1000
   await sync()
   assert.ok((await metric('store_revision{source="main"}')) > 0)
   const current = 'store_current_timestamp_seconds{source="main"}'
   await eventually(async () => (await metric(current)) >= since)
   // One is in use each time that something looks for changes.
-  await eventually(async () => (await metric('database_pool_connections{state="idle"}')) >= 1)
+  await eventually(async () => (await connections('idle')) >= 1)
 
-  const lost = (use: string) => metric(`database_connections_lost_total{use="${use}"}`)
   await cluster.terminateBackends(database, "query like 'listen%'")
   await eventually(async () => (await lost('notifications')) === 1)
   await cluster.stop()
@@ -285,6 +298,21 @@ test('metrics tell of the pool, of lost connections, and how old what is served 
   const before = await metric(current)
   await sync()
   assert.equal(await metric(current), before, 'it grows old')
+})
+
+test('the pool is measured over reloads, and a lost connection is counted once', { skip }, async (t) => {
+  const { database, reload, lost, connections } = await measured(t)
+  await reload()
+  await reload()
+  assert.equal(await connections('waiting'), 0)
+  const leaders = "pid in (select pid from pg_locks where locktype = 'advisory')"
+  const one = async () => (await cluster.terminateBackends(database, leaders)) === 1
+  await eventually(one)
+  await eventually(async () => (await lost('locks')) >= 1)
+  const before = await lost('locks')
+  await eventually(one)
+  await eventually(async () => (await lost('locks')) > before)
+  assert.equal(await lost('locks'), before + 1)
 })
 
 const unchangedAfter =

@@ -4,11 +4,9 @@ import { Database } from '#plugins/store/database/database.js'
 import { databaseOptions } from '#plugins/store/database/options.js'
 
 // A process that takes the lock `key` in the database of its first argument, says so, and holds it until it is killed.
-const measure = () => {}
 const database = await Database.open(databaseOptions.parse({ url: process.argv[2] }), {
   log: createLog({ level: 'silent' }),
   scrubber: new LogScrubber(),
-  meter: { counter: () => measure, gauge: () => measure, histogram: () => measure },
   path: (path) => path,
 })
 await database.locked('key', async () => {

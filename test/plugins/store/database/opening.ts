@@ -14,9 +14,9 @@ export async function opening(t: TestContext, options: Readonly<Record<string, u
   const database = await Database.open(databaseOptions.parse(options), {
     log,
     scrubber,
-    meter,
     path: (path) => path,
   })
+  database.measureBy(meter)
   t.after(() => database.close())
   return { database, lines, measured }
 }
