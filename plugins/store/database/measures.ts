@@ -11,7 +11,9 @@ export class DatabaseMeasures {
   private readonly meters = new Set<Measures>()
 
   constructor(private readonly pool: Pool) {
-    for (const event of ['acquire', 'release', 'remove'] as const) pool.on(event, () => this.measure())
+    for (const event of ['acquire', 'remove'] as const) pool.on(event, () => this.measure())
+    // Emitted before the connection is among the idle ones.
+    pool.on('release', () => queueMicrotask(() => this.measure()))
   }
 
   /** Measures by this one too, until the function that it returns is called. */

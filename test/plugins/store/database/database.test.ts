@@ -28,6 +28,16 @@ test('a statement, a transaction that commits, and one that does not', { skip },
   assert.deepEqual(database.health(), { status: 'ok' })
 })
 
+test('a connection that was given back is measured as idle', { skip }, async (t) => {
+  const { database, measured } = await started(t, { url: (await cluster.database()).url })
+  await database.query('select 1')
+  const isState = (state: string) => (each: (typeof measured)[number]) =>
+    JSON.stringify(each.labels) === JSON.stringify({ state })
+  const last = (state: string) => measured.findLast(isState(state))?.value
+  await eventually(() => last('in use') === 0)
+  assert.equal(last('idle'), 1)
+})
+
 test('a server that stops at once, and one whose connections are ended: 503, and again good', {
   skip,
 }, async (t) => {
