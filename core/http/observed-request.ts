@@ -56,7 +56,9 @@ interface OpenPart {
  * until the next full collection.
  */
 export class ObservedRequest {
-  readonly startedAt = now()
+  // Of each request anew: since the start the clock may have been set, or the machine have slept.
+  private readonly origin = Date.now() - performance.now()
+  readonly startedAt = this.now()
   refusal: Refusal | undefined
   /** That of the error reply. */
   errorCode: string | undefined
@@ -127,7 +129,7 @@ export class ObservedRequest {
 
   /** The request goes to the target, perhaps not for the first time. */
   sent(): void {
-    if (this.tracer !== undefined) this.sentAt ??= now()
+    if (this.tracer !== undefined) this.sentAt ??= this.now()
   }
 
   /** The target's response has ended. */
@@ -171,7 +173,7 @@ export class ObservedRequest {
 
   time<T>(name: string, run: () => T): T {
     if (this.tracer === undefined) return run()
-    const part = { name, startedAt: now() }
+    const part = { name, startedAt: this.now() }
     let result: T
     try {
       result = run()
@@ -180,7 +182,7 @@ export class ObservedRequest {
       throw error
     }
     if (isPromise(result)) this.timePromise(part, result)
-    else if (now() - part.startedAt >= SHORTEST_PART) this.addPart(name, part.startedAt, undefined)
+    else if (this.now() - part.startedAt >= SHORTEST_PART) this.addPart(name, part.startedAt, undefined)
     return result
   }
 
@@ -205,7 +207,7 @@ export class ObservedRequest {
     for (const { name, startedAt } of this.open ?? []) this.addPart(name, startedAt, causes[0] ?? 'aborted')
     this.open = undefined
     this.state = 'ended'
-    const end = { endedAt: now(), status, outcome, causes }
+    const end = { endedAt: this.now(), status, outcome, causes }
     this.safely(() => started.end(end), TRACER_FAILED)
   }
 
@@ -224,12 +226,16 @@ export class ObservedRequest {
   private addPart(name: string, startedAt: number, failure: string | undefined): void {
     // Nobody will look at it.
     if (this.trace?.sampled === false) return
-    const part = { name, startedAt, endedAt: now(), ...(failure !== undefined && { failure }) }
+    const part = { name, startedAt, endedAt: this.now(), ...(failure !== undefined && { failure }) }
     if (this.state !== 'waiting') this.tell(part)
     else {
       this.parts ??= []
       this.parts.push(part)
     }
+  }
+
+  private now(): number {
+    return this.origin + performance.now()
   }
 
   private tell(part: TracePart): void {
@@ -240,6 +246,3 @@ export class ObservedRequest {
 
 /** Milliseconds: what took less time was there already, such as the verdict on a token. */
 const SHORTEST_PART = 0.1
-
-const START = performance.timeOrigin
-const now = (): number => START + performance.now()

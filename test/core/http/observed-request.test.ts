@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { AuditSink, Authenticator, definePlugin, type Entry, Tracer } from 'sallyport'
 import { observationOf, timed } from 'sallyport/toolkit'
 import { booted, recordedLog } from '#kit/booted.js'
+import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { asAnn, known, observing, TRACE_ID, taking } from './observing.js'
 
 const PARENT = `00-${TRACE_ID}-00f067aa0ba902b7-01`
@@ -33,6 +34,27 @@ test('a request has one trace, with what it calls and what its `_meta` says', as
   const { endedAt, ...end } = trace.end
   assert.ok(endedAt >= startedAt)
   assert.deepEqual(end, { status: 202, outcome: 'allowed', causes: [] })
+})
+
+test('a trace has the time of day, and its length does not change when the clock is set meanwhile', async (t) => {
+  const clock = twoClocks(t)
+  const setting = definePlugin({
+    name: 'setting',
+    api: 1,
+    setup({ http }) {
+      http.get('/set', () => {
+        clock.set(2 * HOUR)
+        return 'set'
+      })
+    },
+  })
+  const { app, traces } = await traced(t, [known(), { use: setting }])
+  clock.set(HOUR)
+  const before = Date.now()
+  await app.inject({ url: '/set', headers: asAnn })
+  const { startedAt } = traces[0]?.beginning ?? assert.fail('no trace')
+  assert.ok(startedAt > before - 1 && startedAt < before + HOUR / 2)
+  assert.ok((traces[0]?.end?.endedAt ?? 0) < startedAt + HOUR / 2)
 })
 
 test('what is called is read for a tracer that asks at the start, and for nobody else', async (t) => {
