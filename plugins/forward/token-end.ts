@@ -6,12 +6,16 @@ export function endWithToken({ raw, request }: FastifyReply): void {
   const { expiresAt } = request.identity ?? {}
   if (expiresAt === undefined) return
   let timer: NodeJS.Timeout | undefined
+  // Counted down, and not compared with the time of day: that may be set back.
+  let left = expiresAt * 1000 - Date.now()
   const wait = (): void => {
-    timer = setTimeout(check, Math.min(expiresAt * 1000 - Date.now(), LONGEST_WAIT))
+    const part = Math.min(left, LONGEST_WAIT)
+    left -= part
+    timer = setTimeout(check, part)
   }
   const check = (): void => {
     // Not the inverse comparison: NaN has to count as expired.
-    if (expiresAt * 1000 > Date.now()) wait()
+    if (left > 0) wait()
     else raw.destroy()
   }
   raw.on('close', () => clearTimeout(timer))

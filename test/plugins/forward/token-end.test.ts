@@ -10,6 +10,7 @@ import { fakeClock } from '#kit/fake-clock.js'
 import { issuing } from '#kit/issuer.js'
 import { listening } from '#kit/listening.js'
 import { dial } from '#kit/raw.js'
+import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { targetRoute } from './proxied.js'
 
 const DAY = 24 * 3_600
@@ -99,6 +100,14 @@ test('a stream outlives its token without the option, and with a token that does
     streams.map(({ closed }) => closed),
     [false, false],
   )
+})
+
+test('a stream ends when the life of its token is over, although the clock went back an hour', async (t) => {
+  const clock = twoClocks(t)
+  const { ask } = await streaming(t, Date.now() / 1000 + 2, { endStreamsWithToken: true })
+  const stream = await ask('GET /events')
+  clock.set(-HOUR)
+  await eventually(() => stream.closed)
 })
 
 test('an expiry that is NaN has passed', async (t) => {
