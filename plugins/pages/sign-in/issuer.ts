@@ -61,6 +61,7 @@ const CLOCK_TOLERANCE = 60
 
 /** The issuer where people sign in. Nothing is asked of it before the first sign-in. */
 export class Issuer {
+  /** Until a time of the monotonic clock. */
   private found: { readonly configuration: Promise<Configuration>; readonly until: number } | undefined
 
   constructor(private readonly dependencies: Dependencies) {}
@@ -128,14 +129,14 @@ export class Issuer {
 
   private configuration(): Promise<Configuration> {
     const old = this.found
-    if (old !== undefined && old.until > Date.now()) return old.configuration
+    if (old !== undefined && old.until > performance.now()) return old.configuration
     const configuration = this.discover().catch((error: unknown) => {
       // Renewals and sign-ins may still work with what was found before.
-      this.found = old && { ...old, until: Date.now() + RETRY_AFTER }
+      this.found = old && { ...old, until: performance.now() + RETRY_AFTER }
       if (old === undefined) throw error
       return old.configuration
     })
-    this.found = { configuration, until: Date.now() + METADATA_AGE }
+    this.found = { configuration, until: performance.now() + METADATA_AGE }
     return configuration
   }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from 'sallyport/testing'
 import { PAGE, Person } from '#kit/person.js'
+import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { signInRegistry } from './sign-in-registry.js'
 
 const renewals = (requests: readonly string[]): number =>
@@ -184,11 +185,12 @@ test('signing out holds, also while the session is renewed and for copies of its
 })
 
 test('a session is renewed although the metadata of the issuer cannot be read again', async (t) => {
+  const clock = twoClocks(t)
   const { origin, issuer } = await signInRegistry(t, { people: { refreshes: true } })
   const person = new Person()
   const page = `${origin}/registry/default`
   assert.equal((await person.signIn(page)).status, 200)
-  t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 660_000 })
+  clock.passed(660_000)
   const places = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
   const asked = issuer.requests.length
   for (const place of places)
@@ -197,4 +199,19 @@ test('a session is renewed although the metadata of the issuer cannot be read ag
   assert.equal(renewals(issuer.requests), 1)
   const isDiscovery = (each: string) => places.some((place) => each.endsWith(place))
   assert.ok(issuer.requests.slice(asked).some(isDiscovery), 'they were asked for')
+})
+
+test('the metadata of the issuer is read again in time, although the clock went back an hour', async (t) => {
+  const clock = twoClocks(t)
+  const { origin, issuer } = await signInRegistry(t)
+  const begin = () => new Person().ask(`${origin}/sign-in?return=/`)
+  const discoveries = () => issuer.requests.filter((each) => each.includes('/.well-known/')).length
+  assert.equal((await begin()).status, 303)
+  const before = discoveries()
+  clock.set(-HOUR)
+  assert.equal((await begin()).status, 303)
+  assert.equal(discoveries(), before)
+  clock.passed(600_001)
+  assert.equal((await begin()).status, 303)
+  assert.ok(discoveries() > before)
 })
