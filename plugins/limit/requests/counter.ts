@@ -10,7 +10,7 @@ export interface SpanOptions {
   readonly keyPrefix: string
 }
 
-export type Span = Pick<RateLimiterAbstract, 'points' | 'consume' | 'reward' | 'get'>
+export type Span = Pick<RateLimiterAbstract, 'points' | 'duration' | 'consume' | 'reward' | 'get'>
 
 /** Milliseconds until a request could go on, and the spans in which it was counted. */
 interface Taken {
@@ -44,7 +44,8 @@ export class Counter {
         return { wait: 0, spans }
       } catch (refused) {
         if (!(refused instanceof RateLimiterRes)) throw refused
-        wait = Math.min(wait, Math.max(1, refused.msBeforeNext))
+        // The library goes by the time of day, which may have been set back. Its counts end in time.
+        wait = Math.min(wait, Math.max(1, refused.msBeforeNext), span.duration * 1000)
         // What is left may do for something smaller.
         if (cost > 1) await span.reward(name, cost)
         else spans.push(span)

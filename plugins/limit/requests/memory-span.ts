@@ -10,8 +10,8 @@ const isCaller = (key: string): boolean => key.startsWith('[') || key.startsWith
 /** Counts in memory. Of too many keys the one whose span began first is forgotten, which has the least left of it. */
 export class MemorySpan implements Span {
   readonly points: number
+  readonly duration: number
   private readonly limiter: RateLimiterMemory
-  private readonly milliseconds: number
   /** When the span of each key ends, in that order. */
   private readonly callers = new Map<string, number>()
   private readonly addresses = new Map<string, number>()
@@ -21,17 +21,17 @@ export class MemorySpan implements Span {
     private readonly most = MOST_KEYS,
   ) {
     this.points = options.points
-    this.milliseconds = options.duration * 1000
+    this.duration = options.duration
     this.limiter = new RateLimiterMemory({ ...options, keyPrefix: '' })
   }
 
   // Without waiting for what comes of it: a further promise would double the price of a check.
   consume(key: string, cost: number): Promise<RateLimiterRes> {
-    const now = Date.now()
+    const now = performance.now()
     const ends = isCaller(key) ? this.callers : this.addresses
     if ((ends.get(key) ?? 0) <= now) {
       ends.delete(key)
-      ends.set(key, now + this.milliseconds)
+      ends.set(key, now + this.duration * 1000)
       if (ends.size > this.most) this.forgetOldest(ends)
     }
     return this.limiter.consume(key, cost)

@@ -13,7 +13,7 @@ export class NameQuota {
   constructor(
     private readonly milliseconds: number,
     private readonly most: number,
-    private readonly now: () => number = Date.now,
+    private readonly now = (): number => performance.now(),
   ) {}
 
   /** Whether this caller may use the name. */

@@ -5,6 +5,7 @@ import type { List } from 'sallyport'
 import { definePlugin } from 'sallyport'
 import { booted } from '#kit/booted.js'
 import { corp } from '#kit/corp.js'
+import { HOUR, twoClocks } from '#kit/two-clocks.js'
 
 const routes = definePlugin({
   name: 'routes',
@@ -65,6 +66,15 @@ test('after `Retry-After` the next request passes, and not much before', async (
 
   await setTimeout(Number(headers['retry-after']) * 1_000)
   assert.equal((await ask('alice')).statusCode, 200)
+})
+
+test('`Retry-After` is no longer than the span, although the clock went back an hour', async (t) => {
+  const clock = twoClocks(t)
+  const { ask } = await limited(t, [{ by: 'caller', rate: '1/1m' }])
+  assert.equal((await ask('alice')).statusCode, 200)
+  clock.set(-HOUR)
+  const { statusCode, headers } = await ask('alice')
+  assert.deepEqual([statusCode, headers['retry-after']], [429, '60'])
 })
 
 test('a burst is so many more, once', async (t) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { RateLimiterRes } from 'rate-limiter-flexible'
+import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { MemorySpan } from '#plugins/limit/requests/memory-span.js'
 
 const spanOf = (t: TestContext, most?: number): MemorySpan => {
@@ -49,6 +50,18 @@ test('of too many keys the oldest are forgotten, and those that came last are no
 
   assert.equal(await isOver(span, 'last'), true)
   assert.equal(await isOver(span, 'first'), false)
+})
+
+test('a key whose span began anew is forgotten last, although the clock went back an hour', async (t) => {
+  const clock = twoClocks(t)
+  const span = spanOf(t, 100)
+  await isOver(span, 'first')
+  for (let index = 0; index < 99; index++) await isOver(span, `other ${index}`)
+  clock.set(-HOUR)
+  clock.passed(60_001)
+  await isOver(span, 'first')
+  await isOver(span, 'one more')
+  assert.equal(await isOver(span, 'first'), true)
 })
 
 test('too many addresses have no caller forgotten', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { NameQuota } from '#plugins/limit/requests/name-quota.js'
 
 test('a caller introduces so many names in a span, and what is known costs nobody anything', () => {
@@ -15,6 +16,15 @@ test('a caller introduces so many names in a span, and what is known costs nobod
   now = 1_000
 
   assert.deepEqual(admits('a', 'r', 'z', 'x'), [true, true, false])
+})
+
+test('a span of names ends in time, although the clock went back an hour', (t) => {
+  const clock = twoClocks(t)
+  const quota = new NameQuota(1_000, 1)
+  assert.deepEqual([quota.admits('a', 'x'), quota.admits('a', 'y')], [true, false])
+  clock.set(-HOUR)
+  clock.passed(1_001)
+  assert.equal(quota.admits('a', 'y'), true)
 })
 
 test('whatever the names are, no caller introduces more', () => {
