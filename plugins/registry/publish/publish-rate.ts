@@ -18,6 +18,7 @@ export const publishRate = z.string().transform((written, context) => {
 const MOST_CALLERS = 10_000
 
 interface Span {
+  /** By the monotonic clock. */
   readonly until: number
   count: number
 }
@@ -37,11 +38,11 @@ export class PublishRate {
 
   take(caller: string): void {
     const key = digestOf(caller)
-    const now = Date.now()
+    const now = performance.now()
     let span = this.spans.get(key)
     if (span === undefined) {
       span = { until: now + this.rate.milliseconds, count: 0 }
-      this.spans.set(key, span, span.until)
+      this.spans.set(key, span, Date.now() + this.rate.milliseconds)
     }
     span.count++
     if (span.count <= this.rate.count) return
