@@ -8,7 +8,7 @@ import { type LockOwner, thisProcess } from '#plugins/store/files/lock-owner.js'
 import { notEncrypted } from './encrypted-value.js'
 import type { Encryption } from './encryption.js'
 import { FileLocks } from './file-locks.js'
-import { PendingWrites } from './pending-writes.js'
+import { PendingWrites, type UnsavedValues } from './pending-writes.js'
 import { encryptedRecord, parseRecord, plainRecord, type Record, readIfExists } from './record.js'
 import type { KeyNameStore } from './stored-keys.js'
 
@@ -19,6 +19,7 @@ interface Dependencies {
   /** Encrypts every value if there is a key; then unencrypted ones are refused. */
   readonly encryption: Encryption
   readonly locks: HeldLocks
+  readonly unsaved: UnsavedValues
 }
 
 /**
@@ -62,13 +63,14 @@ export class FileStore implements StateStore {
     self: LockOwner,
     private readonly dependencies: Dependencies,
   ) {
-    const { locks, log } = dependencies
+    const { locks, log, unsaved } = dependencies
     this.locks = new FileLocks({
       ...{ self, locks, log },
       failed: (error) => this.pendingWrites.recordFailure(error),
     })
     this.pendingWrites = new PendingWrites({
       directory,
+      unsaved,
       log,
       textOf: (key) => readIfExists(this.file(key)),
       save: (key) => this.locked(key, () => this.savePending(key)),

@@ -5,6 +5,7 @@ import { HeldLocks } from '#plugins/store/files/generation-lock.js'
 import { Encryption } from './encryption.js'
 import { FileStore } from './file-store.js'
 import { PassphraseKeys } from './passphrase-keys.js'
+import { UnsavedValues } from './pending-writes.js'
 import { StoredKeys } from './stored-keys.js'
 
 export default definePlugin({
@@ -51,7 +52,13 @@ export default definePlugin({
       () => new HeldLocks(),
       () => {},
     )
-    const store = await FileStore.open(path, { log, encryption, locks })
+    // They are the newest: the list after a reload would use a refresh token that was redeemed.
+    const unsaved = gateway.share(
+      `unsaved ${path}`,
+      () => new UnsavedValues(),
+      () => {},
+    )
+    const store = await FileStore.open(path, { log, encryption, locks, unsaved })
     gateway.provide(StateStore, store)
     gateway.provide(Health, { name: gateway.id, check: () => store.health() })
     gateway.onStop(() => store.stop())

@@ -12,8 +12,15 @@ interface PendingWrite {
 
 const UNKNOWN = Symbol('unknown')
 
+/** Values that are not saved, and why. They outlive a reload. */
+export class UnsavedValues {
+  readonly writes = new Map<string, PendingWrite>()
+  reason: string | undefined
+}
+
 interface Dependencies {
   readonly directory: string
+  readonly unsaved: UnsavedValues
   readonly log: Pick<Log, 'error' | 'info'>
   /** The content of the file of a key. */
   readonly textOf: (key: string) => Promise<string | undefined>
@@ -25,13 +32,13 @@ interface Dependencies {
 
 /** Values that could not be written to disk: this process uses them, and retries until they are written. */
 export class PendingWrites {
-  private readonly pending = new Map<string, PendingWrite>()
-  private reason: string | undefined
   private timer: NodeJS.Timeout | undefined
   private retrying: Promise<void> | undefined
   private stopped = false
 
-  constructor(private readonly dependencies: Dependencies) {}
+  constructor(private readonly dependencies: Dependencies) {
+    if (this.unsaved.reason !== undefined) this.schedule()
+  }
 
   /** The pending write of a key, while it is the newest. */
   async get(key: string): Promise<PendingWrite | undefined> {
@@ -41,6 +48,14 @@ export class PendingWrites {
     if (stored === pending.previous || pending.previous === UNKNOWN) return pending
     this.pending.delete(key)
     return undefined
+  }
+
+  private get unsaved(): UnsavedValues {
+    return this.dependencies.unsaved
+  }
+
+  private get pending(): UnsavedValues['writes'] {
+    return this.unsaved.writes
   }
 
   get keys(): readonly string[] {
@@ -59,20 +74,20 @@ export class PendingWrites {
   }
 
   health(): HealthState {
-    if (this.reason === undefined) return { status: 'ok' }
-    return { status: 'degraded', reason: `values cannot be saved (${this.reason})` }
+    if (this.unsaved.reason === undefined) return { status: 'ok' }
+    return { status: 'degraded', reason: `values cannot be saved (${this.unsaved.reason})` }
   }
 
   /** Logs the first failure, until files can be written again. */
   recordFailure({ code = 'unknown' }: NodeJS.ErrnoException): void {
     const { directory, log } = this.dependencies
-    if (this.reason === undefined) {
+    if (this.unsaved.reason === undefined) {
       log.error(
         { directory, reason: code },
         'values cannot be saved: they last as long as this process, and other processes do not see them and may refresh the same login',
       )
     }
-    this.reason = code
+    this.unsaved.reason = code
     this.schedule()
   }
 
@@ -89,7 +104,7 @@ export class PendingWrites {
     this.timer = setTimeout(() => {
       this.retrying = this.retry().finally(() => {
         this.timer = undefined
-        if (this.reason !== undefined) this.schedule()
+        if (this.unsaved.reason !== undefined) this.schedule()
       })
     }, RETRY).unref()
   }
@@ -103,8 +118,9 @@ export class PendingWrites {
       // It is logged already.
       return
     }
-    if (this.pending.size > 0) return
-    this.reason = undefined
+    // The list before may have been faster.
+    if (this.pending.size > 0 || this.unsaved.reason === undefined) return
+    this.unsaved.reason = undefined
     log.info({ directory }, 'values are saved again')
   }
 }

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { definePlugin, StateStore } from 'sallyport'
+import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
@@ -114,4 +116,33 @@ test('a value that another process has saved since is newer than a pending write
   assert.equal(await store.get('key'), 'newer')
   await eventually(() => lines.some(({ msg }) => msg === AGAIN))
   assert.equal(await other.get('key'), 'newer')
+})
+
+test('a value that could not be saved is there after a reload, and saved as soon as possible', {
+  skip: noDisk ?? false,
+}, async (t) => {
+  const { place, faults } = smallDisk(t)
+  const stores: StateStore[] = []
+  const using = definePlugin({
+    name: 'using',
+    api: 1,
+    requires: [StateStore],
+    setup(gateway) {
+      const store = gateway.use(StateStore)
+      gateway.onStart(() => void stores.push(store()))
+    },
+  })
+  const list = [{ use: 'state/files', with: { directory: place } }, { use: using }]
+  const { log, lines } = recordedLog()
+  const running = await serving(t, list, { log })
+  await stores[0]?.set('key', 'old')
+  faults.full.begin()
+  await stores[0]?.set('key', 'new')
+
+  await running.swap(list)
+  assert.equal(await stores[1]?.get('key'), 'new')
+  faults.full.end()
+  await eventually(() => lines.some(({ msg }) => msg === AGAIN))
+  const { store } = await storing(t, list.slice(0, 1))
+  assert.equal(await store.get('key'), 'new')
 })
