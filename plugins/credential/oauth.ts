@@ -18,7 +18,7 @@ import { readChallenges } from './oauth/challenge.js'
 import { openEgress } from './oauth/egress.js'
 import { Login } from './oauth/login.js'
 import { OAuthOptions } from './oauth/options.js'
-import { SessionStore } from './oauth/session.js'
+import { type LatestSession, SessionStore } from './oauth/session.js'
 import { TokenEndpoint } from './oauth/token-endpoint.js'
 import { TokenManager } from './oauth/token-manager.js'
 
@@ -68,12 +68,19 @@ function openTokenManager(gateway: Gateway, options: OAuthOptions): TokenManager
   )
   const fetch = openEgress(gateway, options)
   const registrars = gateway.use(ClientRegistrar)
+  const sessions = new SessionStore(options, gateway.use(StateStore), log)
+  const latest = gateway.share(
+    sessions.key,
+    (): LatestSession => ({ session: undefined }),
+    () => {},
+  )
   return new TokenManager({
     options,
     log,
     scrubber,
     loginNeeded: (needed) => loginNeeded(Number(needed), { plugin }),
-    sessions: new SessionStore(options, gateway.use(StateStore), log),
+    sessions,
+    latest,
     login: new Login({ options, fetch, log, scrubber, registrars }),
     endpointOf: async ({ server, client: stored, resource }) => {
       const client = await currentClient(registrars(), stored)

@@ -39,6 +39,11 @@ const session = z.object({
 
 export type Session = Omit<z.output<typeof session>, 'server'> & { readonly server: AuthorizationServer }
 
+/** The session that was used last. It outlives a reload. */
+export interface LatestSession {
+  session: Session | undefined
+}
+
 const SESSIONS = 'oauth/session/'
 const LOGINS = 'oauth/login/'
 const FAILURES = 'oauth/failure/'

@@ -3,7 +3,7 @@ import type { Challenge } from './challenge.js'
 import { CurrentToken } from './current-token.js'
 import type { Login } from './login.js'
 import { loginLimit, type OAuthOptions } from './options.js'
-import type { Session, SessionStore } from './session.js'
+import type { LatestSession, Session, SessionStore } from './session.js'
 import { SessionSaver } from './session-saver.js'
 import { loginUnavailable, PAUSE_AFTER_FAILURE, SignIn, waitForLogin } from './sign-in.js'
 import { SingleFlight } from './single-flight.js'
@@ -13,6 +13,7 @@ import { OtherRefresh, TokenRefresh } from './token-refresh.js'
 interface Dependencies {
   readonly options: OAuthOptions
   readonly sessions: SessionStore
+  readonly latest: LatestSession
   readonly login: Login
   readonly endpointOf: (session: Session) => Promise<TokenEndpoint>
   readonly log: Log
@@ -67,9 +68,13 @@ export class TokenManager {
     return reason instanceof Error ? { status: 'degraded', reason: reason.message } : { status: 'ok' }
   }
 
-  /** Uses the stored session, if there is one. */
+  /** Uses the stored session, if there is one; while the store is away, that of the list before this one. */
   async resume(): Promise<boolean> {
-    const stored = await this.dependencies.sessions.read()
+    const { sessions, latest } = this.dependencies
+    const stored = await sessions.read().catch((error: unknown) => {
+      if (latest.session !== undefined) this.adopt(latest.session)
+      throw error
+    })
     if (stored !== undefined && this.isNewer(stored)) this.adopt(stored)
     return stored !== undefined
   }
@@ -207,6 +212,7 @@ export class TokenManager {
 
   private adopt(session: Session): void {
     this.currentToken.set(session)
+    this.dependencies.latest.session = session
     this.dependencies.loginNeeded(false)
     this.failures = 0
     this.signIns.forgetFailure()

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { definePlugin, StateStore, UpstreamError } from 'sallyport'
+import { serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { call, send, targetRoute } from '../../forward/proxied.js'
+import { startAuthorizationServer } from './authorization-server.js'
+import { loginEntries, signInUser } from './proxy-with-login.js'
+
+/** A store of other machines, which can be away. */
+function sharedStore() {
+  const values = new Map<string, string>()
+  let isAway = false
+  const there = async () => {
+    if (isAway) throw new UpstreamError('STORE_AWAY', 'the store is away', { statusCode: 503 })
+    return values
+  }
+  const use = definePlugin({
+    name: 'state/shared',
+    api: 1,
+    provides: [StateStore],
+    setup: (gateway) =>
+      gateway.provide(StateStore, {
+        get: async (key) => (await there()).get(key),
+        set: async (key, value) => void (await there()).set(key, value),
+        delete: async (key) => void (await there()).delete(key),
+        keys: async () => [...(await there()).keys()],
+        locked: async (_key, work) => {
+          await there()
+          return work()
+        },
+      }),
+  })
+  return {
+    entry: { use },
+    goAway() {
+      isAway = true
+    },
+    /** Without what it held. */
+    comeBackEmpty() {
+      isAway = false
+      values.clear()
+    },
+  }
+}
+
+async function signedIn(t: TestContext) {
+  const server = await startAuthorizationServer(t)
+  const { urls } = signInUser(t)
+  const store = sharedStore()
+  const [, ...login] = loginEntries({ target: server.target, login: 'start' })
+  const list = [
+    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    { use: 'auth/anonymous' },
+    ...[store.entry, ...login],
+    { use: 'forward/http', with: { target: targetRoute.urlOf(server.target) } },
+  ]
+  const running = await serving(t, list)
+  const ask = async () => (await send(running.addresses.main ?? '', call(1))).status
+  await eventually(async () => (await ask()) === 200)
+  return { store, urls, ask, reload: () => running.swap(list) }
+}
+
+test('a reload while the store is away goes on with the token that is there', async (t) => {
+  const { store, urls, ask, reload } = await signedIn(t)
+  store.goAway()
+  await reload()
+  assert.equal(await ask(), 200)
+  assert.equal(urls.length, 1)
+})
+
+test('after a reload the store decides: a login that was deleted there is used no more', async (t) => {
+  const { store, urls, ask, reload } = await signedIn(t)
+  store.comeBackEmpty()
+  await reload()
+  assert.equal(await ask(), 200)
+  assert.equal(urls.length, 2)
+})
