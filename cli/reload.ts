@@ -3,8 +3,8 @@ import type { Located, Result } from './config/result.js'
 import { problemText } from './terminal.js'
 
 /**
- * Reads the configuration again and applies it, unless what was read later is in force already. A wrong one changes
- * nothing, and is logged.
+ * Reads the configuration again and applies it, unless what was read later takes its place. A wrong one
+ * changes nothing, and is logged.
  */
 export async function reload<Settings>(
   log: Log,
@@ -18,7 +18,7 @@ export async function reload<Settings>(
     log.info(
       isApplied
         ? 'the configuration was read again and is in force'
-        : 'the configuration was read again, but what was read later is in force',
+        : 'the configuration was read again, but what was read later takes its place',
     )
   } catch (error) {
     const problems = error instanceof ConfigError ? error.problems.map(problemText) : undefined

@@ -147,8 +147,7 @@ class GatewayProcess<Settings> {
         // A slow file has held it up.
         if (number < this.applied) return false
         this.applied = number
-        await running.swap(this.command.list(located.settings), this.contextOf(located))
-        return true
+        return running.swap(this.command.list(located.settings), this.contextOf(located))
       },
     )
   }

@@ -53,7 +53,8 @@ class WorkerPool {
   private readonly opening = new Promise<void>((resolve) => {
     this.openPorts = resolve
   })
-  private swaps = Promise.resolve()
+  private swaps: Promise<unknown> = Promise.resolve()
+  private requested = 0
 
   constructor(
     private readonly place: string,
@@ -83,9 +84,14 @@ class WorkerPool {
     this.complete = true
   }
 
-  /** Gives all workers another list, one after the other. When the first of them fails, nothing changes. */
-  swap(list: List, context: WorkersContext): Promise<void> {
+  /**
+   * Gives all workers another list, one after the other. When the first of them fails, nothing changes. Resolves with
+   * false when by its turn a later one was asked for.
+   */
+  swap(list: List, context: WorkersContext): Promise<boolean> {
+    const number = ++this.requested
     const swapped = this.swaps.then(async () => {
+      if (number < this.requested) return false
       const config = await this.checked(list, context)
       const [first] = this.serving
       await first?.load(config, false)
@@ -99,6 +105,7 @@ class WorkerPool {
           void worker.stop(0)
         })
       }
+      return true
     })
     this.swaps = swapped.catch(() => {})
     return swapped

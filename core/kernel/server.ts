@@ -40,6 +40,7 @@ const isMain = (key: string): boolean => key.startsWith('main ')
 export class GatewayServer {
   private listeners = new Map<string, HttpListener>()
   private busy: Promise<void> = Promise.resolve()
+  private swaps = 0
   private stopped: Promise<void> | undefined
   private readonly drainLimit: number
   private readonly replaced: ReplacedLists
@@ -88,13 +89,16 @@ export class GatewayServer {
 
   /**
    * Reloads: boots another list beside this one and passes it the open sockets. Until then the old list serves; when it
-   * fails the old list stays, and the error says why. Another reload waits until the old one has stopped, or its requests last.
+   * fails the old list stays, and the error says why. Another reload waits until the old one has stopped, or its requests
+   * last. Of several that wait the last one is served, and the others resolve with false.
    */
-  swap(list: List, context: BootContext = this.context): Promise<void> {
+  swap(list: List, context: BootContext = this.context): Promise<boolean> {
+    const number = ++this.swaps
     return new Promise((serves, reject) => {
       this.inTurn(async () => {
+        if (number < this.swaps) return serves(false)
         const retire = await this.replace(list, context)
-        serves()
+        serves(true)
         await retire()
       }).catch(reject)
     })
@@ -114,12 +118,10 @@ export class GatewayServer {
   /** Returns what is left to do with the old list. */
   private async replace(list: List, context: BootContext): Promise<() => Promise<void>> {
     this.ending.signal.throwIfAborted()
-    const old = this.instance
-    const before = this.listeners
+    const { instance: old, listeners: before } = this
     const { signal = this.ending.signal } = context
-    const { sharedResources } = this.context
     const next = await boot(list, {
-      sharedResources,
+      sharedResources: this.context.sharedResources,
       ...context,
       signal: AbortSignal.any([signal, this.ending.signal]),
     })

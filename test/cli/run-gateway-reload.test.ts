@@ -47,7 +47,10 @@ test('of two reloads the later one is in force, also where a slow file has held 
   await slow.write(held ?? '')
   await slow.close()
 
-  await eventually(() => (output.stderr.match(/is in force/g)?.length === 2 ? true : undefined), 20)
+  await eventually(
+    () => (output.stderr.match(/is in force|takes its place/g)?.length === 2 ? true : undefined),
+    20,
+  )
   assert.equal(await answer(), 'last')
 })
 

@@ -66,6 +66,17 @@ test('a reload that leaves no request behind stops the list before', async (t) =
   assert.deepEqual(first.steps, ['replaced', 'stopped'])
 })
 
+test('of several reloads that wait for the requests before them the last one is served', async (t) => {
+  const { running, first, url, call } = await started(t, { drainLimit: 20_000 })
+  await running.swap(lasting('second').list)
+  const names = ['third', 'fourth', 'fifth']
+  const waiting = Promise.all(names.map((name) => running.swap(lasting(name).list)))
+  first.finish()
+  assert.equal(await call, 'first')
+  assert.deepEqual(await waiting, [false, false, true])
+  assert.equal(await textOf(url), 'fifth')
+})
+
 test('a reload is done when it serves, and the next one waits for the requests before it', async (t) => {
   const { running, first, url, call } = await started(t, { drainLimit: 20_000 })
 
