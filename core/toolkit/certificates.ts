@@ -2,7 +2,8 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 
 // One without an end is there too: a file that is half written, or was cut off by a full disk, trusts fewer than it names.
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*(?:-----END CERTIFICATE-----)?/g
+// With whole lines: where files were joined without a line break, TLS reads none from there on.
+const CERTIFICATE = /^.*-----BEGIN CERTIFICATE-----[^-]*(?:-----END CERTIFICATE-----.*)?/gm
 
 /** The certificates of a PEM text in their order; none when one of them cannot be read. */
 export function certificatesIn(text: string): readonly X509Certificate[] {
@@ -34,7 +35,8 @@ export function keyPairFaults(cert: string | undefined, key: string | undefined)
 const otherKey = (certificate: X509Certificate): string =>
   `is not the key of the certificate, which is for ${namesOf(certificate)}: the first certificate of the file counts`
 
-const NO_CERTIFICATE = 'expected PEM certificates (-----BEGIN CERTIFICATE-----), each of them readable'
+const NO_CERTIFICATE =
+  'expected PEM certificates (-----BEGIN CERTIFICATE-----), each of them readable and with lines of its own'
 
 /** What is wrong with a PEM text of authorities, with which nobody at all would be trusted. */
 export function authoritiesFault(text: string): string | undefined {

@@ -27,6 +27,14 @@ test('of a file that ends in the middle of a certificate none is read', (t) => {
   assert.equal(certificatesIn(first + second).length, 2)
 })
 
+test('of files that were joined without a line break none is read, as TLS reads none', (t) => {
+  const [first, second] = [authority(t).certificate.trim(), authority(t).certificate.trim()]
+
+  for (const joined of [first + second, `${second}\n${first}${second}`, `${first}# the first`])
+    assert.deepEqual(certificatesIn(joined), [])
+  assert.equal(certificatesIn(`\uFEFF${first} \r\n# "-----" \r\n${second}`).length, 2)
+})
+
 test('a pair without faults is one that TLS can use; each fault is at its file', (t) => {
   const ours = authority(t)
   const [one, other] = [ours.issue(['a.test']), ours.issue(['b.test'])]
