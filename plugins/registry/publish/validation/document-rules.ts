@@ -53,7 +53,7 @@ function nameFindings(name: unknown): readonly Finding[] {
   if (NAMESPACE.test(namespace) && NAME.test(own) && more.length === 0) return []
   const form = 'a reverse-DNS namespace, one slash and a name are expected, such as com.example/weather'
   const detail =
-    'letters, digits, dots and hyphens, in the name underscores too, with a letter or digit at both ends'
+    'two letters or digits at least, and between them dots and hyphens too, in the name underscores as well'
   return [semantic(['name'], 'invalid-server-name', `${form}: ${detail}`)]
 }
 

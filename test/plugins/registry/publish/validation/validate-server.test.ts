@@ -156,6 +156,7 @@ test('a name is a namespace, one slash and a name', () => {
     assert.deepEqual(toldOf({ ...plain, name }), ['error name invalid-server-name'], name)
   }
   assert.equal(judged({ ...plain, name: `com.example/${'a'.repeat(200)}` }).valid, false)
+  assert.match(judged({ ...plain, name: 'com.example/a' }).issues[0]?.message ?? '', /two .* at least/)
 })
 
 test('unknown members are refused wherever they are, except what the publisher provides', () => {
