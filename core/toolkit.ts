@@ -62,7 +62,7 @@ export { WatchedFile, type WatchedFileOptions } from './toolkit/files/watched-fi
 export { warnIfWorldReadable } from './toolkit/files/world-readable.js'
 export { broadest, covers, type Glob, globOf, matches as matchesGlob, overlap } from './toolkit/glob.js'
 export { headerName, isHeaderValue } from './toolkit/header.js'
-export { formatHostPort, type HostPort, parseHostPort } from './toolkit/host-port.js'
+export { formatHostPort, type HostPort, parseHostPort, portOf } from './toolkit/host-port.js'
 export { type Html, type HtmlValue, html } from './toolkit/html.js'
 export { isJsonObject, type JsonObject, jsonObject } from './toolkit/json-object.js'
 export { LineSplitter, TOO_LONG } from './toolkit/line-splitter.js'

@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { ConfigError } from '../contract/errors.js'
 import { addressIn, namesLoopback } from '../toolkit/address.js'
+import { portOf } from '../toolkit/host-port.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -59,7 +60,7 @@ function exclusion(entry: string): Exclusion {
   const [, named = entry, port] = /^(\[.*\]|[^:]+):(\d+)$/.exec(entry) ?? []
   const name = hostIn(named.replace(/^\*?\./, ''))
   return (url) => {
-    if (port !== undefined && port !== portOf(url)) return false
+    if (port !== undefined && Number(port) !== portOf(url)) return false
     const host = hostOf(url)
     return host === name || host.endsWith(`.${name}`)
   }
@@ -73,11 +74,6 @@ function hostIn(text: string): string {
 
 /** Clusters end a name with a dot, so that it is looked up as it stands. */
 const hostOf = (url: URL): string => addressIn(url) ?? url.hostname.replace(/\.$/, '')
-
-function portOf(url: URL): string {
-  if (url.port !== '') return url.port
-  return url.protocol === 'https:' ? '443' : '80'
-}
 
 function withinRange(cidr: string): Exclusion {
   const [network, bits] = ipaddr.parseCIDR(cidr)

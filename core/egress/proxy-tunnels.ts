@@ -2,6 +2,7 @@ import { type ClientRequest, request as plainRequest } from 'node:http'
 import { type RequestOptions, request as secureRequest } from 'node:https'
 import { isIP, type Socket } from 'node:net'
 import { type SecureContext, connect as secureConnect } from 'node:tls'
+import { portOf } from '../toolkit/host-port.js'
 import { failureSentence } from './failure.js'
 
 /** The other end of a tunnel, with the fields of `URL`; undici writes an IPv6 address without brackets. */
@@ -87,8 +88,7 @@ class TunnelAttempt {
     private readonly done: Tunnelled,
   ) {
     this.#settings = settings
-    const port = to.port === '' ? (to.protocol === 'https:' ? 443 : 80) : to.port
-    this.authority = `${withBrackets(to.hostname)}:${port}`
+    this.authority = `${withBrackets(to.hostname)}:${portOf(to)}`
   }
 
   start(): void {

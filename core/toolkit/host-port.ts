@@ -12,6 +12,10 @@ export function parsePort(text: string): number | undefined {
   return port <= 65_535 ? port : undefined
 }
 
+/** The port of a URL, which leaves it out where it is that of its scheme. */
+export const portOf = ({ port, protocol }: Pick<URL, 'port' | 'protocol'>): number =>
+  port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
+
 /** `HOST:PORT` or `[V6]:PORT`, the host without brackets. All interfaces are `0.0.0.0` or `[::]`. */
 export function parseHostPort(text: string): HostPort | undefined {
   const match = /^(?:\[([^\]]+)\]|([^:[\]\s/@]+)):(\d+)$/.exec(text)

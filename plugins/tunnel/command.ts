@@ -1,5 +1,5 @@
 import { definePlugin, GatewayError, Tunnel } from 'sallyport'
-import { childEnvironment } from 'sallyport/toolkit'
+import { childEnvironment, portOf } from 'sallyport/toolkit'
 import { findExecutable } from './child/executable.js'
 import { openTunnel } from './child/opening.js'
 import { options } from './command/options.js'
@@ -47,7 +47,11 @@ export default definePlugin({
   },
 })
 
-const withPlaceholders = (word: string, { hostname, port, origin }: URL): string => {
-  const values: Readonly<Record<string, string>> = { '{host}': hostname, '{port}': port, '{url}': origin }
+const withPlaceholders = (word: string, local: URL): string => {
+  const values: Readonly<Record<string, string>> = {
+    '{host}': local.hostname,
+    '{port}': String(portOf(local)),
+    '{url}': local.origin,
+  }
   return word.replaceAll(/\{(?:host|port|url)\}/g, (placeholder) => values[placeholder] ?? placeholder)
 }

@@ -1,11 +1,11 @@
 import { lookup } from 'node:dns/promises'
 import { connect } from 'node:net'
 import type { ReachOptions } from 'sallyport'
-import { isPublicAddress } from 'sallyport/toolkit'
+import { isPublicAddress, portOf } from 'sallyport/toolkit'
 import type { FindingList } from '../findings/finding-list.js'
 import { messageOf } from '../findings/finding-list.js'
 import { examineProxy, tunnelsTo } from './proxy.js'
-import { examineTls, hostOf, PATIENCE, portOf, readTlsFiles, type TlsFiles } from './tls.js'
+import { examineTls, hostOf, PATIENCE, readTlsFiles, type TlsFiles } from './tls.js'
 
 /** Name, address, port and certificate of a URL. Whether it can be reached, so that asking more makes sense. */
 export async function reach(chart: FindingList, written: string, options: ReachOptions): Promise<boolean> {

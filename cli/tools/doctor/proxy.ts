@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { createSecureContext } from 'node:tls'
-import { ProxyTunnels, proxyChoice } from 'sallyport/toolkit'
+import { ProxyTunnels, portOf, proxyChoice } from 'sallyport/toolkit'
 import { type FindingList, messageOf } from '../findings/finding-list.js'
-import { hostOf, PATIENCE, portOf, type TlsFiles } from './tls.js'
+import { hostOf, PATIENCE, type TlsFiles } from './tls.js'
 
 /** Tunnels through the proxy that the environment names for a URL; nothing when there is none. */
 export function tunnelsTo(url: URL, tls: TlsFiles = {}): ProxyTunnels | undefined {

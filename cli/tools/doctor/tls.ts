@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { type ConnectionOptions, connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls'
 import type { ExaminedTls } from 'sallyport'
+import { portOf } from 'sallyport/toolkit'
 import type { FindingList } from '../findings/finding-list.js'
 import { messageOf } from '../findings/finding-list.js'
 
@@ -9,9 +10,6 @@ import { messageOf } from '../findings/finding-list.js'
 export const PATIENCE = 5_000
 
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
-
-export const portOf = ({ port, protocol }: URL): number =>
-  port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
 
 /** PEM texts, as `tls.connect` takes them. */
 export type TlsFiles = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>

@@ -1,3 +1,4 @@
+import { portOf } from 'sallyport/toolkit'
 import { parseDestination } from './destination.js'
 import type { SshOptions } from './options.js'
 
@@ -49,12 +50,13 @@ export function sshArguments(options: SshOptions, local: URL, remotePort: number
     ...settings.flatMap((setting) => ['-o', setting]),
     ...(port === undefined ? [] : ['-p', String(port)]),
     ...(user === undefined ? [] : ['-l', user]),
-    ...['-R', `${bracketed(remoteHost)}:${remotePort}:${forwardTarget(local)}`],
+    ...['-R', `${bracketed(remoteHost)}:${remotePort}:${local.hostname}:${portOf(local)}`],
     ...['--', host],
   ]
 }
 
-/** The main port as ssh names it in what it prints. */
-export const forwardTarget = ({ hostname, port }: URL): string => `${hostname}:${port}`
+/** The main port as ssh prints it: without the brackets that its arguments need around IPv6. */
+export const printedTarget = (local: URL): string =>
+  `${local.hostname.replace(/^\[(.*)\]$/, '$1')}:${portOf(local)}`
 
 export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)

@@ -1,5 +1,5 @@
 import { type Gateway, GatewayError } from 'sallyport'
-import { forwardTarget } from './arguments.js'
+import { printedTarget } from './arguments.js'
 import { reasonIn } from './reasons.js'
 
 /** Reads what one run of ssh prints: whether the tunnel is open, or why it is not. */
@@ -25,7 +25,7 @@ export class SshSession {
   }
 
   private listeningPort(line: string): number | undefined {
-    const target = forwardTarget(this.local)
+    const target = printedTarget(this.local)
     if (this.requestedPort === 0) {
       const [, port, rest] = /^Allocated port (\d+) for remote forward to (.*)$/.exec(line) ?? []
       return rest === target ? Number(port) : undefined

@@ -221,6 +221,18 @@ test('the public URL is the first https URL without a path that a program prints
   )
 })
 
+test('a port that the URL of the main port leaves out is told all the same', async (t) => {
+  const script = 'console.log("https://a.example:" + process.argv[1])'
+  const { tunnel } = await asked(t, {
+    use: 'tunnel/command',
+    with: { command: [process.execPath, '-e', script, '{port}'] },
+  })
+
+  const open = await tunnel.open(new URL('http://127.0.0.1:80'), AbortSignal.timeout(10_000))
+  assert.equal(open.url, 'https://a.example:80')
+  await open.close()
+})
+
 test('the output of well-known clients is understood', async (t) => {
   // As their sources and users show it: none of them could be run here.
   const cloudflared = [

@@ -11,6 +11,7 @@ import { folder } from '#kit/folder.js'
 import { freePort } from '#kit/free-port.js'
 import { realIssuer } from '#kit/oidc-provider.js'
 import { program } from '#kit/program.js'
+import { asked } from './asked.js'
 import { endAll, gone, running } from './processes.js'
 import { flagsFor, noSshd, type Sshd, settingsFor, sshd } from './sshd.js'
 import { started, statusOf, tunnelled } from './tunnelled.js'
@@ -73,6 +74,23 @@ test('RS-32, T7: through the tunnel only the public host and its own origin are 
   for (const other of ['evil.example', `evil.example:${port}`, `127.0.0.2:${port}`, '127.0.0.1']) {
     assert.equal(await statusOf(url, { host: other }), 403, other)
     assert.equal(await statusOf(url, { origin: `http://${other}` }), 403, other)
+  }
+})
+
+test('a main port of IPv6, and one that its URL leaves out, are forwarded too', real, async (t) => {
+  const server = await sshd(t)
+  const { user, port, identity: identityFile, knownHosts: knownHostsFile } = server
+  const settings = { destination: `${user}@127.0.0.1`, port, identityFile, knownHostsFile }
+  const ssh = { use: 'tunnel/ssh', with: settings }
+  const fixed = { use: 'tunnel/ssh', with: { ...settings, remotePort: await freePort() } }
+
+  for (const entry of [ssh, fixed]) {
+    const { tunnel } = await asked(t, entry)
+    for (const local of ['http://[::1]:8080', 'http://127.0.0.1:80', 'https://[::1]:443']) {
+      const open = await tunnel.open(new URL(local), AbortSignal.timeout(10_000))
+      assert.match(open.url, /^http:\/\/127\.0\.0\.1:\d+$/)
+      await open.close()
+    }
   }
 })
 
