@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -194,8 +195,10 @@ test('each reason for which ssh fails has its own message', real, async (t) => {
   await once(holder, 'listening')
   const { port: taken } = holder.address() as AddressInfo
   const nobody = join(folder(t, { known: '' }), 'known')
+  const revoked = join(folder(t, { known: `@revoked ${readFileSync(server.knownHosts, 'utf8')}` }), 'known')
   const mistakes: [object, RegExp][] = [
     [{ tunnelSshKnownHosts: nobody }, /No ED25519 host key is known .* add the key to known_hosts/],
+    [{ tunnelSshKnownHosts: revoked }, /key that is marked as revoked/],
     [{ tunnelSshKnownHosts: server.otherKnownHosts }, /another host key than the one that is known/],
     [{ tunnelSshIdentity: server.otherIdentity }, /Permission denied .*--tunnel-ssh-identity/],
     [{ tunnelSshRemotePort: taken }, /refuses to listen on that port.*--tunnel-ssh-remote-port/],
