@@ -11,6 +11,8 @@ const FIXED_SETTINGS = [
   'VerifyHostKeyDNS=no',
   'UpdateHostKeys=no',
   'ExitOnForwardFailure=yes',
+  // It would clear the forward of the tunnel too.
+  'ClearAllForwardings=no',
   // A server that is silent for 45 seconds is lost.
   'ServerAliveInterval=15',
   'ServerAliveCountMax=3',
