@@ -4,8 +4,8 @@ import type { Conversation } from './conversation.js'
 import { readMessage } from './messages.js'
 import type { Stdout } from './stdout.js'
 
-// MCP clients kill a server two seconds after they asked it to stop.
-const STOP_LIMIT = 1_500
+// MCP clients kill a server two seconds after they asked it to stop. Ending the session takes up to one of them.
+const STOP_LIMIT = 700
 
 /** Reads messages from the input, line by line, and sends them on, until the input or the gateway ends. */
 export class Bridge {
