@@ -13,6 +13,13 @@ export function errorIn(body: Buffer | undefined): JsonRpcError | undefined {
   return typeof code === 'number' && typeof message === 'string' ? { ...error, code, message } : undefined
 }
 
+/**
+ * Whether a response says that the target does not know the session: with 404, or, as servers after the examples of the
+ * official SDKs do, with 400 and these words.
+ */
+export const isSessionUnknown = (status: number, body: Buffer | undefined): boolean =>
+  status === 404 || (status === 400 && /\bno valid session\b/i.test(body?.toString('utf8', 0, 1_000) ?? ''))
+
 /** The error for the client. What a target says of a 401 cannot name the flags that help. */
 export function refusalError(status: number, error: JsonRpcError | undefined): JsonRpcError {
   if (error === undefined) return unavailable(statusMessage(status))

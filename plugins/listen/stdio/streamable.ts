@@ -6,7 +6,7 @@ import { fieldsOf, isHeaderSafe, type Message, routingHeaders, versionOf } from 
 import { ParameterHeaders } from './parameters.js'
 import { pause } from './pause.js'
 import { endAfterResponse, passMessage, readEvents } from './reader.js'
-import { errorIn, refusalError } from './refusal.js'
+import { errorIn, isSessionUnknown, refusalError } from './refusal.js'
 import { newSession, type Session } from './session.js'
 import {
   SESSION_ENDED,
@@ -95,16 +95,13 @@ export class StreamableHttp implements Transport {
       const head = await response
       const { statusCode: status = 0 } = head
       if (status >= 200 && status < 300) await this.readResponse(call, head, session)
-      else if (status === 404 && session.id !== undefined && !call.isInternal)
-        await this.resendInNewSession(call, head, session)
       else await this.onRefused(call, head, session)
     } catch (error) {
       if (!call.signal.aborted) await this.onBroken(call, error)
     }
   }
 
-  private async resendInNewSession(call: Call, head: IncomingMessage, session: Session): Promise<void> {
-    head.resume()
+  private async resendInNewSession(call: Call, session: Session): Promise<void> {
     if (!(await this.context.renewSession(session))) {
       await this.context.fail(call, SESSION_ENDED)
       return
@@ -122,6 +119,8 @@ export class StreamableHttp implements Transport {
   private async onRefused(call: Call, head: IncomingMessage, session: Session): Promise<void> {
     const { statusCode: status = 0 } = head
     const body = await bodyOf(head, this.context.maxMessage)
+    if (session.id !== undefined && !call.isInternal && isSessionUnknown(status, body))
+      return this.resendInNewSession(call, session)
     const mayBeLegacy = call.method === 'initialize' && !call.isInternal && LEGACY_STATUSES.has(status)
     if (mayBeLegacy && (await this.context.fallBackToLegacy(call))) return
     const error = errorIn(body)

@@ -24,6 +24,23 @@ test('a lost session is replaced silently, when the new one has the same version
   ])
 })
 
+test('a session that a target of the official SDK does not know any more is replaced too', async (t) => {
+  // As its examples say it, in TypeScript and in Python.
+  const message = 'Bad Request: No valid session ID provided'
+  for (const body of [JSON.stringify({ jsonrpc: '2.0', error: { code: -32_000, message } }), message]) {
+    const { url, forget } = await target(t, undefined, undefined, (response) => {
+      response.writeHead(400, { 'content-type': 'application/json' }).end(body)
+    })
+    const bridge = bridged(t, url)
+    bridge.say(initialize(), initialized, ask(1, 'ping'))
+    await bridge.heard(1)
+
+    forget()
+    bridge.say(ask(2, 'ping'))
+    assert.ok((await bridge.heard(2))['result'] !== undefined)
+  }
+})
+
 test('a lost session is an error when the new one differs', async (t) => {
   let tools = false
   const { url, forget } = await target(t, () => (tools ? { tools: {} } : {}))

@@ -23,6 +23,7 @@ export async function target(
   t: TestContext,
   capabilities: () => object = () => ({}),
   refused: Refusals = () => undefined,
+  forgotten = (response: ServerResponse): void => void response.writeHead(404).end(),
 ) {
   const seen: Seen[] = []
   let session = 1
@@ -45,7 +46,7 @@ export async function target(
         .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': `s${session}` })
         .end(answerTo(body, result))
     }
-    if (headers['mcp-session-id'] !== `s${session}`) return response.writeHead(404).end()
+    if (headers['mcp-session-id'] !== `s${session}`) return forgotten(response)
     if (message.id === undefined) return response.writeHead(202).end()
     return response
       .writeHead(200, { 'content-type': 'application/json' })
