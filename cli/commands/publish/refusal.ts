@@ -37,6 +37,10 @@ const CODES: Readonly<Record<string, string>> = {
   version_unknown: `correct the name or the version, or ${REGISTRY}`,
   name_taken: 'take another name: another source of this registry has this one',
   publication_uncertain: 'look in the registry whether it was done before you try again',
+  target_refused: 'correct the host or the port of --registry, or start the registry',
+  target_dns: 'correct the host of --registry, or try again when the name server answers',
+  target_tls:
+    'name the authority of its certificate with --target-ca-cert, or correct --registry; --debug shows more',
   stored_not_served: 'look for the version in some seconds: it is stored, and is not to be published again',
 }
 
@@ -44,6 +48,8 @@ const CODES: Readonly<Record<string, string>> = {
 const TOLD: Readonly<Record<string, string>> = {
   credential_refused: 'the token is not accepted',
   target_refused: 'nothing listens there',
+  target_dns: 'its name does not resolve',
+  target_tls: 'the TLS handshake with it failed',
 }
 
 export function refusalOf(answer: Answer): RegistryRefusal {

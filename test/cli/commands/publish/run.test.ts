@@ -7,6 +7,7 @@ import { issuing } from '#kit/issuer.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { Person } from '#kit/person.js'
 import { program } from '#kit/program.js'
+import { authority, tlsListening } from '#kit/tls.js'
 import { PLATFORM, publishable, publishingProgram } from '../../../plugins/registry/publishing-program.js'
 
 const NAME = 'com.example/weather'
@@ -176,6 +177,14 @@ test('what is refused says why and what to do, and ends with 1', async (t) => {
   const unreached = await away(join(files, '1.json'), ...flags('token'))
   assert.equal(unreached.code, 1)
   assert.match(unreached.stderr, /not reached/)
+
+  const port = await tlsListening(t, authority(t).issue(['127.0.0.1']), (_request, response) =>
+    response.end(),
+  )
+  const untrusted = publishing(t, `https://127.0.0.1:${port}/registry/default`)
+  const distrusted = await untrusted(join(files, '1.json'), ...flags('token'))
+  assert.equal(distrusted.code, 1)
+  assert.match(distrusted.stderr, /\(502 target_tls\)[\s\S]*--target-ca-cert/)
 
   const other = publishing(
     t,
