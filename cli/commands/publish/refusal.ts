@@ -10,6 +10,10 @@ export interface RegistryRefusal {
 }
 
 const text = z.string().min(1).optional().catch(undefined)
+// Of what is in between, which takes a POST for a message of JSON-RPC.
+const rpcBody = z
+  .object({ error: z.object({ message: z.string(), data: z.object({ error: z.string() }) }) })
+  .transform(({ error: { message, data } }) => ({ ...data, error_description: message }))
 // Ours, and the problem details of other registries (RFC 9457).
 const errorBody = z
   .object({
@@ -33,10 +37,14 @@ const ADVICE: Readonly<Record<number, string>> = {
   422: 'mend the issues; `sallyport validate` shows those of a document too',
 }
 
+const UNCERTAIN = 'look in the registry whether it was done before you try again'
+
 const CODES: Readonly<Record<string, string>> = {
   version_unknown: `correct the name or the version, or ${REGISTRY}`,
   name_taken: 'take another name: another source of this registry has this one',
-  publication_uncertain: 'look in the registry whether it was done before you try again',
+  publication_uncertain: UNCERTAIN,
+  target_reset: UNCERTAIN,
+  target_timeout: UNCERTAIN,
   target_refused: 'correct the host or the port of --registry, or start the registry',
   target_dns: 'correct the host of --registry, or try again when the name server answers',
   target_tls:
@@ -53,7 +61,8 @@ const TOLD: Readonly<Record<string, string>> = {
 }
 
 export function refusalOf(answer: Answer): RegistryRefusal {
-  const { body, retryAfter } = answer
+  const { retryAfter } = answer
+  const body = rpcBody.safeParse(answer.body).data ?? answer.body
   const { error, error_description: described, detail, title, issues } = errorBody.parse(body)
   // A token that is not accepted is the fault of a gateway for its callers, and here that of the caller.
   const status = error === 'credential_refused' ? 401 : answer.status

@@ -60,6 +60,16 @@ test('nobody is told to send again what may be stored', async (t) => {
   assert.doesNotMatch(stderr, /try again (?:later|in)/)
 })
 
+test('a connection that ends before the answer is told, and that it may be stored', async (t) => {
+  const run = await publishingTo(t, (request, response) => {
+    if (request.method === 'GET') json(404, {})(request, response)
+    else request.resume().on('end', () => response.destroy())
+  })
+  const { code, stderr } = await run()
+  assert.equal(code, 1)
+  assert.match(stderr, /\(502 target_reset\): .*closed the connection.*\n.*look in the registry/)
+})
+
 test('an answer without end is not read to its end', async (t) => {
   const run = await publishingTo(t, (_request, response) => {
     const write = (): void => {
