@@ -13,6 +13,7 @@ const LOOP_WINDOW = 300_000
 interface Dependencies {
   /** Milliseconds for a whole login. */
   readonly limit: number
+  readonly grant: OAuthOptions['grant']
   readonly sessions: SessionStore
   readonly login: Login
   readonly log: Log
@@ -38,7 +39,7 @@ export class SignIn {
     const period = Math.max(now - waitingSince, PAUSE_AFTER_FAILURE)
     const failed = await sessions.failureWithin(Math.min(now - this.startedAt, period))
     if (failed !== undefined) throw failed
-    this.refuseLoop()
+    this.refuseLoop(request)
     log.info('signing in to the target')
     const limit = AbortSignal.timeout(timeout)
     try {
@@ -57,7 +58,9 @@ export class SignIn {
     }
   }
 
-  private refuseLoop(): void {
+  private refuseLoop({ challenge }: LoginRequest): void {
+    // A token that is due, where no user is asked: who calls what the target refuses must not keep others from it.
+    if (challenge === undefined && this.dependencies.grant === 'client_credentials') return
     this.attempts = this.attempts.filter((at) => at > performance.now() - LOOP_WINDOW)
     if (this.attempts.length >= LOOP_LOGINS) throw loginLoop()
     this.attempts.push(performance.now())

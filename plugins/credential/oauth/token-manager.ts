@@ -31,7 +31,9 @@ export class TokenManager {
   private pendingRefresh: Promise<unknown> | undefined
   // Apart: a person may take minutes to sign in, and the session that is there is refreshed meanwhile.
   private readonly refreshes = new SingleFlight<boolean>(PAUSE_AFTER_FAILURE)
-  private readonly signIns = new SingleFlight<void>(PAUSE_AFTER_FAILURE)
+  // Apart too: who calls what the target refuses must not keep others from the login that is due.
+  private readonly dueSignIns = new SingleFlight<void>(PAUSE_AFTER_FAILURE)
+  private readonly refusedSignIns = new SingleFlight<void>(PAUSE_AFTER_FAILURE)
   private timer: NodeJS.Timeout | undefined
   private failures = 0
   private readonly stopping = new AbortController()
@@ -41,7 +43,10 @@ export class TokenManager {
     const { options, sessions, login, log } = dependencies
     const stopping = this.stopping.signal
     this.tokenRefresh = new TokenRefresh({ ...dependencies, stopping })
-    this.signIn = new SignIn({ limit: loginLimit(options), sessions, login, log }, stopping)
+    this.signIn = new SignIn(
+      { limit: loginLimit(options), grant: options.grant, sessions, login, log },
+      stopping,
+    )
     this.saver = new SessionSaver({ sessions, log, stopping, adopt: (session) => this.adopt(session) })
   }
 
@@ -64,7 +69,7 @@ export class TokenManager {
   }
 
   health(): HealthState {
-    const reason = this.refreshes.failure ?? this.signIns.failure
+    const reason = this.refreshes.failure ?? this.dueSignIns.failure ?? this.refusedSignIns.failure
     return reason instanceof Error ? { status: 'degraded', reason: reason.message } : { status: 'ok' }
   }
 
@@ -146,7 +151,8 @@ export class TokenManager {
   /** Under the login's lock: one process asks the user to sign in, and the others adopt its session. */
   private logIn(refused: string | undefined, challenge: Challenge | undefined): Promise<void> {
     const { sessions, loginNeeded } = this.dependencies
-    return this.signIns.run(() => {
+    const signIns = challenge === undefined ? this.dueSignIns : this.refusedSignIns
+    return signIns.run(() => {
       const waitingSince = performance.now()
       return sessions.lockedLogin(async () => {
         if (await this.tokenRefresh.locked(() => this.wasReplaced(refused))) return
@@ -215,7 +221,8 @@ export class TokenManager {
     this.dependencies.latest.session = session
     this.dependencies.loginNeeded(false)
     this.failures = 0
-    this.signIns.forgetFailure()
+    this.dueSignIns.forgetFailure()
+    this.refusedSignIns.forgetFailure()
     this.scheduleRefresh()
   }
 
