@@ -6,8 +6,7 @@ import {
   type Rejection,
   UpstreamError,
 } from 'sallyport'
-import { basicAuthorization, isPromise, jsonObject, type Secret } from 'sallyport/toolkit'
-import { ConcurrencyLimit } from './concurrency-limit.js'
+import { basicAuthorization, ConcurrencyLimit, isPromise, jsonObject, type Secret } from 'sallyport/toolkit'
 import type { Claims } from './jwt.js'
 
 export interface IntrospectorOptions {

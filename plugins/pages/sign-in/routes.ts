@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Gateway, Refusal } from 'sallyport'
-import { type Html, isJsonObject, type LogThrottle } from 'sallyport/toolkit'
+import { ConcurrencyLimit, type Html, isJsonObject, type LogThrottle } from 'sallyport/toolkit'
 import { page } from '../layout.js'
 import { withPageHeaders } from '../page-headers.js'
 import { busy, type Failure, failureOf, refusedToken, tooLarge, unknownSignIn } from './failures.js'
@@ -20,13 +20,11 @@ interface Dependencies {
   readonly throttle: LogThrottle
 }
 
-// Anybody can begin a sign-in and send a made-up answer to it.
-const MOST_AT_ONCE = 64
-
 /** The routes of signing in and out. */
 export class SignInRoutes {
   private readonly origin: string
-  private finishing = 0
+  // Anybody can begin a sign-in and send a made-up answer to it.
+  private readonly limit = new ConcurrencyLimit()
 
   constructor(private readonly dependencies: Dependencies) {
     this.origin = new URL(dependencies.options.resourceUrl).origin
@@ -62,13 +60,13 @@ export class SignInRoutes {
 
   private async finish(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { gateway, options } = this.dependencies
-    if (this.finishing >= MOST_AT_ONCE)
+    const release = await this.limit.acquire(request.clientAddress)
+    if (release === undefined)
       return this.failed(request, reply, busy(options.issuerUrl), `${gateway.scope}/`)
-    this.finishing++
     try {
       return await this.answered(request, reply)
     } finally {
-      this.finishing--
+      release()
     }
   }
 

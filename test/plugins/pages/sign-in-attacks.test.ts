@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { booted } from 'sallyport/testing'
 import { Secret } from 'sallyport/toolkit'
+import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
 import { PAGES } from '#kit/oidc-provider.js'
@@ -19,6 +22,9 @@ async function answered({ origin }: Registry) {
   const { url } = await person.follow(link, (each) => each.includes('/callback?'))
   return { person, answer: new URL(url) }
 }
+
+const cookieOf = (person: Person, origin: string): string =>
+  [...person.cookies(origin)].map(([name, value]) => `${name}=${value}`).join('; ')
 
 const changed = (answer: URL, parameters: Readonly<Record<string, string | undefined>>): string => {
   const url = new URL(answer)
@@ -328,7 +334,7 @@ test('CL-05 CL-19 T16: an issuer that is away or silent is a page that says so',
   assert.match(JSON.stringify(lines), /nobody was signed in/)
 })
 
-test('made-up answers fill neither the log nor the issuer', async (t) => {
+test('made-up answers fill neither the log nor the issuer, nor keep people at other addresses out', async (t) => {
   const registry = await signInRegistry(t)
   const { origin, issuer, lines } = registry
   const begin = async (index: number) => {
@@ -359,14 +365,21 @@ test('made-up answers fill neither the log nor the issuer', async (t) => {
   const all = [...begun.slice(20), ...late].map(({ person, answer }) => ({ person, url: `${answer}&code=x` }))
   const waiting = all.slice(0, 64).map(({ person, url }) => person.ask(url))
   await full
-  const [over] = all.slice(64)
-  assert.ok(over !== undefined)
+  const [over, other] = all.slice(64)
+  assert.ok(over !== undefined && other !== undefined)
   const refused = await over.person.ask(over.url)
   assert.equal(refused.status, 503)
   assert.equal(refused.headers.get('retry-after'), '1')
   assert.match(await refused.text(), /sign_in_busy/)
   assert.equal(held.length, 64)
+  const elsewhere = once(
+    get(other.url, { localAddress: '127.0.0.2', headers: { cookie: cookieOf(other.person, origin) } }),
+    'response',
+  )
+  await eventually(() => held.length === 65 || undefined)
   for (const release of held) release()
+  const [answered] = (await elsewhere) as [IncomingMessage]
+  assert.equal(answered.resume().statusCode, 503)
   for (const { status } of await Promise.all(waiting)) assert.equal(status, 503)
   issuer.responses.delete('/token')
   assert.equal((await over.person.ask(over.url)).status, 502, 'it may come again')

@@ -1,9 +1,9 @@
-import ipaddr from 'ipaddr.js'
+import { networkOf } from './client-network.js'
 
-// Made-up opaque tokens cost nothing: with more requests at once, callers could flood the provider through the gateway.
+// What callers send may cost them nothing: with more requests at once, they could flood a provider through the gateway.
 const MAX_ACTIVE = 256
 const MAX_QUEUED = 256
-// So that no address uses up either. All callers behind a proxy that is not trusted share this.
+// So that no client uses up either. All callers behind a proxy that is not trusted share this.
 const MAX_PER_CLIENT = 64
 const MAX_WAIT = 2_000
 
@@ -12,15 +12,15 @@ interface QueuedRequest {
   readonly start: (release: () => void) => void
 }
 
-/** Limits the concurrent requests to a provider, in total and by client address, with a short queue. */
+/** Limits the concurrent requests to a provider, in total and by client, with a short queue. */
 export class ConcurrencyLimit {
   private readonly active = new Map<string, number>()
   private readonly queue = new Set<QueuedRequest>()
   private total = 0
 
-  /** Admits a request for a caller of this address, until the result is called; `undefined` when it is not admitted in time. */
-  acquire(address: string): (() => void) | Promise<(() => void) | undefined> | undefined {
-    const client = clientOf(address)
+  /** Admits a request for a client, by its address or name, until the result is called; `undefined` when it is not admitted in time. */
+  acquire(addressOrName: string): (() => void) | Promise<(() => void) | undefined> | undefined {
+    const client = networkOf(addressOrName)
     if (this.total < MAX_ACTIVE && this.activeOf(client) < MAX_PER_CLIENT) return this.start(client)
     let queued = 0
     for (const each of this.queue) if (each.client === client) queued++
@@ -74,11 +74,4 @@ export class ConcurrencyLimit {
   private activeOf(client: string): number {
     return this.active.get(client) ?? 0
   }
-}
-
-/** An IPv6 client is its /64 prefix: all of its addresses belong to one host. */
-function clientOf(address: string): string {
-  if (!ipaddr.isValid(address)) return address
-  const ip = ipaddr.process(address)
-  return ip.kind() === 'ipv4' ? ip.toString() : ip.toByteArray().slice(0, 8).join('.')
 }
