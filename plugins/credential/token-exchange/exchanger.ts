@@ -1,5 +1,5 @@
 import type { Fetch, HealthState, Log, Measure, OutgoingCredential } from 'sallyport'
-import { ExpiringMap } from 'sallyport/toolkit'
+import { ConcurrencyLimit, ExpiringMap } from 'sallyport/toolkit'
 import { connectionFailure, ExchangeFailure, type Failure, gatewayErrorFor } from './failures.js'
 import type { ExchangeOptions } from './options.js'
 import type { ExchangeRequest } from './request.js'
@@ -23,8 +23,6 @@ interface CachedToken {
 }
 
 const CACHE_SIZE = 10_000
-// The endpoint may be slow: with more exchanges at once, callers could flood it through the gateway.
-const MAX_CONCURRENT = 256
 const SKEW = 30_000
 // In seconds, for a token without `expires_in`.
 const DEFAULT_LIFETIME = 60
@@ -40,6 +38,8 @@ const EXCHANGED = { outcome: 'exchanged' }
 export class Exchanger {
   private readonly cached = new ExpiringMap<CachedToken>(CACHE_SIZE)
   private readonly inFlight = new Map<string, Promise<OutgoingCredential>>()
+  // The endpoint may be slow, and a caller may have many tokens.
+  private readonly limit = new ConcurrencyLimit()
   private actor: string | undefined
   private failureReason: string | undefined
 
@@ -90,15 +90,25 @@ export class Exchanger {
   }
 
   private start(key: string, subject: Subject, refused: boolean): Promise<OutgoingCredential> {
-    if (this.inFlight.size >= MAX_CONCURRENT) return Promise.reject(this.fail(BUSY))
     this.cached.delete(key)
-    const exchange = this.exchangeAndCache(key, subject, refused)
+    const exchange = this.whenAdmitted(key, subject, refused)
     const remove = (): void => {
       if (this.inFlight.get(key) === exchange) this.inFlight.delete(key)
     }
     this.inFlight.set(key, exchange)
     exchange.then(remove, remove)
     return exchange
+  }
+
+  private async whenAdmitted(key: string, subject: Subject, refused: boolean): Promise<OutgoingCredential> {
+    const { provider = '', subject: name = '' } = subject.caller ?? {}
+    const release = await this.limit.acquire(JSON.stringify([provider, name]))
+    if (release === undefined) throw this.fail(BUSY)
+    try {
+      return await this.exchangeAndCache(key, subject, refused)
+    } finally {
+      release()
+    }
   }
 
   private async exchangeAndCache(
@@ -177,5 +187,5 @@ const isFresh = ({ renewedAt = Number.NEGATIVE_INFINITY }: CachedToken): boolean
 const BUSY: Failure = {
   kind: 'unavailable',
   cause: 'busy',
-  detail: `${MAX_CONCURRENT} exchanges are in progress already`,
+  detail: 'too many exchanges are in progress already',
 }

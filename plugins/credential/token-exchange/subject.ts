@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type OutgoingCredential, Refusal, UpstreamError } from 'sallyport'
+import { type Identity, type OutgoingCredential, Refusal, UpstreamError } from 'sallyport'
 import { digestOf } from 'sallyport/toolkit'
 
 /** The token that is exchanged. */
@@ -9,6 +9,8 @@ export interface Subject {
   readonly digest: string
   /** Seconds since the epoch. */
   readonly expiresAt: number | undefined
+  /** Who has sent the request. */
+  readonly caller: Identity | undefined
 }
 
 /**
@@ -20,12 +22,13 @@ export function subjectOf(
   previous: OutgoingCredential | undefined,
   wantsIdToken: boolean,
 ): Subject {
+  const { identity: caller } = request
   if (previous !== undefined) {
     const token = wantsIdToken ? previous.idToken : previous.accessToken
     if (token === undefined) throw noSubject(wantsIdToken)
-    return { token, digest: digestOf(token), expiresAt: previous.expiresAt }
+    return { token, digest: digestOf(token), expiresAt: previous.expiresAt, caller }
   }
-  const { token, expiresAt } = request.identity ?? {}
+  const { token, expiresAt } = caller ?? {}
   if (token === undefined) {
     // The code for missing credentials: there was no token that could be invalid.
     throw new Refusal(401, 'UNAUTHORIZED', 'this needs a bearer token', {
@@ -35,7 +38,7 @@ export function subjectOf(
   const { credentials } = request
   // Nearly always the token that the caller sent, whose digest is known already.
   const isSent = credentials.kind === 'bearer' && credentials.token === token
-  return { token, digest: isSent ? credentials.digest : digestOf(token), expiresAt }
+  return { token, digest: isSent ? credentials.digest : digestOf(token), expiresAt, caller }
 }
 
 const noSubject = (wantsIdToken: boolean): UpstreamError =>

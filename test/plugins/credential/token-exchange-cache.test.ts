@@ -62,8 +62,9 @@ async function alone(
   const present = (
     token: string,
     expiresAt?: number,
+    subject = token,
   ): OutgoingCredential | undefined | Promise<OutgoingCredential | undefined> => {
-    const identity = { provider: 'test', subject: token, claims: {}, token, expiresAt }
+    const identity = { provider: 'test', subject, claims: {}, token, expiresAt }
     const credentials = new BearerToken(token)
     return found[0]?.present({ identity, credentials } as never, undefined)
   }
@@ -89,6 +90,33 @@ test('failures are counted by their class, and not cached', async (t) => {
   await assert.rejects(async () => present('a'), { statusCode: 503 })
   assert.deepEqual(measured, ['unavailable', 'unavailable'])
   assert.equal(endpoint.asked.length, 2)
+})
+
+test('T16: a caller with many tokens leaves others their share of the exchanges', async (t) => {
+  let hangs = true
+  const held: (() => void)[] = []
+  const { endpoint, present } = await alone(t, (asked, response) => {
+    const grant = (): void => void granting({})(asked, response)
+    if (hangs) held.push(grant)
+    else grant()
+  })
+  const many = Promise.allSettled(
+    Array.from({ length: 300 }, async (_, index) => present(`eve-${index}`, undefined, 'eve')),
+  )
+  await eventually(() => endpoint.asked.length >= 64 || undefined)
+
+  const other = Promise.resolve(present('ada'))
+  const [answer] = await Promise.allSettled([
+    Promise.race([other, eventually(() => held.length > 64 || undefined)]),
+  ])
+  assert.equal(answer.status, 'fulfilled')
+  assert.equal(endpoint.asked.at(-1)?.form.get('subject_token'), 'ada')
+
+  hangs = false
+  for (const grant of held) grant()
+  assert.equal((await other)?.accessToken, 'new')
+  const ended = await many
+  assert.equal(ended.filter(({ status }) => status === 'fulfilled').length, 128, 'half of them had waited')
 })
 
 test('a new token is dropped from the cache before it expires, before its subject expires, and soon without an expiry', async (t) => {
