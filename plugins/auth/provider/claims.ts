@@ -89,8 +89,10 @@ const timeCheck = (about: 'nbf' | 'iat', allowance: (policy: ClaimPolicy) => num
 // certificate (RFC 8705) is the connection, which `isBoundTo` compares; DPoP (RFC 9449) has none here.
 const CONFIRMATION: ClaimCheck = {
   about: 'cnf',
-  holds: ({ cnf }) => cnf === undefined || cnf === null || boundThumbprint(cnf) !== undefined,
-  detail({ cnf }) {
+  holds: ({ cnf, token_type: type }) =>
+    !isDPoP(type) && (cnf === undefined || cnf === null || boundThumbprint(cnf) !== undefined),
+  detail({ cnf, token_type: type }) {
+    if (isDPoP(type)) return 'a DPoP token, which is sent with a proof'
     if (cnf === undefined || cnf === null) return 'not bound to a key'
     return boundThumbprint(cnf) === undefined
       ? 'bound to a key, but sent without proof of it'
@@ -106,6 +108,9 @@ const CHECKS: readonly ClaimCheck[] = [
   timeCheck('iat', ({ tolerance }) => Math.max(tolerance, IAT_ALLOWANCE)),
   CONFIRMATION,
 ]
+
+/** As introspection tells it, whether or not it tells the key too (RFC 9449, 6.2). */
+const isDPoP = (type: unknown): boolean => typeof type === 'string' && type.toLowerCase() === 'dpop'
 
 const THUMBPRINT = 'x5t#S256'
 

@@ -260,6 +260,9 @@ test('RS-24: a token that is bound by its introspection response is refused', as
   const issuer = await issuing(t)
   const { status } = await gate(t, issuer)
   assert.equal(await status(issuer.opaque({ cnf: { jkt: 'x' }, token_type: 'DPoP' })), 401)
+  for (const type of ['DPoP', 'dpop']) assert.equal(await status(issuer.opaque({ token_type: type })), 401)
+  for (const type of ['Bearer', 'bearer', 'access_token', undefined])
+    assert.equal(await status(issuer.opaque({ token_type: type })), 200)
 })
 
 test('a provider that is down gets one request at a time, and the next provider works', async (t) => {
