@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+
 /**
  * The text by which a request target is routed; the original stays readable as `originalUrl`. An absolute target
  * is routed by its path (RFC 9112, 3.2.2), so its authority has no effect. A percent sign that begins no escape
@@ -24,10 +26,13 @@ function escapeStrayPercents(target: string): string {
   const path = end < 0 ? target : target.slice(0, end)
   if (decodes(path)) return target
   const repaired = path.replaceAll(/(?:%[\da-f]{2})+|%/gi, (run) =>
-    decodes(run) ? run : run.replaceAll('%', '%25'),
+    isText(run) ? run : run.replaceAll('%', '%25'),
   )
   return end < 0 ? repaired : repaired + target.slice(end)
 }
+
+// Not by decoding, which throws for each run that is no text: a path of 30,000 percent signs took 140 milliseconds.
+const isText = (run: string): boolean => run !== '%' && isUtf8(Buffer.from(run.replaceAll('%', ''), 'hex'))
 
 function decodes(text: string): boolean {
   try {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { definePlugin } from 'sallyport'
+import { routedTarget } from '#core/http/request-target.js'
 import { serving } from '#kit/booted.js'
 import { asked } from '#kit/raw.js'
 
@@ -48,4 +49,14 @@ test('every path passes a gate and arrives unchanged (T17)', async (t) => {
     }),
     { numRuns: 200 },
   )
+})
+
+test('T16: thousands of percent signs that begin no text take one attempt to decode them', (t) => {
+  const decode = t.mock.method(globalThis, 'decodeURIComponent')
+  for (const piece of ['%', '%/', '%ff/', '%zz', '%c3a', '%ed%a0%80/', '%41%']) {
+    const routed = routedTarget(`/${piece.repeat(3_000)}`)
+    assert.equal(decode.mock.callCount(), 1, piece)
+    assert.ok(decodeURIComponent(routed).startsWith('/'), piece)
+    decode.mock.resetCalls()
+  }
 })
