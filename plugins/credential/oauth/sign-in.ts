@@ -34,12 +34,10 @@ export class SignIn {
 
   /** Under the login's lock, which was waited for since that time of `performance.now()`. */
   async run(request: LoginRequest, waitingSince: number): Promise<Session> {
-    const { limit: timeout, sessions, login, log } = this.dependencies
-    const now = performance.now()
-    const period = Math.max(now - waitingSince, PAUSE_AFTER_FAILURE)
-    const failed = await sessions.failureWithin(Math.min(now - this.startedAt, period))
-    if (failed !== undefined) throw failed
-    this.refuseLoop(request)
+    const { limit: timeout, grant, sessions, login, log } = this.dependencies
+    // A token that is due, where no user is asked: who calls what the target refuses must not keep others from it.
+    const isDue = request.challenge === undefined && grant === 'client_credentials'
+    if (!isDue) await this.refuseRepeats(waitingSince)
     log.info('signing in to the target')
     const limit = AbortSignal.timeout(timeout)
     try {
@@ -58,9 +56,11 @@ export class SignIn {
     }
   }
 
-  private refuseLoop({ challenge }: LoginRequest): void {
-    // A token that is due, where no user is asked: who calls what the target refuses must not keep others from it.
-    if (challenge === undefined && this.dependencies.grant === 'client_credentials') return
+  private async refuseRepeats(waitingSince: number): Promise<void> {
+    const now = performance.now()
+    const period = Math.max(now - waitingSince, PAUSE_AFTER_FAILURE)
+    const failed = await this.dependencies.sessions.failureWithin(Math.min(now - this.startedAt, period))
+    if (failed !== undefined) throw failed
     this.attempts = this.attempts.filter((at) => at > performance.now() - LOOP_WINDOW)
     if (this.attempts.length >= LOOP_LOGINS) throw loginLoop()
     this.attempts.push(performance.now())

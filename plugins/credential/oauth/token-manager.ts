@@ -204,16 +204,12 @@ export class TokenManager {
     }
   }
 
+  /** Stored before it is used: a refresh token that is not stored is lost with the process. */
   private async refreshAndSave(previous: Session): Promise<boolean> {
     const { session, refreshed } = await this.tokenRefresh.run(previous)
-    await this.save(session)
-    return refreshed
-  }
-
-  /** Stored before it is used: a refresh token that is not stored is lost with the process. */
-  private async save(session: Session): Promise<void> {
     await this.saver.save(session, this.currentToken.session)
     this.adopt(session)
+    return refreshed
   }
 
   private adopt(session: Session): void {

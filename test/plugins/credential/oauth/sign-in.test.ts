@@ -1,31 +1,55 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { call, send } from '../../forward/proxied.js'
-import { startAuthorizationServer } from './authorization-server.js'
+import { sendJson, startAuthorizationServer } from './authorization-server.js'
 import { proxyWithLogin } from './proxy-with-login.js'
 
-test('T15: a caller whose calls the target refuses keeps nobody else from the token that is due', async (t) => {
+/** A proxy with the client credentials grant, to a target that refuses the calls of one path. */
+async function refusingProxy(t: TestContext, status: 401 | 403, challenge: string) {
   const server = await startAuthorizationServer(t)
   const { listener } = server
   Object.assign(server, {
     listener: (...[request, response]: Parameters<typeof listener>) => {
       if (request.url !== '/mcp/refused') return listener(request, response)
-      return response.writeHead(401, { 'www-authenticate': 'Bearer error="invalid_token"' }).end()
+      return response.writeHead(status, { 'www-authenticate': challenge }).end()
     },
   })
-  server.life = 1
   const registrars = [{ use: 'registrar/given', with: { clientId: 'mine', clientSecret: 'my secret' } }]
   const options = { grant: 'client_credentials', login: 'start' }
   const { main } = await proxyWithLogin(t, server.target, options, { registrars })
+  const works = async (): Promise<void> => assert.equal((await send(main, call(1))).status, 200)
+  return {
+    server,
+    works,
+    refused: async () => (await send(main, { ...call(1), path: '/refused' })).status,
+    /** Whether all calls go on while tokens expire. */
+    async goesOn(milliseconds: number): Promise<void> {
+      const logins = server.grantsOf('client_credentials')
+      for (const end = Date.now() + milliseconds; Date.now() < end; await setTimeout(50)) await works()
+      assert.ok(server.grantsOf('client_credentials') > logins)
+    },
+  }
+}
 
-  const refused: number[] = []
-  while (refused.length < 20 && refused.at(-1) !== 503)
-    refused.push((await send(main, { ...call(1), path: '/refused' })).status)
-  assert.equal(refused.at(-1), 503, 'too many logins for what is refused')
+test('T15: a caller whose calls the target refuses keeps nobody else from the token that is due', async (t) => {
+  const { server, refused, goesOn } = await refusingProxy(t, 401, 'Bearer error="invalid_token"')
+  server.life = 1
+  const statuses: number[] = []
+  while (statuses.length < 20 && statuses.at(-1) !== 503) statuses.push(await refused())
+  assert.equal(statuses.at(-1), 503, 'too many logins for what is refused')
+  await goesOn(2500)
+})
 
-  const logins = server.grantsOf('client_credentials')
-  for (const end = Date.now() + 2500; Date.now() < end; await setTimeout(50))
-    assert.equal((await send(main, call(1))).status, 200)
-  assert.ok(server.grantsOf('client_credentials') >= logins + 2)
+test('T15: a login for more scopes that fails keeps nobody else from the token that is due', async (t) => {
+  const challenge = 'Bearer error="insufficient_scope", scope="more"'
+  const { server, works, refused, goesOn } = await refusingProxy(t, 403, challenge)
+  server.life = 2
+  await works()
+  server.revokeTokens()
+  await works()
+  server.tokenFaults.push((response) => sendJson(response, 400, { error: 'invalid_scope' }))
+  assert.notEqual(await refused(), 200)
+  assert.equal(server.tokenFaults.length, 0)
+  await goesOn(2500)
 })
