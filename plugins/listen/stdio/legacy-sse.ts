@@ -73,7 +73,7 @@ export class LegacySse implements Transport {
       const { statusCode: status = 0 } = head
       if (status >= 300) await this.context.fail(call, unavailable(statusMessage(status)))
       this.onPosted.get(call)?.()
-      await closedOrAborted(call, this.context.ending)
+      await closedOrAborted(call, signal)
     } finally {
       this.calls.delete(call)
     }
@@ -151,7 +151,7 @@ export class LegacySse implements Transport {
   }
 }
 
-/** Leaves no listener behind: the signal lasts as long as the conversation. */
+/** Leaves no listener behind: what the signal is made of lasts as long as the conversation. */
 const closedOrAborted = ({ closed }: Call, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const end = (): void => {

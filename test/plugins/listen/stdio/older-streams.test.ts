@@ -67,6 +67,17 @@ test('the older transport: a broken stream is an error for open requests, and is
   assert.equal(bridge.lines.length, 4)
 })
 
+test('the older transport: many calls at once are nothing to warn of', async (t) => {
+  const { url, posted } = await older(t)
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized, ...Array.from({ length: 20 }, (_, id) => ask(`call ${id}`, 'hang')))
+  await eventually(() => (posted.length === 22 ? true : undefined))
+
+  bridge.say(ask('last', 'ping'))
+  await bridge.heard('last')
+  assert.doesNotMatch(bridge.log(), /Warning/)
+})
+
 test('the older transport: a message that comes while the target is down does not end the session', async (t) => {
   const { url, cut, down } = await older(t)
   const bridge = bridged(t, url)
