@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { EventStreamParser, TOO_LONG } from 'sallyport/toolkit'
 import type { Call } from './call.js'
-import { type HttpLink, isEvents } from './http-link.js'
+import { bodyOf, type HttpLink, isEvents } from './http-link.js'
 import { passMessage } from './reader.js'
-import { statusMessage } from './refusal.js'
+import { errorIn, refusalError } from './refusal.js'
 import { type SendProgress, type Transport, type TransportContext, unavailable } from './transport.js'
 
 const ENDPOINT_LIMIT = 10_000
@@ -69,9 +69,12 @@ export class LegacySse implements Transport {
       const headers = { 'content-type': 'application/json' }
       const body = call.message.bytes
       const head = await this.link.send({ method: 'POST', path: endpoint, headers, body, signal }).response
-      head.resume()
       const { statusCode: status = 0 } = head
-      if (status >= 300) await this.context.fail(call, unavailable(statusMessage(status)))
+      if (status < 300) head.resume()
+      else {
+        const error = errorIn(await bodyOf(head, this.context.maxMessage))
+        await this.context.fail(call, refusalError(status, error))
+      }
       this.onPosted.get(call)?.()
       await closedOrAborted(call, signal)
     } finally {

@@ -34,7 +34,7 @@ function parsed(body: Buffer | undefined): Fields {
   }
 }
 
-export function statusMessage(status: number): string {
+function statusMessage(status: number): string {
   if (status === 401 || status === 403)
     return `the target wants another credential (${status}): see --remote-auth and --remote-auth-bearer-token-file`
   if (status >= 300 && status < 400)

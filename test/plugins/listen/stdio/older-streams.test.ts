@@ -15,7 +15,15 @@ const INITIALIZED = {
 const stream = (response: ServerResponse): ServerResponse =>
   response.writeHead(200, { 'content-type': 'text/event-stream' })
 
-/** A target of 2024-11-05. Its streams can be broken; requests with the method `hang` get no response. */
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+const refusalOf = ({ id }: { readonly id: unknown }) => ({
+  jsonrpc: '2.0',
+  id,
+  error: { code: -32_000, message: 'you may not use this tool', data: { error: 'policy_denied' } },
+})
+
+/** A target of 2024-11-05. Its streams can be broken; requests with the method `hang` get no response, `refuse` is refused. */
 async function older(t: TestContext, endpoint: (origin: string) => string = () => '/post?s=1') {
   const posted: string[] = []
   const open: ServerResponse[] = []
@@ -30,6 +38,8 @@ async function older(t: TestContext, endpoint: (origin: string) => string = () =
     if (method !== 'POST' || url !== '/post?s=1') return response.writeHead(405).end()
     const message = JSON.parse(await text(request))
     posted.push(message.method)
+    if (message.method === 'refuse')
+      return response.writeHead(403, JSON_TYPE).end(JSON.stringify(refusalOf(message)))
     response.writeHead(202).end('Accepted')
     const result = message.method === 'initialize' ? INITIALIZED : {}
     const data = JSON.stringify({ jsonrpc: '2.0', id: message.id, result })
@@ -65,6 +75,14 @@ test('the older transport: a broken stream is an error for open requests, and is
   ])
   // Four responses, and none of the bridge's own requests.
   assert.equal(bridge.lines.length, 4)
+})
+
+test('the older transport: what a refusal says reaches the client', async (t) => {
+  const { url } = await older(t)
+  const bridge = bridged(t, url)
+  bridge.say(initialize(), initialized, ask(1, 'refuse'))
+
+  assert.deepEqual(await bridge.heard(1), refusalOf({ id: 1 }))
 })
 
 test('the older transport: many calls at once are nothing to warn of', async (t) => {
