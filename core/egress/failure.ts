@@ -59,7 +59,7 @@ const byPattern: readonly (readonly [RegExp, Failure])[] = [
     /^(?:ERR_SSL_|ERR_TLS_|CERT_|CRL_)/,
     ['EGRESS_TLS', 'no TLS session could be agreed on; it may not speak https'],
   ],
-  [/^(?:HPE_|UND_ERR_RESPONSE|Z_|ERR__ERROR_FORMAT|ERR_BROTLI|ERR_PADDING)/, malformed],
+  [/^(?:HPE_|UND_ERR_RES(?:PONSE|_CONTENT)|Z_|ERR__ERROR_FORMAT|ERR_BROTLI|ERR_PADDING)/, malformed],
 ]
 
 /** What code below `fetch` throws: only a code, because only `fetch` knows the origin. */

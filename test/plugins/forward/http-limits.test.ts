@@ -110,12 +110,15 @@ test('the error of a failed target has a class, and no address', {
   const address = silent.address()
   assert.ok(typeof address === 'object' && address !== null)
   const babble = await rawTarget(t, () => 'SMTP ready\r\nContent-Length: 0\r\n\r\n')
+  const twice = 'Content-Length: 2\r\n'
+  const lengths = await rawTarget(t, () => `HTTP/1.1 200 OK\r\n${twice}${twice}\r\n{}`)
   const plain = await listening(t, (_request, response) => response.end())
   const cases: readonly (readonly [string, string])[] = [
     ['http://127.0.0.1:1', 'target_refused'],
     ['http://nowhere.invalid', 'target_dns'],
     [`http://127.0.0.1:${address.port}`, 'target_reset'],
     [babble.origin, 'target_malformed'],
+    [lengths.origin, 'target_malformed'],
     [plain.replace('http:', 'https:'), 'target_tls'],
   ]
   for (const [target, code] of cases) {
