@@ -175,8 +175,6 @@ class BalancedCall implements Call {
     this.response = stream
     this.status = statusCode
     this.missing = Number(headers['content-length'])
-    // reply-from sets it when the request's body is not read to its end: the rest is read after the response.
-    this.outgoing.reply.removeHeader('connection')
     if (statusCode < 300) this.noteSession(replica, headers['mcp-session-id'])
     const head = { status: statusCode, reason: STATUS_CODES[statusCode] ?? '', headers: flat(headers) }
     if (this.handler.onHead(head, this)) this.resume()

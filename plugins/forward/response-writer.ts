@@ -87,6 +87,8 @@ export class ResponseWriter implements ResponseSink {
   /** Adds the headers that other plugins set on the reply, unless the target sent the same; `Vary` is a list of both. */
   private withReplyHeaders(headers: FlatHeaders): FlatHeaders {
     for (const [name, value] of Object.entries(this.reply.getHeaders())) {
+      // reply-from ends the connection where the request's body is not read to its end: the rest is read after the response.
+      if (name === 'connection') continue
       if (value === undefined || (name !== 'vary' && firstValue(headers, name) !== undefined)) continue
       for (const each of Array.isArray(value) ? value : [value]) headers.push(name, String(each))
     }
