@@ -3,10 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../contract/errors.js'
 import type { McpCall, McpMessage } from '../contract/message.js'
 import { isJsonObject } from '../toolkit/json-object.js'
+import { hasMcpHeaders } from '../toolkit/mcp-headers.js'
 import { METHOD_FOR } from '../toolkit/mcp-methods.js'
 
-// The first version whose clients have to send them, and whose servers compare them with the body.
-const FIRST_VERSION = '2026-07-28'
 const VERSION = 'mcp-protocol-version'
 const METHOD = 'mcp-method'
 const NAME = 'mcp-name'
@@ -47,7 +46,7 @@ export function checkMcpHeaders(
   const hidden = trailerName(rawTrailers) ?? hopByHopName(headers.connection)
   if (hidden !== undefined) throw mismatch(hidden, 'is hop-by-hop or a trailer')
   const { [METHOD]: method, [NAME]: name } = headers
-  const isRequired = protocolVersion !== undefined && hasHeaders(protocolVersion)
+  const isRequired = protocolVersion !== undefined && hasMcpHeaders(protocolVersion)
   const decoded = typeof name === 'string' ? decodedName(name) : undefined
   if (name !== undefined && decoded === undefined) throw mismatch(NAME, 'cannot be decoded')
   const values: readonly unknown[] = Array.isArray(value) ? value : [value]
@@ -72,7 +71,7 @@ function differsInVersion(header: string | undefined, isRequired: boolean, value
     return false
   const inBody = value['params']['_meta'][META_VERSION]
   if (inBody === undefined || inBody === header) return false
-  return isRequired || (typeof inBody === 'string' && hasHeaders(inBody))
+  return isRequired || (typeof inBody === 'string' && hasMcpHeaders(inBody))
 }
 
 /** Which of them is there twice, or in a form that CGI and its successors read as the same name. */
@@ -89,10 +88,6 @@ function ambiguousName(rawHeaders: readonly string[]): string | undefined {
     seen += ` ${plain}`
   }
   return undefined
-}
-
-function hasHeaders(version: string): boolean {
-  return /^\d{4}-\d\d-\d\d$/.test(version) && version >= FIRST_VERSION
 }
 
 /** What `Mcp-Name` has to be: the one thing that is named, or the task. */

@@ -12,10 +12,14 @@ export interface McpHeaders {
   readonly mcpName?: string
 }
 
+/** Whether requests of this version say in their headers what they call. */
+export const hasMcpHeaders = (version: string): boolean =>
+  /^\d{4}-\d\d-\d\d$/.test(version) && version >= FIRST_VERSION
+
 /** What the headers of a request say that it calls, for a log: short, printable, and nothing where they need not be true. */
 export function mcpHeaders(headers: IncomingHttpHeaders): McpHeaders {
   const version = headers['mcp-protocol-version']
-  if (typeof version !== 'string' || !/^\d{4}-\d\d-\d\d$/.test(version) || version < FIRST_VERSION) return {}
+  if (typeof version !== 'string' || !hasMcpHeaders(version)) return {}
   const [mcpMethod, name] = [printable(headers['mcp-method']), nameIn(headers)]
   return {
     ...(mcpMethod !== undefined && { mcpMethod: mcpMethod.slice(0, MAX_LENGTH) }),
