@@ -9,6 +9,9 @@ export const BODY_DEADLINE = 30_000
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0
 
+export const tooSlow = (): Refusal =>
+  new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not come in time')
+
 /** A body that never ends would keep its route, and a stop, waiting. A handler that forwards has a limit of its own. */
 export function limitBody(
   { raw }: FastifyRequest,
@@ -20,7 +23,7 @@ export function limitBody(
   const timer = setTimeout(() => {
     if (reply.sent) return
     reply.header('connection', 'close')
-    refuse(new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not come in time'))
+    refuse(tooSlow())
   }, deadline)
   const stop = (): void => clearTimeout(timer)
   raw.once('end', stop).once('close', stop)

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { hasBody } from './body-limit.js'
 import type { Handler } from './handler.js'
 import { PendingUpgrade } from './pending-upgrade.js'
 
@@ -32,11 +33,8 @@ export function ignoreUpgrades(server: Server): void {
 }
 
 // Node reads no body of an upgrade: a request that has one is parsed again as an ordinary request.
-const isWebSocket = ({ method, headers }: IncomingMessage): boolean =>
-  method === 'GET' &&
-  headers.upgrade?.toLowerCase() === 'websocket' &&
-  headers['transfer-encoding'] === undefined &&
-  !(Number(headers['content-length']) > 0)
+const isWebSocket = (request: IncomingMessage): boolean =>
+  request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(request)
 
 const REMOVED = new Set(['upgrade', 'http2-settings', 'connection'])
 

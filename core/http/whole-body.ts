@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest, preParsingHookHandler, RouteOptions } from 'fastify'
 import { Refusal } from '../contract/errors.js'
 import { isPromise } from '../toolkit/deadline.js'
-import { BODY_DEADLINE } from './body-limit.js'
+import { BODY_DEADLINE, hasBody, tooSlow } from './body-limit.js'
 
 const MAX_BYTES = 16 * 1024 * 1024
 const NO_BODY = Buffer.alloc(0)
@@ -170,9 +170,8 @@ function received(
   deadline: number,
 ): Promise<Buffer> {
   const { raw, headers } = request
-  const length = Number(headers['content-length'] ?? 0)
-  if (headers['transfer-encoding'] === undefined && length === 0) return Promise.resolve(NO_BODY)
-  if (length > maxBytes) return Promise.reject(tooLarge())
+  if (!hasBody(raw)) return Promise.resolve(NO_BODY)
+  if (Number(headers['content-length']) > maxBytes) return Promise.reject(tooLarge())
   // Its `close` may have come already, or somebody else has read it.
   if (raw.destroyed || raw.readableEnded) return Promise.reject(incomplete())
   askForBody(request, response)
@@ -213,8 +212,6 @@ function received(
 }
 
 const incomplete = (): Refusal => new Refusal(400, 'BODY_INCOMPLETE', 'the body ended before its end')
-
-const tooSlow = (): Refusal => new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not come in time')
 
 const tooLarge = (): Refusal =>
   new Refusal(413, 'BODY_TOO_LARGE', 'the body is larger than this gateway takes')
