@@ -1,6 +1,6 @@
 import type { SettingPath } from '../contract/list.js'
 import { isJsonObject } from '../toolkit/json-object.js'
-import { withoutFaults } from './without-faults.js'
+import { valueIn, withoutFaults } from './without-faults.js'
 
 /** One thing that a schema finds wrong with a value. */
 export interface Fault {
@@ -105,12 +105,7 @@ const isWithin = (path: SettingPath, above: SettingPath): boolean =>
   above.every((step, index) => path[index] === step)
 
 /** The value at a path, or `undefined`. */
-export function valueAt(value: unknown, path: SettingPath): unknown {
-  return path.reduce<unknown>((here, step) => {
-    if (Array.isArray(here)) return typeof step === 'number' ? here[step] : undefined
-    return isJsonObject(here) && Object.hasOwn(here, step) ? here[step] : undefined
-  }, value)
-}
+export const valueAt = (value: unknown, path: SettingPath): unknown => path.reduce<unknown>(valueIn, value)
 
 function withValue(value: unknown, [step, ...rest]: SettingPath, leaf: unknown): unknown {
   if (step === undefined) return leaf

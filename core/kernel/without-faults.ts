@@ -36,7 +36,7 @@ function writtenPath(value: unknown, path: Path, taken: ReadonlySet<string>): Pa
     const original =
       Array.isArray(here) && typeof step === 'number' ? keptIndexes(here, written, taken)[step] : step
     written.push(original ?? step)
-    here = child(here, original ?? step)
+    here = valueIn(here, original ?? step)
   }
   return written
 }
@@ -45,7 +45,8 @@ function keptIndexes(list: readonly unknown[], path: Path, taken: ReadonlySet<st
   return [...list.keys()].filter((index) => !taken.has(keyOf([...path, index])))
 }
 
-function child(value: unknown, step: string | number): unknown {
+/** The value of a member or item, or `undefined`. */
+export function valueIn(value: unknown, step: string | number): unknown {
   if (Array.isArray(value)) return typeof step === 'number' ? value[step] : undefined
   return isJsonObject(value) && Object.hasOwn(value, step) ? value[step] : undefined
 }
