@@ -28,10 +28,6 @@ export class ResponseList {
     response[INDEX] = undefined
   }
 
-  has(response: Listed): boolean {
-    return response[INDEX] !== undefined
-  }
-
   get size(): number {
     return this.responses.length
   }
