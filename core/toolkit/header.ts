@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { secretText } from './secret.js'
 
 // They frame the message or belong to one connection: an option that sets them could smuggle requests.
 const FORBIDDEN = new Set([
@@ -31,6 +32,15 @@ export function headerName() {
     })
     .transform((name) => name.toLowerCase())
 }
+
+/** An option that holds headers to send, whose values may be secrets; the plugin gets their names in lower case. */
+export const secretHeaders = () =>
+  z
+    .record(
+      headerName(),
+      secretText().refine(isHeaderValue, 'expected a header value: printable, in one line'),
+    )
+    .default({})
 
 function nameFault(name: string): string | undefined {
   const lower = name.toLowerCase()

@@ -2,12 +2,10 @@ import { ConfigError, definePlugin, type Gateway, Source } from 'sallyport'
 import {
   createFetcher,
   duration,
-  headerName,
   insecureHttpAllowed,
-  isHeaderValue,
   isInsecure,
   isPrivateUrl,
-  secretText,
+  secretHeaders,
   webUrl,
 } from 'sallyport/toolkit'
 import { z } from 'zod'
@@ -22,13 +20,7 @@ const base = webUrl().refine(
 const options = z.strictObject({
   name: z.string().min(1).describe('the name that registries list it by'),
   url: base.describe('the base URL of a registry with the API v0.1: `/v0.1/servers` is appended'),
-  headers: z
-    .record(
-      headerName(),
-      secretText().refine(isHeaderValue, 'expected a header value: printable, in one line'),
-    )
-    .default({})
-    .describe('sent with every request, such as an API key'),
+  headers: secretHeaders().describe('sent with every request, such as an API key'),
   bearerTokenFile: z.string().optional().describe('a file with a token that is sent to the origin of `url`'),
   caCertPath: z
     .string()

@@ -1,12 +1,4 @@
-import {
-  headerName,
-  insecureHttpAllowed,
-  isHeaderValue,
-  isInsecure,
-  isPrivateUrl,
-  secretText,
-  webUrl,
-} from 'sallyport/toolkit'
+import { insecureHttpAllowed, isInsecure, isPrivateUrl, secretHeaders, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 
 const url = webUrl().refine(
@@ -17,13 +9,7 @@ const url = webUrl().refine(
 const fields = z.strictObject({
   url: url.describe('where the events are sent with POST'),
   bearerTokenFile: z.string().min(1).optional().describe('a file with a token that is sent to `url`'),
-  headers: z
-    .record(
-      headerName(),
-      secretText().refine(isHeaderValue, 'expected a header value: printable, in one line'),
-    )
-    .default({})
-    .describe('sent with every request, such as an API key'),
+  headers: secretHeaders().describe('sent with every request, such as an API key'),
   format: z
     .enum(['ndjson', 'array'])
     .default('ndjson')

@@ -1,11 +1,4 @@
-import {
-  headerName,
-  insecureHttpAllowed,
-  isHeaderValue,
-  isInsecure,
-  secretText,
-  webUrl,
-} from 'sallyport/toolkit'
+import { insecureHttpAllowed, isInsecure, secretHeaders, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 
 const fields = {
@@ -30,13 +23,7 @@ const fields = {
     .boolean()
     .default(false)
     .describe('write the context into the `_meta` of what is called too, and so change the body'),
-  headers: z
-    .record(
-      headerName(),
-      secretText().refine(isHeaderValue, 'expected a header value: printable, in one line'),
-    )
-    .default({})
-    .describe('sent with every export, such as an API key'),
+  headers: secretHeaders().describe('sent with every export, such as an API key'),
   bearerTokenFile: z.string().optional().describe('a file with a token that is sent with every export'),
   caCertPath: z
     .string()
