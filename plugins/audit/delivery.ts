@@ -1,4 +1,5 @@
 import type { AuditEvent } from 'sallyport'
+import { within } from 'sallyport/toolkit'
 import { lineOf } from './line.js'
 import { LineQueue } from './line-queue.js'
 import type { Lines } from './lines.js'
@@ -171,10 +172,5 @@ export class Delivery {
 }
 
 async function withoutHanging(work: Promise<unknown> | undefined): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, END_LIMIT)
-  })
-  await Promise.race([work, late])
-  clearTimeout(timer)
+  if (work !== undefined) await within(END_LIMIT, work, () => new Error('late')).catch(() => {})
 }
