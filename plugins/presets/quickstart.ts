@@ -1,4 +1,5 @@
 import type { Entry, List } from 'sallyport'
+import { secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { quickstartTable } from './quickstart/table.js'
 import { RegistrySettings, registry } from './registry.js'
@@ -6,7 +7,6 @@ import { furtherPlugins, furtherRules, withFurther } from './settings/further.js
 import { settingsSchema } from './settings/schema.js'
 
 const address = z.string().regex(/^127\.0\.0\.1:\d+$/, 'expected 127.0.0.1:PORT')
-const secret = z.string().min(1).meta({ writeOnly: true })
 
 /** The flags of `sallyport quickstart`. */
 export const QuickstartFlags = settingsSchema(quickstartTable, { plugins: furtherPlugins })
@@ -21,8 +21,8 @@ export const QuickstartSettings = z
     issuerAddress: address.describe('where the identity provider is'),
     serverAddress: address.describe('where the sample MCP server is'),
     clientId: z.string().min(1).describe('who gets tokens for the tour'),
-    clientSecret: secret.describe('what gets a token from the identity provider'),
-    serverToken: secret.describe('what the proxy shows to the sample server'),
+    clientSecret: secretText().describe('what gets a token from the identity provider'),
+    serverToken: secretText().describe('what the proxy shows to the sample server'),
     servers: z.string().describe('file of the server documents that the registry serves'),
     plugins: furtherPlugins,
   })

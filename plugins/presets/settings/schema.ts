@@ -1,4 +1,4 @@
-import { webUrl } from 'sallyport/toolkit'
+import { secretText, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { keyOf, type Setting, type SettingGroup, type SettingsOf } from './setting.js'
 
@@ -29,7 +29,6 @@ function inSection(row: Setting): z.ZodType {
 }
 
 const text = z.string().min(1)
-const secretText = text.meta({ writeOnly: true })
 
 const pairs = z.array(z.tuple([text, z.string()]))
 const secretPairs = z.array(z.tuple([text, z.string().meta({ writeOnly: true })]))
@@ -53,7 +52,7 @@ function schemaOf(row: Setting): z.ZodType {
 }
 
 function valueSchema({ type, secret, emptyAllowed, choices = [], min = 0, max }: Setting): z.ZodType {
-  const string = secret === true ? secretText : text
+  const string = secret === true ? secretText() : text
   switch (type) {
     case 'boolean':
       return z.boolean()
