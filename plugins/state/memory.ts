@@ -1,5 +1,6 @@
 import { definePlugin, StateStore } from 'sallyport'
 import { z } from 'zod'
+import { Turns } from '#plugins/store/turns.js'
 
 export default definePlugin({
   name: 'state/memory',
@@ -11,9 +12,9 @@ export default definePlugin({
 
   setup(gateway) {
     // A reload would have a person sign in again.
-    const { values, queues } = gateway.share(
+    const { values, turns } = gateway.share(
       gateway.id,
-      () => ({ values: new Map<string, string>(), queues: new Map<string, Promise<unknown>>() }),
+      () => ({ values: new Map<string, string>(), turns: new Turns() }),
       () => {},
     )
     gateway.provide(StateStore, {
@@ -21,14 +22,7 @@ export default definePlugin({
       set: async (key, value) => void values.set(key, value),
       delete: async (key) => void values.delete(key),
       keys: async (prefix) => [...values.keys()].filter((key) => key.startsWith(prefix)).sort(),
-      locked<T>(key: string, work: () => Promise<T>): Promise<T> {
-        const task = (queues.get(key) ?? Promise.resolve()).then(work)
-        queues.set(
-          key,
-          task.catch(() => {}),
-        )
-        return task
-      },
+      locked: (key, work) => turns.run(key, work),
     })
   },
 })
