@@ -1,10 +1,10 @@
 import { ConfigError, definePlugin, Health, SecretStore, StateStore } from 'sallyport'
-import { secretFrom, secretText, userFolder } from 'sallyport/toolkit'
+import { secretText, userFolder } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { HeldLocks } from '#plugins/store/files/generation-lock.js'
 import { Encryption } from './encryption.js'
 import { FileStore } from './file-store.js'
-import { PassphraseKeys } from './passphrase-keys.js'
+import { openPassphrase } from './passphrase-keys.js'
 import { UnsavedValues } from './pending-writes.js'
 import { StoredKeys } from './stored-keys.js'
 
@@ -37,13 +37,10 @@ export default definePlugin({
       ),
   }),
 
-  async setup(gateway, { directory, passphrase: value, passphraseFile, keptKey, takeOver }) {
-    const { log, scrubber } = gateway
+  async setup(gateway, { directory, keptKey, takeOver, ...secret }) {
+    const { log } = gateway
     const path = directory === undefined ? userFolder('state', process.env) : gateway.path(directory)
-    const file = passphraseFile === undefined ? undefined : gateway.path(passphraseFile)
-    const secret = secretFrom({ value, file, env: ['SALLYPORT_STATE_PASSPHRASE'] }, { log, scrubber })
-    const passphrase = secret === undefined ? undefined : new PassphraseKeys(secret)
-    gateway.onStop(() => passphrase?.close())
+    const passphrase = openPassphrase(gateway, secret)
     const stored = new StoredKeys(gateway.use(SecretStore), log)
     const encryption = new Encryption({ passphrase, stored, useStored: keptKey })
     // A list that takes the place of this one would wait for locks that the disk did not let go.

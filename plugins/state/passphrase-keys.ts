@@ -1,5 +1,6 @@
 import { randomBytes, scryptSync } from 'node:crypto'
-import type { Secret } from 'sallyport/toolkit'
+import type { Gateway } from 'sallyport'
+import { type Secret, secretFrom } from 'sallyport/toolkit'
 import { binary, type EncryptionKey } from './encrypted-value.js'
 
 // 32 MiB and a tenth of a second for each guess; derived once for each salt.
@@ -25,9 +26,22 @@ export class PassphraseKeys {
     this.derived.set(salt, key)
     return key
   }
+}
 
-  /** Closes the file of the passphrase. */
-  close(): void {
-    this.passphrase.close()
-  }
+interface PassphraseOptions {
+  readonly passphrase?: string | undefined
+  readonly passphraseFile?: string | undefined
+}
+
+/** The keys of the passphrase of a list, which is closed when the gateway stops; `undefined` where there is none. */
+export function openPassphrase(
+  gateway: Gateway,
+  { passphrase: value, passphraseFile }: PassphraseOptions,
+): PassphraseKeys | undefined {
+  const { log, scrubber } = gateway
+  const file = passphraseFile === undefined ? undefined : gateway.path(passphraseFile)
+  const secret = secretFrom({ value, file, env: ['SALLYPORT_STATE_PASSPHRASE'] }, { log, scrubber })
+  if (secret === undefined) return undefined
+  gateway.onStop(() => secret.close())
+  return new PassphraseKeys(secret)
 }

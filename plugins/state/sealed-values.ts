@@ -1,8 +1,8 @@
 import { ConfigError, type Gateway } from 'sallyport'
-import { jsonObject, secretFrom, secretText } from 'sallyport/toolkit'
+import { jsonObject, secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { cannotDecrypt, decrypt, EncryptedValue, encrypt } from './encrypted-value.js'
-import { PassphraseKeys } from './passphrase-keys.js'
+import { openPassphrase, type PassphraseKeys } from './passphrase-keys.js'
 
 /** Where the key of a shared store comes from, as options of the plugin. */
 export const sharedKeyOptions = {
@@ -14,11 +14,6 @@ export const sharedKeyOptions = {
   passphraseFile: z.string().min(1).optional().describe('file that holds the passphrase'),
 }
 
-interface SharedKeyOptions {
-  readonly passphrase?: string | undefined
-  readonly passphraseFile?: string | undefined
-}
-
 /**
  * Encrypts what is stored outside this machine, so that it can be read by nobody who reads it there. The key is of a
  * passphrase that all processes share: a key of one machine's keyring would lock the others out.
@@ -27,17 +22,14 @@ export class SealedValues {
   private constructor(private readonly keys: PassphraseKeys) {}
 
   /** Throws when there is no passphrase. It is closed when the gateway stops. */
-  static open(gateway: Gateway, { passphrase: value, passphraseFile }: SharedKeyOptions): SealedValues {
-    const { log, scrubber } = gateway
-    const file = passphraseFile === undefined ? undefined : gateway.path(passphraseFile)
-    const secret = secretFrom({ value, file, env: ['SALLYPORT_STATE_PASSPHRASE'] }, { log, scrubber })
-    if (secret === undefined) {
+  static open(gateway: Gateway, options: Parameters<typeof openPassphrase>[1]): SealedValues {
+    const keys = openPassphrase(gateway, options)
+    if (keys === undefined) {
       const message =
         'missing: what is stored there must be encrypted with a key that all processes share; set SALLYPORT_STATE_PASSPHRASE, `passphraseFile` or `passphrase` to the same text for each of them'
       throw new ConfigError([{ place: 'passphrase', message }])
     }
-    gateway.onStop(() => secret.close())
-    return new SealedValues(new PassphraseKeys(secret))
+    return new SealedValues(keys)
   }
 
   /** Bound to its key: a value that is copied to another one cannot be opened. */
