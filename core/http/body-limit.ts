@@ -9,8 +9,14 @@ export const BODY_DEADLINE = 30_000
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0
 
-export const tooSlow = (): Refusal =>
+export const bodyTooSlow = (): Refusal =>
   new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not come in time')
+
+export const bodyTooLarge = (): Refusal =>
+  new Refusal(413, 'BODY_TOO_LARGE', 'the body is larger than this gateway takes')
+
+export const bodyIncomplete = (): Refusal =>
+  new Refusal(400, 'BODY_INCOMPLETE', 'the body ended before its end')
 
 /** A body that never ends would keep its route, and a stop, waiting. A handler that forwards has a limit of its own. */
 export function limitBody(
@@ -23,7 +29,7 @@ export function limitBody(
   const timer = setTimeout(() => {
     if (reply.sent) return
     reply.header('connection', 'close')
-    refuse(tooSlow())
+    refuse(bodyTooSlow())
   }, deadline)
   const stop = (): void => clearTimeout(timer)
   raw.once('end', stop).once('close', stop)

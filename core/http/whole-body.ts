@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest, preParsingHookHandler, RouteOptions } from 'fastify'
-import { Refusal } from '../contract/errors.js'
 import { isPromise } from '../toolkit/deadline.js'
-import { BODY_DEADLINE, hasBody, tooSlow } from './body-limit.js'
+import { BODY_DEADLINE, bodyIncomplete, bodyTooLarge, bodyTooSlow, hasBody } from './body-limit.js'
 
 const MAX_BYTES = 16 * 1024 * 1024
 const NO_BODY = Buffer.alloc(0)
@@ -79,7 +78,7 @@ function readOnce(request: FastifyRequest, maxBytes: number, deadline: number): 
 }
 
 function atMost(maxBytes: number, whole: Buffer): Buffer {
-  if (whole.length > maxBytes) throw tooLarge()
+  if (whole.length > maxBytes) throw bodyTooLarge()
   return whole
 }
 
@@ -118,7 +117,7 @@ export function bodyReplaced(request: FastifyRequest, sent: Buffer): void {
 /** The body, if it was read already. Of one that was not read to its end nothing may be sent on. */
 export function bodyRead(request: FastifyRequest): Buffer | undefined {
   const asked = request[STATE]?.asked
-  if (isPromise(asked)) throw tooLarge()
+  if (isPromise(asked)) throw bodyTooLarge()
   return asked
 }
 
@@ -171,9 +170,9 @@ function received(
 ): Promise<Buffer> {
   const { raw, headers } = request
   if (!hasBody(raw)) return Promise.resolve(NO_BODY)
-  if (Number(headers['content-length']) > maxBytes) return Promise.reject(tooLarge())
+  if (Number(headers['content-length']) > maxBytes) return Promise.reject(bodyTooLarge())
   // Its `close` may have come already, or somebody else has read it.
-  if (raw.destroyed || raw.readableEnded) return Promise.reject(incomplete())
+  if (raw.destroyed || raw.readableEnded) return Promise.reject(bodyIncomplete())
   askForBody(request, response)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -186,7 +185,7 @@ function received(
       raw.off('data', onData).resume()
       chunks.length = 0
       timer.unref()
-      reject(tooLarge())
+      reject(bodyTooLarge())
     }
     const timer = setTimeout(() => {
       if (size > maxBytes) {
@@ -195,7 +194,7 @@ function received(
       }
       raw.off('data', onData).pause()
       response?.setHeader('connection', 'close')
-      reject(tooSlow())
+      reject(bodyTooSlow())
     }, deadline)
     raw
       .on('data', onData)
@@ -206,12 +205,7 @@ function received(
       })
       .once('close', () => {
         clearTimeout(timer)
-        reject(incomplete())
+        reject(bodyIncomplete())
       })
   })
 }
-
-const incomplete = (): Refusal => new Refusal(400, 'BODY_INCOMPLETE', 'the body ended before its end')
-
-const tooLarge = (): Refusal =>
-  new Refusal(413, 'BODY_TOO_LARGE', 'the body is larger than this gateway takes')

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from 'sallyport'
+import { bodyTooLarge } from 'sallyport/toolkit'
 
 /** How the head of a request frames its body. */
 export interface BodyFraming {
@@ -16,12 +17,9 @@ export function bodyFraming({ headers }: IncomingMessage, maxBytes: number): Bod
     return { length: undefined, chunked: true }
   }
   const length = Number(headers['content-length'] ?? 0)
-  if (length > maxBytes) throw tooLarge()
+  if (length > maxBytes) throw bodyTooLarge()
   return { length, chunked: false }
 }
-
-export const tooLarge = (): Refusal =>
-  new Refusal(413, 'BODY_TOO_LARGE', 'the body is larger than this gateway takes')
 
 const unsupportedCoding = (): Refusal =>
   new Refusal(501, 'TRANSFER_CODING', 'the only supported transfer coding is chunked')

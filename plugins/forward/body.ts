@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from 'sallyport'
+import { bodyIncomplete, bodyTooLarge, bodyTooSlow } from 'sallyport/toolkit'
 import type { BodyBudget } from './body-budget.js'
 import { BodyCopy } from './body-copy.js'
-import { tooLarge } from './body-framing.js'
 import { limitRemaining, mayContinue } from './remaining-body.js'
 import type { IncomingBody, SlowBodies } from './slow-bodies.js'
 
@@ -97,7 +97,7 @@ export class Body implements IncomingBody {
     return new Promise((resolve, reject) => {
       this.onFailure = reject
       // Its `close` may have come already.
-      if (this.message.destroyed && !this.ended) reject(incomplete())
+      if (this.message.destroyed && !this.ended) reject(bodyIncomplete())
       const chunks: Buffer[] = []
       let size = 0
       const refuse = (refusal: Refusal): boolean => {
@@ -106,7 +106,7 @@ export class Body implements IncomingBody {
       }
       const onChunk = (chunk: Buffer): boolean => {
         size += chunk.length
-        if (size > maxBytes) return refuse(tooLarge())
+        if (size > maxBytes) return refuse(bodyTooLarge())
         if (!this.reserve(chunk.length)) return refuse(noRoom())
         chunks.push(chunk)
         return true
@@ -139,7 +139,7 @@ export class Body implements IncomingBody {
     this.copy = undefined
     this.onEnd = noop
     this.onFailure = noop
-    onFailure(incomplete())
+    onFailure(bodyIncomplete())
     this.read()
     limits.slowBodies.delete(this)
     limitRemaining(message, limits.dropTimeout)
@@ -148,7 +148,7 @@ export class Body implements IncomingBody {
   onTooSlow(): void {
     // A paused stream waits for the target, not for the caller.
     if (this.message.isPaused()) this.limits.slowBodies.add(this)
-    else this.refuse(tooSlow())
+    else this.refuse(bodyTooSlow())
   }
 
   /**
@@ -187,7 +187,7 @@ export class Body implements IncomingBody {
       if (this.dropped) return
       this.received += chunk.length
       this.size += chunk.length
-      if (this.size > this.limits.maxBytes) this.refuse(tooLarge())
+      if (this.size > this.limits.maxBytes) this.refuse(bodyTooLarge())
       else this.onChunk(chunk)
     })
     this.message.on('end', () => {
@@ -199,7 +199,7 @@ export class Body implements IncomingBody {
       this.limits.slowBodies.delete(this)
       if (this.collected) return
       this.discard()
-      this.onFailure(incomplete())
+      this.onFailure(bodyIncomplete())
     })
   }
 
@@ -241,7 +241,3 @@ const takeAll = (): boolean => true
 
 const noRoom = (): Refusal =>
   new Refusal(503, 'BODIES_FULL', 'too many bodies are kept at this moment', { retryAfter: 1 })
-
-const incomplete = (): Refusal => new Refusal(400, 'BODY_INCOMPLETE', 'the body ended before its end')
-
-const tooSlow = (): Refusal => new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not come in time')
