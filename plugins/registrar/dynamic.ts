@@ -14,7 +14,7 @@ import {
   StateStore,
   UpstreamError,
 } from 'sallyport'
-import { jsonObject } from 'sallyport/toolkit'
+import { jsonObject, plainCode } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { RegisteredClients } from './registered-clients.js'
 
@@ -111,7 +111,7 @@ async function normalized(response: Response): Promise<Response> {
 }
 
 function registrationError(issuer: string, cause: unknown): UpstreamError {
-  const code = cause instanceof ResponseBodyError ? `: ${plain(cause.error)}` : ''
+  const code = cause instanceof ResponseBodyError ? `: ${plainCode(cause.error)}` : ''
   return new UpstreamError(
     'REGISTRATION_REFUSED',
     `the issuer ${issuer} refused to register a client${code}`,
@@ -120,6 +120,3 @@ function registrationError(issuer: string, cause: unknown): UpstreamError {
     },
   )
 }
-
-// The characters of an error code of RFC 7591, whatever the server sent.
-const plain = (code: string): string => code.replaceAll(/[^\w.-]/g, '').slice(0, 60)

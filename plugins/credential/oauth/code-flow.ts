@@ -6,11 +6,12 @@ import {
   validateAuthResponse,
 } from 'oauth4webapi'
 import { type Scrubber, UpstreamError } from 'sallyport'
+import { plainCode, plainText } from 'sallyport/toolkit'
 import { browserUrl, openBrowser } from './browser.js'
 import type { CallbackListener, CallbackResult } from './callback-listener.js'
 import type { OAuthOptions } from './options.js'
 import { promptUser, readPastedLines } from './prompt.js'
-import { type GrantContext, plain, printable, type TokenEndpoint, type Tokens } from './token-endpoint.js'
+import type { GrantContext, TokenEndpoint, Tokens } from './token-endpoint.js'
 
 interface Flow {
   readonly context: GrantContext
@@ -91,7 +92,7 @@ async function redeemCode(
 function loginError(error: unknown, issuer: string): UpstreamError {
   if (error instanceof UpstreamError) return error
   if (error instanceof AuthorizationResponseError) {
-    const message = `the issuer ${issuer} refused the login: ${plain(error.error)}`
+    const message = `the issuer ${issuer} refused the login: ${plainCode(error.error)}`
     const cause = new Error(errorText(error))
     return new UpstreamError('LOGIN_REFUSED', message, { statusCode: 503, retryAfter: 5, cause })
   }
@@ -108,7 +109,7 @@ function loginError(error: unknown, issuer: string): UpstreamError {
 }
 
 const errorText = ({ error, error_description: description }: AuthorizationResponseError): string =>
-  printable(description === undefined || description === '' ? error : `${error}, ${description}`)
+  plainText(description === undefined || description === '' ? error : `${error}, ${description}`)
 
 /** Rejects with the reason of the signal when that is aborted first. */
 function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AuthorizationServer } from 'oauth4webapi'
 import { UpstreamError } from 'sallyport'
-import { LONGEST_WAIT } from 'sallyport/toolkit'
+import { LONGEST_WAIT, plainText } from 'sallyport/toolkit'
 import { browserUrl } from './browser.js'
 import { promptUser } from './prompt.js'
-import { printable, type TokenEndpoint, type Tokens } from './token-endpoint.js'
+import type { TokenEndpoint, Tokens } from './token-endpoint.js'
 
 interface Flow {
   readonly server: AuthorizationServer
@@ -26,7 +26,7 @@ export async function deviceFlow({ server, endpoint, scopes, signal, onPage }: F
   const page = browserUrl(device.verification_uri_complete ?? device.verification_uri, server.issuer)
   await onPage(page.href)
   promptUser(`Open this URL to sign in: ${page.href}`)
-  promptUser(`and enter the code: ${printable(device.user_code)}`)
+  promptUser(`and enter the code: ${plainText(device.user_code)}`)
   return poll(endpoint, device.device_code, device.interval, signal)
 }
 

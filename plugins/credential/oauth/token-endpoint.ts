@@ -18,7 +18,7 @@ import {
   type TokenEndpointResponse,
 } from 'oauth4webapi'
 import { type Fetch, type RegisteredClient, UpstreamError } from 'sallyport'
-import { basicAuthorization, type JsonObject, jsonObject } from 'sallyport/toolkit'
+import { basicAuthorization, type JsonObject, jsonObject, plainCode, plainText } from 'sallyport/toolkit'
 import { scopesIn } from './challenge.js'
 import { textsIn } from './documents.js'
 import { privateKeyJwt } from './private-key-jwt.js'
@@ -163,7 +163,7 @@ export class TokenEndpoint {
 
   private failure(error: unknown): UpstreamError {
     const { resource } = this.context
-    const code = error instanceof ResponseBodyError ? plain(error.error) : undefined
+    const code = error instanceof ResponseBodyError ? plainCode(error.error) : undefined
     const about = code === 'invalid_target' && resource !== undefined ? ` for the resource ${resource}` : ''
     // Not the error itself: it holds the response.
     const cause = new Error(descriptionOf(error))
@@ -206,7 +206,7 @@ function authenticationOf({ server, client }: GrantContext): ClientAuth {
   if (method === 'none') return None()
   throw new UpstreamError(
     'CLIENT_AUTHENTICATION_UNSUPPORTED',
-    `the client at ${server.issuer} is registered for ${plain(method)}: expected client_secret_basic, client_secret_post or none`,
+    `the client at ${server.issuer} is registered for ${plainCode(method)}: expected client_secret_basic, client_secret_post or none`,
   )
 }
 
@@ -238,11 +238,6 @@ async function splitIdToken(original: Response): Promise<{ response: Response; i
 }
 
 function descriptionOf(error: unknown): string {
-  if (error instanceof ResponseBodyError) return printable(error.error_description ?? error.error)
+  if (error instanceof ResponseBodyError) return plainText(error.error_description ?? error.error)
   return error instanceof Error ? error.message : 'unknown'
 }
-
-/** An error code with the characters that the standards allow, whatever the server sent. */
-export const plain = (code: string): string => code.replaceAll(/[^\w.-]/g, '').slice(0, 60)
-
-export const printable = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, ' ').slice(0, 300)

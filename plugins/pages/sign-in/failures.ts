@@ -1,5 +1,6 @@
 import { AuthorizationResponseError, ResponseBodyError } from 'openid-client'
 import { GatewayError, Refusal } from 'sallyport'
+import { plainCode, plainText } from 'sallyport/toolkit'
 
 /** A sign-in that came to nothing, for a page and for the log: no code, state or token is in it. */
 export interface Failure {
@@ -56,7 +57,7 @@ function refusedByIssuer(answer: AuthorizationResponseError, issuer: string): Fa
   return {
     status: denied ? 403 : busy ? 503 : 502,
     code: 'sign_in_refused',
-    sentence: `${issuer} did not sign you in: ${printable(description ?? error)} (${plain(error)})`,
+    sentence: `${issuer} did not sign you in: ${plainText(description ?? error)} (${plainCode(error)})`,
     advice: denied
       ? 'You may try again, or ask whether this account may use the registry.'
       : `You may try again. ${TELL}`,
@@ -65,11 +66,11 @@ function refusedByIssuer(answer: AuthorizationResponseError, issuer: string): Fa
 }
 
 function refusedByEndpoint({ error, status }: ResponseBodyError, issuer: string): Failure {
-  if (status >= 500) return unavailable(issuer, `it responded ${status}: ${plain(error)}`)
+  if (status >= 500) return unavailable(issuer, `it responded ${status}: ${plainCode(error)}`)
   return {
     status: 502,
     code: 'sign_in_failed',
-    sentence: `${issuer} gave no token: ${plain(error)}`,
+    sentence: `${issuer} gave no token: ${plainCode(error)}`,
     advice:
       error === 'invalid_client' || error === 'unauthorized_client'
         ? 'The operator of this registry should check clientId, its secret, and how the client is registered there.'
@@ -102,7 +103,7 @@ const mixedUp = (issuer: string, found: readonly Error[]): Failure => ({
   sentence: `the answer is none of ${issuer} to this sign-in`,
   advice: `You may try again. ${TELL}`,
   // Their messages are fixed, but that of a syntax error, which quotes the response; what they hold is not told.
-  cause: found.map((each) => printable(each instanceof SyntaxError ? each.name : each.message)).join(': '),
+  cause: found.map((each) => plainText(each instanceof SyntaxError ? each.name : each.message)).join(': '),
 })
 
 /** The sign-in was not begun in this browser, or too long ago, or was answered before. */
@@ -116,7 +117,7 @@ export const unknownSignIn = (origin: string): Refusal =>
 export const refusedToken = (status: number, code: string, issuer: string): Failure => ({
   status: status === 503 ? 503 : 403,
   code: 'token_refused',
-  sentence: `${issuer} signed you in, but the registry does not accept the token that it gave: ${plain(code)}`,
+  sentence: `${issuer} signed you in, but the registry does not accept the token that it gave: ${plainCode(code)}`,
   advice: ADVICE[code] ?? ADVICE['invalid_token'] ?? TELL,
   ...(status === 503 && { retryAfter: 5 }),
 })
@@ -136,8 +137,3 @@ export const tooLarge = (issuer: string): Failure => ({
   sentence: `the tokens of ${issuer} are too large for cookies`,
   advice: 'The operator of this registry asks for fewer claims or groups in the token, or for fewer scopes.',
 })
-
-/** An error code with the characters that the standards allow, whatever was sent. */
-const plain = (code: string): string => code.replaceAll(/[^\w.-]/g, '').slice(0, 60)
-
-const printable = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, ' ').slice(0, 300)
