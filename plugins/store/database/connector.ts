@@ -70,10 +70,6 @@ export class Connector {
     private readonly closing: readonly (() => void)[],
   ) {}
 
-  get hasDirectUrl(): boolean {
-    return this.urls.direct !== this.urls.pooled
-  }
-
   /** What of a URL is no secret. */
   describe(route: Route) {
     const { user, host, port, database, ssl } = connectionSettings(
