@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** The most sessions of which it is remembered who began them. */
 const MAX_SESSIONS = 20_000
@@ -81,7 +81,7 @@ function closest(replicas: readonly Replica[], session: string): Replica | undef
   let found: Replica | undefined
   let best = ''
   for (const replica of replicas) {
-    const score = createHash('sha256').update(`${replica.origin} ${session}`).digest('hex')
+    const score = hash('sha256', `${replica.origin} ${session}`)
     if (score <= best) continue
     best = score
     found = replica

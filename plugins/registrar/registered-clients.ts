@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { RegisteredClient, RegistrationRequest, StateStore } from 'sallyport'
 import { z } from 'zod'
 
@@ -50,8 +50,4 @@ function parseClient(text: string): RegisteredClient | undefined {
 }
 
 const keyOf = ({ issuer, redirectUris, grantTypes }: ClientFor): string =>
-  PREFIX +
-  createHash('sha256')
-    .update(JSON.stringify([issuer, redirectUris, grantTypes]))
-    .digest('hex')
-    .slice(0, 32)
+  PREFIX + hash('sha256', JSON.stringify([issuer, redirectUris, grantTypes])).slice(0, 32)

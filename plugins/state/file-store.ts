@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { access, chmod, constants, mkdir, readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ConfigError, type HealthState, type Log, type StateStore } from 'sallyport'
@@ -232,4 +232,4 @@ const SUFFIX = '.json'
 const LATEST_KEY = 'sealing/newest'
 
 // A key may be longer than a file name, and contain what a path must not.
-const fileName = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 40)
+const fileName = (key: string): string => hash('sha256', key).slice(0, 40)

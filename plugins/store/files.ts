@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { CatalogueStore, definePlugin, Health, PublicationStore } from 'sallyport'
 import { userFolder } from 'sallyport/toolkit'
@@ -70,4 +70,4 @@ export default definePlugin({
 
 /** Any name, also one that is too long for a file system or differs in its case alone. */
 const fileName = (source: string): string =>
-  `${encodeURIComponent(source.toWellFormed()).slice(0, 80)}-${createHash('sha256').update(source).digest('hex').slice(0, 12)}`
+  `${encodeURIComponent(source.toWellFormed()).slice(0, 80)}-${hash('sha256', source).slice(0, 12)}`

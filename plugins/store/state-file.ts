@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, hash, randomBytes } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -137,7 +137,7 @@ function fileName(source: string): string {
   return encoded.length <= LONGEST_NAME ? encoded : `${encoded.slice(0, 80)}-${shortHash(source)}`
 }
 
-const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12)
+const shortHash = (text: string): string => hash('sha256', text).slice(0, 12)
 
 /** The documents as a JSON list. Each chunk overwrites the one before. */
 function* chunksOf(documents: Iterable<StoredDocument>): Generator<Buffer> {

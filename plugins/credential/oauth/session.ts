@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { AuthorizationServer } from 'oauth4webapi'
 import { type Log, type StateStore, UpstreamError } from 'sallyport'
 import { z } from 'zod'
@@ -71,11 +71,11 @@ export class SessionStore {
   ) {
     const { target, issuer, authorizationUrl, tokenUrl, resource, scopes, grant, keptAs } = options
     const settings = [target, issuer, authorizationUrl, tokenUrl, resource, scopes, grant, keptAs]
-    const hash = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 32)
-    this.key = SESSIONS + hash
-    this.loginKey = LOGINS + hash
-    this.failureKey = FAILURES + hash
-    this.pageKey = PAGES + hash
+    const digest = hash('sha256', JSON.stringify(settings)).slice(0, 32)
+    this.key = SESSIONS + digest
+    this.loginKey = LOGINS + digest
+    this.failureKey = FAILURES + digest
+    this.pageKey = PAGES + digest
   }
 
   async read(): Promise<Session | undefined> {

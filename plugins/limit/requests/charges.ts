@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { LimitKey, McpMessage } from 'sallyport'
 import { type Glob, globOf, matchesGlob, networkOf } from 'sallyport/toolkit'
 import { NameQuota } from './name-quota.js'
@@ -102,4 +102,4 @@ function nameOf(text: string | undefined): string | undefined {
 
 /** Names may be long, and there may be many of them. Nothing that counts begins like a digest. */
 const shortened = (text: string): string =>
-  text.length <= LONGEST ? text : `#${createHash('sha256').update(text).digest('base64url')}`
+  text.length <= LONGEST ? text : `#${hash('sha256', text, 'base64url')}`

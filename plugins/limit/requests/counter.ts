@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Charge } from './charges.js'
 import { BURST_SPANS, type Limit } from './options.js'
@@ -97,4 +97,4 @@ function counterOf(counters: readonly Counter[], { index }: Charge): Counter {
   return counter
 }
 
-const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
+const digestOf = (text: string): string => hash('sha256', text, 'base64url').slice(0, 16)

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Pool, PoolClient, QueryResultRow } from 'pg'
 import type { HealthState, Log, Meter, Scrubber } from 'sallyport'
 import { CONNECT_LIMIT, Connector } from './connector.js'
@@ -178,7 +178,7 @@ export class Database {
 
   /** A name of a channel has at most 63 bytes, and all schemas of a database share them. */
   private channel(topic: string): string {
-    const digest = createHash('sha256').update(`${this.options.schema}\0${topic}`).digest('hex')
+    const digest = hash('sha256', `${this.options.schema}\0${topic}`)
     return `sallyport_${digest.slice(0, 32)}`
   }
 }

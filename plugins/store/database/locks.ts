@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from 'sallyport'
 import { Turns } from '../turns.js'
@@ -160,7 +160,7 @@ class HeldLock {
 
 /** A number of 64 bits, as the server takes it. Other gateways may share the database, each in its schema. */
 function lockId(schema: string, key: string): string {
-  const digest = createHash('sha256').update(`${schema}\0${key}`).digest()
+  const digest = hash('sha256', `${schema}\0${key}`, 'buffer')
   return String(digest.readBigInt64BE())
 }
 

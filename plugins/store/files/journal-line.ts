@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 
 const state = z.strictObject({
@@ -56,4 +56,4 @@ function parsed<T>(schema: z.ZodType<T>, line: Buffer): T | undefined {
   }
 }
 
-const checksum = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
+const checksum = (bytes: Buffer): string => hash('sha256', bytes)
