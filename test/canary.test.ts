@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { issuing } from '#kit/issuer.js'
 import { listening } from '#kit/listening.js'
+import { oidcSettings } from '#kit/oidc-settings.js'
 import { type Program, program } from '#kit/program.js'
 
 /** A value that stands nowhere but where it was put, in the spellings in which it could come out. */
@@ -169,9 +170,7 @@ test('T10: what was called is written down everywhere, and nothing that was said
     collector: values.collector,
     'proxy.json': JSON.stringify({
       targetUri: `${target}/mcp`,
-      oidcIssuer: issuer.url,
-      oidcAudience: issuer.audience,
-      oidcAllowPrivateIp: true,
+      ...oidcSettings(issuer),
       remoteAuthBearerTokenFile: './bearer',
       internalAddress: '127.0.0.1:0',
       plugins: [

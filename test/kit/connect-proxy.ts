@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { portOf } from './listening.js'
 import type { Identity } from './tls.js'
 
 export interface ConnectProxy {
@@ -50,12 +51,11 @@ export async function connectProxy(
     onward.on('error', () => socket.destroy()).on('close', () => socket.destroy())
     socket.on('close', () => onward.destroy())
   })
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  const port = await portOf(server)
   t.after(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  const { port } = server.address() as AddressInfo
   return {
     url: `http${identity === undefined ? '' : 's'}://127.0.0.1:${port}`,
     asked,

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { UpstreamError } from 'sallyport'
 import { createFetcher, type Fetcher, type FetcherOptions, type Resolve } from 'sallyport/toolkit'
+import { portOf } from './listening.js'
 
 /** A resolver for which every name is this machine. */
 export const hereForAll: Resolve = async () => [{ address: '127.0.0.1', family: 4 }]
@@ -23,15 +24,6 @@ export async function failsWith(code: string, request: Promise<unknown>): Promis
   assert.ok(error instanceof UpstreamError, String(error))
   assert.equal(error.code, code, error.message)
   return error
-}
-
-/** A port of loopback where nothing listens. The low ones will not do: `fetch` refuses them by itself. */
-export async function closedPort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
-  const { port } = server.address() as AddressInfo
-  await new Promise((closed) => server.close(closed))
-  return port
 }
 
 export interface TcpServer {
@@ -55,13 +47,13 @@ export async function tcpListening(t: TestContext, listener?: (socket: Socket) =
       .resume()
     listener?.(socket)
   })
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  const port = await portOf(server)
   t.after(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     get hits() {
       return hits
     },

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTHeaderParameters, SignJWT } from 'jose'
 import { reallyWait } from './fake-clock.js'
+import { portOf } from './listening.js'
 
 type Claims = Readonly<Record<string, unknown>>
 
@@ -44,12 +45,11 @@ export async function issuing(t: TestContext, options: IssuerOptions = {}): Prom
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
   })
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  const port = await portOf(server)
   t.after(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  const { port } = server.address() as AddressInfo
   issuer.origin = tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`
   await issuer.rotate('first')
   return issuer

@@ -1,9 +1,9 @@
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { exportJWK, generateKeyPair } from 'jose'
 import type { GrantContext } from 'oidc-provider'
+import { portOf } from './listening.js'
 
 export interface RealIssuerOptions {
   readonly version?: 8 | 9
@@ -68,12 +68,11 @@ export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}
     respond?.(request, response)
   }
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  const port = await portOf(server)
   t.after(() => {
     server.closeAllConnections()
     server.close()
   })
-  const { port } = server.address() as AddressInfo
   const url = tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`
 
   // It tells its stage of development, and what a production server would do, on the console.

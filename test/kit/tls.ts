@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { createServer, type ServerOptions } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { folder } from './folder.js'
+import { portOf } from './listening.js'
 
 export interface Identity {
   readonly key: string
@@ -69,12 +69,12 @@ export async function tlsListening(
   more: ServerOptions = {},
 ): Promise<number> {
   const server = createServer({ key: identity.key, cert: identity.cert, ...more }, listener)
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  const port = await portOf(server)
   t.after(() => {
     server.closeAllConnections()
     server.close()
   })
-  return (server.address() as AddressInfo).port
+  return port
 }
 
 /** The entry of a port that speaks https on loopback, with a certificate of this authority. */

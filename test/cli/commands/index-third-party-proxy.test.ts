@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { listening } from '#kit/listening.js'
+import { oidcSettings } from '#kit/oidc-settings.js'
 import { startAuthorizationServer } from '../../plugins/credential/oauth/authorization-server.js'
 import {
   ask,
@@ -45,9 +46,7 @@ test('a proxy with plugins of a third party', async (t) => {
     targetUri: await target(t),
     internalAddress: '127.0.0.1:0',
     port: 1,
-    oidcIssuer: issuer.url,
-    oidcAudience: issuer.audience,
-    oidcAllowPrivateIp: true,
+    ...oidcSettings(issuer),
     ...ADDED,
   }
   const look = async (running: Running): Promise<void> => {

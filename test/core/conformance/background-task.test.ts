@@ -1,12 +1,10 @@
 import { BackgroundTask, definePlugin } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { findsFaults } from '#kit/conformance.js'
+import { deferred } from '#kit/deferred.js'
 
 function task(more: object = {}) {
-  let finish: () => void = () => {}
-  const over = new Promise<void>((resolve) => {
-    finish = resolve
-  })
+  const { promise: over, resolve: finish } = deferred()
   return { over, end: () => finish(), ...more }
 }
 

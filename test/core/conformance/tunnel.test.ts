@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { Tunnel } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { findsFaults } from '#kit/conformance.js'
+import { deferred } from '#kit/deferred.js'
 
 const client = join(import.meta.dirname, '../../plugins/tunnel/client.mjs')
 
@@ -19,10 +20,7 @@ function opening(more: object = {}) {
   return async (_local: URL, signal: AbortSignal) => {
     await setImmediate()
     signal.throwIfAborted()
-    let lose: (reason: string) => void = () => {}
-    const lost = new Promise<string>((resolve) => {
-      lose = resolve
-    })
+    const { promise: lost, resolve: lose } = deferred<string>()
     return { url: 'https://a.example', lost, close: async () => lose('closed'), ...more }
   }
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Resolve } from 'sallyport/toolkit'
-import { closedPort, failsWith, fetching, hereForAll } from '#kit/egress.js'
+import { failsWith, fetching, hereForAll } from '#kit/egress.js'
+import { freePort } from '#kit/free-port.js'
 import { listening } from '#kit/listening.js'
 import { authority, tlsListening } from '#kit/tls.js'
 
@@ -24,7 +25,7 @@ test('a name that does not resolve and a port where nothing listens have their o
     'EGRESS_DNS',
     fetching(t, { resolve: async () => [], allowPrivate: true }).fetch('https://provider.test/'),
   )
-  await failsWith('EGRESS_REFUSED', here.fetch(`https://127.0.0.1:${await closedPort()}/`))
+  await failsWith('EGRESS_REFUSED', here.fetch(`https://127.0.0.1:${await freePort()}/`))
   await failsWith('EGRESS_RESET', here.fetch(`https://provider.test:${port}/`))
 })
 

@@ -3,12 +3,13 @@ import { test } from 'node:test'
 import { ConfigError } from 'sallyport'
 import { createFetcher } from 'sallyport/toolkit'
 import { connectProxy } from '#kit/connect-proxy.js'
-import { closedPort, failsWith, fetching, hereForAll } from '#kit/egress.js'
+import { failsWith, fetching, hereForAll } from '#kit/egress.js'
+import { freePort } from '#kit/free-port.js'
 import { listening } from '#kit/listening.js'
 import { authority, tlsListening } from '#kit/tls.js'
 
 test('RS-23 T2: a private address and localhost are refused with a proxy too', async (t) => {
-  const proxy = await connectProxy(t, { to: await closedPort() })
+  const proxy = await connectProxy(t, { to: await freePort() })
   const { fetch } = fetching(t, {
     environment: { https_proxy: proxy.url, http_proxy: proxy.url },
   })
@@ -19,7 +20,7 @@ test('RS-23 T2: a private address and localhost are refused with a proxy too', a
 })
 
 test('NO_PROXY excludes hosts, suffixes, ports and networks', async (t) => {
-  const proxy = await connectProxy(t, { to: await closedPort() })
+  const proxy = await connectProxy(t, { to: await freePort() })
   const noProxy = 'exact.test, .suffix.test *.star.test,port.test:8443,10.0.0.0/8,fd00::/8,[fc00::1]:8443'
   const environment = { https_proxy: proxy.url, no_proxy: noProxy }
   const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
@@ -48,7 +49,7 @@ test('NO_PROXY excludes hosts, suffixes, ports and networks', async (t) => {
 })
 
 test('NO_PROXY excludes a host however it and the URL are written', async (t) => {
-  const proxy = await connectProxy(t, { to: await closedPort() })
+  const proxy = await connectProxy(t, { to: await freePort() })
   const noProxy = 'a.Test.,.svc.cluster.local,bücher.test,FD00:0:0:0:0:0:0:1,[fd00:0:0::2]:8443'
   const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
   const environment = { https_proxy: proxy.url, no_proxy: noProxy }
@@ -63,7 +64,7 @@ test('NO_PROXY excludes a host however it and the URL are written', async (t) =>
 
 test('a plain http provider is reached without a proxy on loopback, whatever HTTP_PROXY says', async (t) => {
   const origin = await listening(t, (_request, response) => response.end('direct'))
-  const proxy = await connectProxy(t, { to: await closedPort() })
+  const proxy = await connectProxy(t, { to: await freePort() })
   const { fetch } = fetching(t, {
     environment: { HTTP_PROXY: proxy.url },
     allowPrivate: true,

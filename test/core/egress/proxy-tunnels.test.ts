@@ -4,7 +4,8 @@ import { type TestContext, test } from 'node:test'
 import { ProxyTunnels } from 'sallyport/toolkit'
 import { eventually } from '#kit/captured-log.js'
 import { connectProxy } from '#kit/connect-proxy.js'
-import { closedPort, failsWith, fetching, tcpListening } from '#kit/egress.js'
+import { failsWith, fetching, tcpListening } from '#kit/egress.js'
+import { freePort } from '#kit/free-port.js'
 import { listening } from '#kit/listening.js'
 
 const plain = new URL('http://target.test')
@@ -109,7 +110,7 @@ test('a proxy that refuses, is down or hangs has its own error', async (t) => {
   await failsWith('EGRESS_PROXY', through(refusing).fetch('https://provider.test/'))
   await failsWith(
     'EGRESS_PROXY',
-    through(`http://127.0.0.1:${await closedPort()}`).fetch('https://provider.test/'),
+    through(`http://127.0.0.1:${await freePort()}`).fetch('https://provider.test/'),
   )
   await failsWith('EGRESS_TIMEOUT', hanging.fetch('https://provider.test/'))
 

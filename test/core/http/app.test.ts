@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin, type Gateway } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
 import { boot } from 'sallyport/embed'
-import { booted, recordedLog } from '#kit/booted.js'
+import { booted, contextFor, recordedLog } from '#kit/booted.js'
+import { closed, plugin } from '#kit/plugin.js'
 
-const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
-
-const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
-  use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
-})
-
-const closed = plugin('closed', ({ http }) => http.get('/', () => 'let in'))
+const context = contextFor({})
 
 test('a plugin cannot replace the error handler', async (t) => {
   const taking = plugin('taking', ({ http }) =>

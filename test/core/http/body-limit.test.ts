@@ -2,20 +2,14 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { definePlugin, type Gateway, Guard } from 'sallyport'
+import { type Gateway, Guard } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
-const plugin = (setup: (gateway: Gateway) => unknown) => ({
-  use: definePlugin({
-    name: 'strange',
-    api: 1,
-    provides: [Guard],
-    setup: async (gateway) => void (await setup(gateway)),
-  }),
-})
+const strange = (setup: (gateway: Gateway) => unknown) => plugin('strange', setup, { provides: [Guard] })
 
 const open = { config: { public: true } }
 
@@ -23,7 +17,7 @@ for (const framing of ['Content-Length: 100', 'Transfer-Encoding: chunked']) {
   test(`a body that never ends is refused after its deadline: ${framing}`, async (t) => {
     const { addresses } = await serving(
       t,
-      [listen, plugin(({ http }) => void http.post('/', open, () => 'read'))],
+      [listen, strange(({ http }) => void http.post('/', open, () => 'read'))],
       { bodyDeadline: 100 },
     )
     const { hostname, port } = new URL(addresses.main ?? '')
@@ -46,7 +40,7 @@ test('no timer is left of a client that disconnected during authentication', asy
     t,
     [
       listen,
-      plugin((gateway) => {
+      strange((gateway) => {
         gateway.provide(Guard, async ({ raw, headers }) => {
           if (headers['x-leaves'] === undefined) return
           leave()
@@ -71,7 +65,7 @@ test('no timer is left of a client that disconnected during authentication', asy
 test('a body that comes in time is read', async (t) => {
   const { addresses } = await serving(t, [
     listen,
-    plugin(({ http }) => void http.post('/', open, ({ body }) => body)),
+    strange(({ http }) => void http.post('/', open, ({ body }) => body)),
   ])
   const answer = await fetch(`${addresses.main}/`, {
     method: 'POST',

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { definePlugin } from 'sallyport'
 import { clientThumbprint } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
+import { portOf } from '#kit/listening.js'
 import { asked } from '#kit/raw.js'
 import { authority, secureListener } from '#kit/tls.js'
 
@@ -50,9 +50,9 @@ test('a certificate that nobody has verified has no thumbprint, whatever server 
   const server = createServer(lenient, (request, response) =>
     response.end(clientThumbprint(request) ?? 'none'),
   )
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  const port = await portOf(server)
   t.after(() => server.close())
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `https://127.0.0.1:${port}`
 
   assert.equal((await asked(url, 'GET /', undefined, theirs.issue(['caller.test']))).body, 'none')
   assert.notEqual((await asked(url, 'GET /', undefined, ours.issue(['caller.test']))).body, 'none')

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { CountedResponse } from '#core/http/counted-response.js'
+import { portOf } from '#kit/listening.js'
 import { spoken } from '#kit/raw.js'
 
 /** The bytes of each response's body as they were counted, and what was sent. */
@@ -12,7 +12,7 @@ async function counted(t: TestContext, answer: RequestListener, methods: readonl
     response.on('finish', () => counts.push(response.bodyBytes))
     answer(request, response)
   })
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  const port = await portOf(server)
   t.after(() => server.close())
   const asked = methods.map((method, index) =>
     [
@@ -23,7 +23,6 @@ async function counted(t: TestContext, answer: RequestListener, methods: readonl
       '',
     ].join('\r\n'),
   )
-  const { port } = server.address() as AddressInfo
   const sent = await spoken(`http://127.0.0.1:${port}`, asked.join(''))
   return { counts, sent }
 }

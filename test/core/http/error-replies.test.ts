@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Challenge, definePlugin, type Gateway, Refusal } from 'sallyport'
+import { Challenge, Refusal } from 'sallyport'
 import { booted } from '#kit/booted.js'
-
-const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
-  use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
-})
-
-const closed = plugin('closed', ({ http }) => http.get('/', () => 'let in'))
+import { closed, plugin } from '#kit/plugin.js'
 
 test('a challenge that fails, or is not a header value, becomes a bare one', async (t) => {
   const headers: (() => unknown)[] = [

@@ -1,32 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Authenticator, definePlugin, type Gateway, Guard, Refusal } from 'sallyport'
+import { Authenticator, definePlugin, Guard, Refusal } from 'sallyport'
 import { booted } from '#kit/booted.js'
-
-const routes = definePlugin({
-  name: 'routes',
-  api: 1,
-  setup({ http }) {
-    http.get('/closed', () => 'closed')
-    http.get('/open', { config: { public: true } }, () => 'open')
-    http.get('/things/:name/parts', () => 'parts')
-  },
-})
-
-const onlyGood = definePlugin({
-  name: 'only-good',
-  api: 1,
-  provides: [Authenticator],
-  setup(gateway) {
-    gateway.provide(Authenticator, {
-      provider: 'good',
-      authenticate: ({ credentials }) =>
-        credentials.kind === 'bearer' && credentials.token === 'good'
-          ? { identity: { provider: 'good', subject: 'me', claims: {} } }
-          : { rejection: { kind: 'invalid', cause: 'signature' } },
-    })
-  },
-})
+import { closed, plugin } from '#kit/plugin.js'
+import { onlyGood, routes } from './gated-routes.js'
 
 test('a route without config needs an authenticated caller', async (t) => {
   const app = await booted(t, [{ use: routes }, { use: onlyGood }])
@@ -90,10 +67,6 @@ test('a scope has routes, unknown paths and a gate of its own', async (t) => {
   assert.equal((await app.inject('/nowhere')).statusCode, 401)
 })
 
-const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
-  use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
-})
-
 const judging = (verdict: () => unknown) =>
   plugin(
     'judge',
@@ -103,8 +76,6 @@ const judging = (verdict: () => unknown) =>
       provides: [Authenticator],
     },
   )
-
-const closed = plugin('closed', ({ http }) => http.get('/', () => 'let in'))
 
 test('a verdict without an identity, or of the wrong type, refuses the request', async (t) => {
   const rejection = { kind: 'invalid', cause: 'signature' }

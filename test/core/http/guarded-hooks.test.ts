@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin, type Gateway, Guard } from 'sallyport'
+import { type Gateway, Guard } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
-const plugin = (setup: (gateway: Gateway) => unknown) => ({
-  use: definePlugin({
-    name: 'strange',
-    api: 1,
-    provides: [Guard],
-    setup: async (gateway) => void (await setup(gateway)),
-  }),
-})
+const strange = (setup: (gateway: Gateway) => unknown) => plugin('strange', setup, { provides: [Guard] })
 
 const open = { config: { public: true } }
 
@@ -36,11 +30,11 @@ for (const [how, hook] of Object.entries(throwing)) {
       t,
       [
         listen,
-        plugin(({ http }) => {
+        strange(({ http }) => {
           http.addHook('onSend', hook as never)
           http.get('/', open, () => 'well')
         }),
-        plugin(({ http }) => void http.get('/own', { ...open, onSend: hook as never }, () => 'well')),
+        strange(({ http }) => void http.get('/own', { ...open, onSend: hook as never }, () => 'well')),
       ].map((entry, index) => ({ ...entry, id: `entry-${index}` })),
       { log },
     )
@@ -56,7 +50,7 @@ for (const [how, hook] of Object.entries(throwing)) {
 test('an onSend hook may change the payload, in each of its forms', async (t) => {
   const { addresses } = await serving(t, [
     listen,
-    plugin(({ http }) => {
+    strange(({ http }) => {
       http.addHook('onSend', async (_request, _reply, payload) => `${payload} one`)
       http.addHook('onSend', (_request, _reply, payload, done) => done(null, `${payload} two`))
       http.get('/', open, () => 'zero')
@@ -72,7 +66,7 @@ test('an onClose hook that fails keeps no other from running', async (t) => {
     t,
     [
       listen,
-      plugin(({ http }) => {
+      strange(({ http }) => {
         http.addHook('onClose', async () => void closed.push('first'))
         http.addHook('onClose', () => {
           throw new Error('a bad end')

@@ -3,16 +3,14 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { definePlugin, type Gateway, Guard } from 'sallyport'
+import { Guard } from 'sallyport'
+import { ask } from '#kit/ask.js'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { ask, slowRoute } from '../kernel/slow-route.js'
+import { plugin } from '#kit/plugin.js'
+import { slowRoute } from '../kernel/slow-route.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
-
-const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
-  use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
-})
 
 test('T16 pipelined requests of a connection that closes are removed', async (t) => {
   let waiting = 0
@@ -75,10 +73,6 @@ test('a stop lets a slow client read a whole response', async (t) => {
   await stopped
 })
 
-const routes = (name: string, declare: (gateway: Gateway) => void) => ({
-  use: definePlugin({ name, api: 1, setup: declare }),
-})
-
 test('a stop lets requests in flight finish and accepts no new ones', async (t) => {
   const { entry, arrival, finish } = slowRoute()
   const running = await serving(t, [listen, entry])
@@ -97,7 +91,7 @@ test('a stop lets requests in flight finish and accepts no new ones', async (t) 
 })
 
 test('an open event stream does not hold up a stop', async (t) => {
-  const events = routes('events', ({ http }) =>
+  const events = plugin('events', ({ http }) =>
     http.get('/', { config: { public: true } }, (_request, reply) => {
       reply.hijack()
       reply.raw.setHeader('content-type', 'text/event-stream')

@@ -4,17 +4,9 @@ import fc from 'fast-check'
 import { definePlugin, type Identity, Limiter, type LimitKey, type List } from 'sallyport'
 import { booted } from '#kit/booted.js'
 import { corp } from '#kit/corp.js'
+import { routes } from './gated-routes.js'
 
 type Take = Limiter['take']
-
-const routes = definePlugin({
-  name: 'routes',
-  api: 1,
-  setup({ http }) {
-    http.get('/closed', () => 'closed')
-    http.get('/open', { config: { public: true } }, () => 'open')
-  },
-})
 
 const limiting = (take: Take) =>
   definePlugin({

@@ -1,29 +1,19 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { Agent, get, type IncomingMessage, request } from 'node:http'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { ConfigError, definePlugin, type Gateway } from 'sallyport'
+import { ConfigError } from 'sallyport'
 import { serve } from 'sallyport/embed'
+import { ask } from '#kit/ask.js'
 import { recordedLog, serving } from '#kit/booted.js'
 import { closedPort } from '#kit/listening.js'
+import { plugin } from '#kit/plugin.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
-const routes = (name: string, declare: (gateway: Gateway) => void) => ({
-  use: definePlugin({ name, api: 1, setup: declare }),
-})
-
 const word = (text: string) =>
-  routes('word', ({ http }) => http.get('/', { config: { public: true } }, () => text))
-
-async function ask(url: string, agent?: Agent): Promise<IncomingMessage & { text: string }> {
-  const asked = get(url, { ...(agent !== undefined && { agent }) })
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
-  let text = ''
-  for await (const chunk of response) text += String(chunk)
-  return Object.assign(response, { text })
-}
+  plugin('word', ({ http }) => http.get('/', { config: { public: true } }, () => text))
 
 test('an address under another name of its host is the same port, which stays open, and is opened once', async (t) => {
   const free = await closedPort()
@@ -83,7 +73,7 @@ test('bytes that are not HTTP get a 400 and the connection is closed', async (t)
 })
 
 test('100 Continue is not sent to a request that is refused', async (t) => {
-  const upload = routes('upload', ({ http }) => {
+  const upload = plugin('upload', ({ http }) => {
     http.post('/open', { config: { public: true } }, (request) => request.body)
     http.post('/closed', (request) => request.body)
   })

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { AuditSink, Authenticator, definePlugin, type Entry, Tracer } from 'sallyport'
 import { observationOf, timed } from 'sallyport/toolkit'
 import { booted, recordedLog } from '#kit/booted.js'
+import { deferred } from '#kit/deferred.js'
 import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { asAnn, known, observing, TRACE_ID, taking } from './observing.js'
 
@@ -176,10 +177,7 @@ test('the part of the target is no failure where its request is allowed, whateve
 })
 
 test('a part that has not ended when its request does ends with it, and nothing is told after that', async (t) => {
-  let release = (): void => {}
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
+  const { promise: held, resolve: release } = deferred()
   const open = definePlugin({
     name: 'open',
     api: 1,

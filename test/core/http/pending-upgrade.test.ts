@@ -4,12 +4,14 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { definePlugin, Guard, type Plugin, Refusal } from 'sallyport'
+import { definePlugin, Guard, type Plugin } from 'sallyport'
 import { takeSocket } from 'sallyport/toolkit'
 import { Accepted } from '#kit/accepted.js'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { deferred } from '#kit/deferred.js'
 import { dial, spoken } from '#kit/raw.js'
+import { refusing } from './gated-routes.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 const HANDSHAKE = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
@@ -38,23 +40,9 @@ const routes = definePlugin({
   },
 })
 
-const refusing: Plugin = definePlugin({
-  name: 'refusing',
-  api: 1,
-  provides: [Guard],
-  setup(gateway) {
-    gateway.provide(Guard, ({ headers }) => {
-      if (headers['x-refused'] !== undefined) throw new Refusal(403, 'REFUSED', 'not you')
-    })
-  },
-})
-
 /** A guard that holds requests until it is opened. */
 function turnstile() {
-  let open: () => void = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
+  const { promise: opened, resolve: open } = deferred()
   const asked: true[] = []
   const plugin: Plugin = definePlugin({
     name: 'turnstile',

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Authenticator, ConfigError, definePlugin, type Gateway, PublicPath } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
+import { ConfigError, definePlugin, PublicPath } from 'sallyport'
 import { boot } from 'sallyport/embed'
-import { booted, recordedLog } from '#kit/booted.js'
+import { booted, contextFor } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
+import { onlyGood, routes } from './gated-routes.js'
 
-const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
-
-const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
-  use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
-})
+const context = contextFor({})
 
 test('a public path that would make everything public stops the boot', async () => {
   for (const path of ['', '/', '//']) {
@@ -35,31 +32,6 @@ test('RS-35 below a wildcard only an unambiguous path is public', async (t) => {
   for (const path of ['/w/pub%2fx', '/w/pub/%78', '/w/pub/..', '/w/pub//x', '/w/pub/x;y', '/w/public']) {
     assert.equal((await app.inject(path)).statusCode, 401, path)
   }
-})
-
-const routes = definePlugin({
-  name: 'routes',
-  api: 1,
-  setup({ http }) {
-    http.get('/closed', () => 'closed')
-    http.get('/open', { config: { public: true } }, () => 'open')
-    http.get('/things/:name/parts', () => 'parts')
-  },
-})
-
-const onlyGood = definePlugin({
-  name: 'only-good',
-  api: 1,
-  provides: [Authenticator],
-  setup(gateway) {
-    gateway.provide(Authenticator, {
-      provider: 'good',
-      authenticate: ({ credentials }) =>
-        credentials.kind === 'bearer' && credentials.token === 'good'
-          ? { identity: { provider: 'good', subject: 'me', claims: {} } }
-          : { rejection: { kind: 'invalid', cause: 'signature' } },
-    })
-  },
 })
 
 test('public paths are compared by whole segments of the matched route', async (t) => {

@@ -6,19 +6,14 @@ import {
   AuditSink,
   Authenticator,
   BearerToken,
-  definePlugin,
   type Gateway,
   Refusal,
   Telemetry,
 } from 'sallyport'
 import { booted, recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-
-const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
-  use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
-})
-
-const closed = plugin('closed', ({ http }) => http.get('/', () => 'let in'))
+import { deferred } from '#kit/deferred.js'
+import { closed, plugin } from '#kit/plugin.js'
 
 test('observers that throw or reject change no response and do not end the process', async (t) => {
   const failing = plugin(
@@ -169,14 +164,8 @@ test('what has ended while another request went on is audited before the plugins
 
 test('what was changed for a caller that is gone is audited after its request, also beside others', async (t) => {
   const change = { registry: 'r', name: 'a/b', action: 'status', after: { status: 'deleted' } } as const
-  let closed = (): void => {}
-  const gone = new Promise<void>((resolve) => {
-    closed = resolve
-  })
-  let reached = (): void => {}
-  const asked = new Promise<void>((resolve) => {
-    reached = resolve
-  })
+  const { promise: gone, resolve: closed } = deferred()
+  const { promise: asked, resolve: reached } = deferred()
   const { events, list } = audited(({ http }) => {
     http.get('/held', (_request, reply) => reply)
     http.get('/late', async (request, reply) => {
@@ -211,10 +200,7 @@ test('what was changed for a caller that is gone is audited after its request, a
 
 test('a refusal is audited also when its caller has left before it', async (t) => {
   const events: AuditEvent[] = []
-  let reached = (): void => {}
-  const asked = new Promise<void>((resolve) => {
-    reached = resolve
-  })
+  const { promise: asked, resolve: reached } = deferred()
   const slow = plugin(
     'slow',
     (gateway) => {

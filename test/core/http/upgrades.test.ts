@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
-import { definePlugin, Guard, type Plugin, Refusal } from 'sallyport'
+import { definePlugin } from 'sallyport'
 import { excludeFromDrain, isUpgrade, takeSocket } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
 import { dial, spoken } from '#kit/raw.js'
 import { secureListener } from '#kit/tls.js'
+import { refusing } from './gated-routes.js'
 
 /** Each of these holds on both kinds of port. */
 const PORTS = {
@@ -32,17 +33,6 @@ const mirror = definePlugin({
     http.get('/plain', { config: { public: true } }, () => 'plain')
     http.post('/plain', { config: { public: true } }, ({ body }) => body)
     http.get('/closed', { config: { upgrades: true } }, () => 'closed')
-  },
-})
-
-const refusing: Plugin = definePlugin({
-  name: 'refusing',
-  api: 1,
-  provides: [Guard],
-  setup(gateway) {
-    gateway.provide(Guard, ({ headers }) => {
-      if (headers['x-refused'] !== undefined) throw new Refusal(403, 'REFUSED', 'not you')
-    })
   },
 })
 

@@ -1,31 +1,16 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ConfigError, definePlugin, type Gateway, GatewayError, one } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
+import { ConfigError, definePlugin, GatewayError, one } from 'sallyport'
 import { boot, serve } from 'sallyport/embed'
-import { recordedLog } from '#kit/booted.js'
+import { contextFor } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { noting } from './noting.js'
 
 const never = (): Promise<void> => new Promise<void>(() => {})
 
-/** A plugin that records each of its steps. */
-function noting(name: string, notes: string[], more: (gateway: Gateway) => void = () => {}) {
-  return definePlugin({
-    name,
-    api: 1,
-    setup(gateway) {
-      notes.push(`${name} setup`)
-      gateway.onStart(() => void notes.push(`${name} start`))
-      gateway.onReady(() => void notes.push(`${name} ready`))
-      gateway.onStop(() => void notes.push(`${name} stop`))
-      more(gateway)
-    },
-  })
-}
-
-const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
+const context = contextFor({})
 
 test('a boot that fails half way stops what was set up, and says which plugin failed in which step', async () => {
   for (const phase of ['setup', 'start'] as const) {

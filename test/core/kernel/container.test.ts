@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePlugin, many, one } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
 import { boot } from 'sallyport/embed'
-import { recordedLog } from '#kit/booted.js'
+import { contextFor } from '#kit/booted.js'
 
-const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
+const context = contextFor({})
 
 test('a provider may come after the plugin that requires it, and a scope adds to outer scopes', async () => {
   const Salt = one<string>('salt')

@@ -3,16 +3,12 @@ import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { ConfigError, definePlugin, type Gateway, GatewayError, PublicPath, Telemetry } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
 import { boot, serve } from 'sallyport/embed'
 import { z } from 'zod'
-import { booted, recordedLog } from '#kit/booted.js'
+import { booted, contextFor, recordedLog } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 
-const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
-
-const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
-  use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
-})
+const context = contextFor({})
 
 test('Fastify plugins that a plugin registers have a deadline, whose error names the plugin', async () => {
   const never = (): Promise<void> => new Promise(() => {})

@@ -1,28 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin, type Gateway } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
+import { definePlugin } from 'sallyport'
 import { boot } from 'sallyport/embed'
-import { recordedLog } from '#kit/booted.js'
+import { contextFor, recordedLog } from '#kit/booted.js'
+import { noting } from './noting.js'
 
 const never = (): Promise<void> => new Promise<void>(() => {})
 
-/** A plugin that records each of its steps. */
-function noting(name: string, notes: string[], more: (gateway: Gateway) => void = () => {}) {
-  return definePlugin({
-    name,
-    api: 1,
-    setup(gateway) {
-      notes.push(`${name} setup`)
-      gateway.onStart(() => void notes.push(`${name} start`))
-      gateway.onReady(() => void notes.push(`${name} ready`))
-      gateway.onStop(() => void notes.push(`${name} stop`))
-      more(gateway)
-    },
-  })
-}
-
-const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
+const context = contextFor({})
 
 test('every step runs in list order, through scopes, and the last to start is the first to stop', async () => {
   const notes: string[] = []

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigError } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
-import { planList } from 'sallyport/embed'
-import { booted, recordedLog } from '#kit/booted.js'
+import { booted } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
+import { complaints } from './complaints.js'
 
 const hello = `
 import { definePlugin, Authenticator } from 'sallyport'
@@ -21,16 +19,6 @@ export default definePlugin({
   },
 })
 `
-
-async function complaints(files: Record<string, string>, list: Parameters<typeof planList>[0], at: string) {
-  try {
-    await planList(list, { catalogue, folder: at, log: recordedLog().log })
-  } catch (error) {
-    assert.ok(error instanceof ConfigError)
-    return error.problems
-  }
-  return assert.fail(`nothing was wrong with ${Object.keys(files)}`)
-}
 
 test('a plugin from a file provides a capability and a route', async (t) => {
   const root = folder(t, { 'mine/hello.mjs': hello })
@@ -113,7 +101,6 @@ test('each mistake has a message of its own', async (t) => {
   const root = folder(t, files)
 
   const problems = await complaints(
-    files,
     Object.keys(cases).map((use) => ({ use })),
     root,
   )
@@ -125,12 +112,12 @@ test('each mistake has a message of its own', async (t) => {
 })
 
 test('a misspelled built-in name gets a suggestion', async (t) => {
-  const [problem] = await complaints({}, [{ use: 'gaurd/origin' }], folder(t))
+  const [problem] = await complaints([{ use: 'gaurd/origin' }], folder(t))
   assert.equal(problem?.suggestion, 'guard/origin')
 })
 
 test('a file that is named without ./ gets the path that was meant', async (t) => {
   const files = { 'my-guard.js': hello }
-  const [problem] = await complaints(files, [{ use: 'my-guard.js' }], folder(t, files))
+  const [problem] = await complaints([{ use: 'my-guard.js' }], folder(t, files))
   assert.equal(problem?.suggestion, './my-guard.js')
 })

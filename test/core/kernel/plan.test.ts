@@ -3,10 +3,11 @@ import { test } from 'node:test'
 import { ConfigError, definePlugin, type List } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { planList } from 'sallyport/embed'
-import { recordedLog } from '#kit/booted.js'
+import { contextFor, recordedLog } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
+import { complaints } from './complaints.js'
 
-const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
+const context = contextFor({})
 
 test('invalid lists, and paths that two scopes share, are problems', async () => {
   const lists: unknown[] = [
@@ -54,20 +55,10 @@ test('invalid lists, and paths that two scopes share, are problems', async () =>
   }
 })
 
-async function complaints(files: Record<string, string>, list: Parameters<typeof planList>[0], at: string) {
-  try {
-    await planList(list, { catalogue, folder: at, log: recordedLog().log })
-  } catch (error) {
-    assert.ok(error instanceof ConfigError)
-    return error.problems
-  }
-  return assert.fail(`nothing was wrong with ${Object.keys(files)}`)
-}
-
 test('an id that is used twice in a scope is refused', async (t) => {
   const origin = { use: 'guard/origin', with: { allowed: [] } }
   const root = folder(t)
-  const problems = await complaints({}, [origin, origin], root)
+  const problems = await complaints([origin, origin], root)
   assert.match(problems[0]?.message ?? '', /"guard\/origin" is in the list already, at plugins\[0\]/)
 
   await planList([origin, { ...origin, id: 'second' }, { scope: '/a', plugins: [origin] }], {
@@ -79,7 +70,7 @@ test('an id that is used twice in a scope is refused', async (t) => {
 
 test('a scope path that is not one leading slash and plain segments is refused', async (t) => {
   for (const scope of ['github', '/github/', '/', '', '/a b', '/:name', '/*']) {
-    const problems = await complaints({}, [{ scope, plugins: [] }], folder(t))
+    const problems = await complaints([{ scope, plugins: [] }], folder(t))
     assert.equal(problems[0]?.place, 'plugins[0].scope', scope)
   }
 })

@@ -3,9 +3,10 @@ import { Agent } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { AccessSink, definePlugin, type Gateway } from 'sallyport'
 import type { ServeContext } from 'sallyport/embed'
+import { ask } from '#kit/ask.js'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { ask, slowRoute } from './slow-route.js'
+import { slowRoute } from './slow-route.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 

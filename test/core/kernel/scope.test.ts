@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigError, definePlugin, type Gateway, Guard, Limiter, many, one } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
 import { boot } from 'sallyport/embed'
-import { recordedLog } from '#kit/booted.js'
+import { contextFor } from '#kit/booted.js'
 
-const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
+const context = contextFor({})
 
 test('`provides`, `requires`, `provide` and `use` are checked against each other', async () => {
   const Salt = one<string>('salt')

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { BackgroundTask, definePlugin, type Plugin } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { deferred } from '#kit/deferred.js'
 
 const open = { use: 'auth/anonymous' }
 
@@ -16,10 +17,7 @@ function task(over: Promise<void>, end: () => void = () => {}): Plugin {
 }
 
 test('the gateway ends when all background tasks of its list are over', async (t) => {
-  let finish = (): void => {}
-  const late = new Promise<void>((resolve) => {
-    finish = resolve
-  })
+  const { promise: late, resolve: finish } = deferred()
   const running = await serving(t, [open, { use: task(Promise.resolve()) }, { use: task(late) }])
   let over = false
   void running.over.then(() => {

@@ -3,16 +3,13 @@ import { once } from 'node:events'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { definePlugin, type Gateway, Listener } from 'sallyport'
+import { definePlugin, Listener } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { fakeClock } from '#kit/fake-clock.js'
+import { plugin } from '#kit/plugin.js'
 
 const DELAY = 5_000
-
-const plugin = (name: string, setup: (gateway: Gateway) => void) => ({
-  use: definePlugin({ name, api: 1, setup }),
-})
 
 interface Answer {
   readonly status: number | undefined

@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict'
 import { Agent } from 'node:http'
 import { test } from 'node:test'
-import { ConfigError, definePlugin, type Gateway, GatewayError, PublicAddress } from 'sallyport'
+import { ConfigError, definePlugin, GatewayError, PublicAddress } from 'sallyport'
+import { ask } from '#kit/ask.js'
 import { serving } from '#kit/booted.js'
+import { deferred } from '#kit/deferred.js'
 import { closedPort } from '#kit/listening.js'
-import { ask, slowRoute } from './slow-route.js'
+import { closed, plugin } from '#kit/plugin.js'
+import { slowRoute } from './slow-route.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
-const routes = (name: string, declare: (gateway: Gateway) => void) => ({
-  use: definePlugin({ name, api: 1, setup: declare }),
-})
-
 const word = (text: string) =>
-  routes('word', ({ http }) => http.get('/', { config: { public: true } }, () => text))
+  plugin('word', ({ http }) => http.get('/', { config: { public: true } }, () => text))
 
 test('a reload under load fails no request', async (t) => {
   const running = await serving(t, [listen, word('old')])
@@ -45,10 +44,10 @@ test('a list that cannot boot, or cannot open its ports, changes nothing', async
   const running = await serving(t, [listen, word('old')])
   const other = await serving(t, [listen, word('other')])
   const taken = { ...listen, id: 'second', with: { address: new URL(other.addresses.main ?? '').host } }
-  const broken = routes('broken', () => {
+  const broken = plugin('broken', () => {
     throw new Error('no')
   })
-  const late = routes('late', (gateway) => gateway.onReady(() => Promise.reject(new Error('no'))))
+  const late = plugin('late', (gateway) => gateway.onReady(() => Promise.reject(new Error('no'))))
 
   await assert.rejects(running.swap([listen, broken]), GatewayError)
   await assert.rejects(running.swap([listen, { use: 'no-such-plugin' }]), ConfigError)
@@ -74,19 +73,10 @@ test('a request in flight at a reload gets its response from the old list', asyn
   await swapped
 })
 
-const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
-  use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
-})
-
-const closed = plugin('closed', ({ http }) => http.get('/', () => 'let in'))
-
 test('a stop aborts a reload that is still booting, and accepts nothing new from that moment', async (t) => {
   const running = await serving(t, [listen, closed])
   const url = running.addresses.main ?? ''
-  let arrived: () => void = () => {}
-  const arrival = new Promise<void>((resolve) => {
-    arrived = resolve
-  })
+  const { promise: arrival, resolve: arrived } = deferred()
   const hanging = plugin('hanging', (gateway) =>
     gateway.onStart(() => {
       arrived()

@@ -1,20 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigError } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
-import { planList } from 'sallyport/embed'
-import { recordedLog } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
-
-async function complaints(files: Record<string, string>, list: Parameters<typeof planList>[0], at: string) {
-  try {
-    await planList(list, { catalogue, folder: at, log: recordedLog().log })
-  } catch (error) {
-    assert.ok(error instanceof ConfigError)
-    return error.problems
-  }
-  return assert.fail(`nothing was wrong with ${Object.keys(files)}`)
-}
+import { complaints } from './complaints.js'
 
 test('wrong options are reported all at once, with their place and a suggestion, and never their value', async (t) => {
   const list = [
@@ -26,7 +13,7 @@ test('wrong options are reported all at once, with their place and a suggestion,
     },
     { use: 'auth/anonymous', with: { secret: 'hunter2' } },
   ]
-  const problems = await complaints({}, list, folder(t))
+  const problems = await complaints(list, folder(t))
 
   assert.deepEqual(
     problems.map(({ place, suggestion }) => [place, suggestion]),
@@ -51,7 +38,7 @@ test('the message for a limit is understandable', async (t) => {
   ]
 
   assert.deepEqual(
-    (await complaints({}, list, folder(t))).map(({ message }) => message),
+    (await complaints(list, folder(t))).map(({ message }) => message),
     ['expected a text that is not empty', 'expected >=1 items', 'expected a number >0'],
   )
 })

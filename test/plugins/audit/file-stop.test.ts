@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { portOf } from '#kit/listening.js'
 import { dial } from '#kit/raw.js'
 import { GenerationLock, HeldLocks } from '#plugins/store/files/generation-lock.js'
 import { thisProcess } from '#plugins/store/files/lock-owner.js'
@@ -31,13 +32,13 @@ async function endless(t: TestContext) {
   server.on('upgrade', (_request, socket) => {
     socket.write('HTTP/1.1 101 x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const port = await portOf(server)
   t.after(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
+    url: `http://127.0.0.1:${port}/mcp`,
     slowCalls: () => slowCalls,
   }
 }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { createServer } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { eventually } from '#kit/captured-log.js'
+import { portOf } from '#kit/listening.js'
 import { AGAIN, LOSING, LOST, WAITING } from './auditing.js'
 import { event, idsIn, upTo } from './feeder.js'
 import { receiver, sending } from './receiver.js'
@@ -21,12 +22,12 @@ async function connecting(t: TestContext, use: (socket: Socket) => void): Promis
     socket.on('error', () => {})
     use(socket)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const port = await portOf(server)
   t.after(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/in`
+  return `http://127.0.0.1:${port}/in`
 }
 
 const hostile: Readonly<Record<string, (socket: Socket) => void>> = {

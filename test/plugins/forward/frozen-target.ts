@@ -1,6 +1,6 @@
-import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import { portOf } from '#kit/listening.js'
 
 /** A target that accepts connections, and reads nothing until the test resumes one. */
 export async function frozenTarget(t: TestContext) {
@@ -9,10 +9,10 @@ export async function frozenTarget(t: TestContext) {
     sockets.push(socket)
     socket.on('error', () => {})
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const port = await portOf(server)
   t.after(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  return { host: `127.0.0.1:${(server.address() as AddressInfo).port}`, sockets }
+  return { host: `127.0.0.1:${port}`, sockets }
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -10,7 +9,7 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { Credential, definePlugin, type Policy } from 'sallyport'
 import { serving } from '#kit/booted.js'
-import { listening } from '#kit/listening.js'
+import { listening, portOf } from '#kit/listening.js'
 import { policy } from './hiding.js'
 import { call, openRequest, proxied, send } from './proxied.js'
 
@@ -205,9 +204,9 @@ for (const enableJsonResponse of [true, false]) {
         .connect(transport as never)
         .then(() => transport.handleRequest(request, response))
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const port = await portOf(server)
     t.after(() => server.close())
-    const main = await withPolicy(t, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const main = await withPolicy(t, `http://127.0.0.1:${port}`)
     const client = new Client({ name: 'test', version: '1' })
     t.after(() => client.close())
     await client.connect(new StreamableHTTPClientTransport(new URL(main)) as never)

@@ -6,6 +6,7 @@ import { ProxySettings, proxy } from 'sallyport/presets/proxy'
 import { serving } from '#kit/booted.js'
 import { everything } from '#kit/everything.js'
 import { realIssuer } from '#kit/oidc-provider.js'
+import { oidcSettings } from '#kit/oidc-settings.js'
 
 /** What a client gets from a server: all lists, a call with progress, a resource, and notifications. */
 async function clientView(
@@ -47,9 +48,7 @@ test('the official client gets the same from the reference server through the pr
     proxy(
       ProxySettings.parse({
         targetUri: target,
-        oidcIssuer: issuer.url,
-        oidcAudience: issuer.audience,
-        oidcAllowPrivateIp: true,
+        ...oidcSettings(issuer),
       }),
     ),
   )

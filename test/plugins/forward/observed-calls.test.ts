@@ -7,14 +7,14 @@ import { gzipSync } from 'node:zlib'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { FastifyRequest } from 'fastify'
-import { type AuditEvent, Credential, definePlugin, type Entry } from 'sallyport'
+import { type AuditEvent, definePlugin, type Entry } from 'sallyport'
 import { observationOf } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { mcpTarget } from '#kit/mcp-target.js'
 import { policy } from './hiding.js'
 import { observing } from './observing.js'
-import { openRequest, proxied, send } from './proxied.js'
+import { openRequest, proxied, renewed, send } from './proxied.js'
 
 type Respond = (response: ServerResponse, body: string, request: IncomingMessage) => unknown
 
@@ -237,20 +237,7 @@ test('of a request that is sent again only the last answer counts', async (t) =>
     if (authorization === 'Bearer 1') response.writeHead(401, JSON_TYPE).end(JSON.stringify(rpcError(1)))
     else response.writeHead(200, JSON_TYPE).end(JSON.stringify(fine(1)))
   })
-  const renewed = definePlugin({
-    name: 'renewed',
-    api: 1,
-    provides: [Credential],
-    setup(gateway) {
-      let token = 1
-      gateway.provide(Credential, {
-        name: 'renewed',
-        present: () => ({ header: 'Authorization', value: `Bearer ${token}` }),
-        renew: async () => ++token === 2,
-      })
-    },
-  })
-  const { main, eventsOf } = await observed(t, origin, 'forward/http', [{ use: renewed }])
+  const { main, eventsOf } = await observed(t, origin, 'forward/http', [renewed])
   await send(main, post(request(1)))
   assert.deepEqual(outcomes(await eventsOf(1)), ['allowed'])
   assert.deepEqual(asked, ['Bearer 1', 'Bearer 2'])

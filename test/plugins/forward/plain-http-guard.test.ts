@@ -6,6 +6,7 @@ import { ConfigError, type Entry } from 'sallyport'
 import { boot } from 'sallyport/embed'
 import { booted, contextFor } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
+import { variables } from '#kit/variables.js'
 import { proxied, send } from './proxied.js'
 
 const bearer: Entry = { use: 'credential/static-bearer', with: { token: 'secret' } }
@@ -70,8 +71,7 @@ test('a token that an exchange or a login brings is a credential too', async () 
 
 test('a secret in a header and a fixed Authorization are credentials too, other headers are none', async (t) => {
   const target = 'http://203.0.113.5/mcp'
-  process.env['SALLYPORT_SECRET_PLAIN'] = 'canary'
-  t.after(() => void delete process.env['SALLYPORT_SECRET_PLAIN'])
+  variables(t, { SALLYPORT_SECRET_PLAIN: 'canary' })
   const secrets = { use: 'secrets/environment' }
   const stored = { use: 'headers/stored', with: { headers: [{ name: 'X-Api-Key', secret: 'plain' }] } }
   const fixed = (name: string) => ({

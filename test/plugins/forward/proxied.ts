@@ -46,6 +46,23 @@ export const renewable = {
   }),
 }
 
+/** A credential that is new once the target has refused the first. */
+export const renewed = {
+  use: definePlugin({
+    name: 'renewed',
+    api: 1,
+    provides: [Credential],
+    setup(gateway) {
+      let token = 1
+      gateway.provide(Credential, {
+        name: 'renewed',
+        present: () => ({ header: 'Authorization', value: `Bearer ${token}` }),
+        renew: async () => ++token === 2,
+      })
+    },
+  }),
+}
+
 export interface ReceivedResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders

@@ -1,5 +1,6 @@
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import { portOf } from '#kit/listening.js'
 import { dial } from '#kit/raw.js'
 import { type Message, messageIn } from './message.js'
 
@@ -39,12 +40,12 @@ export async function rawTarget(
       }
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const port = await portOf(server)
   t.after(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
+  return { origin: `http://127.0.0.1:${port}`, seen }
 }
 
 /** Sends a request as bytes; returns the final response as it was on the wire. */

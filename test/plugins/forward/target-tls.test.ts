@@ -13,6 +13,7 @@ import { eventually } from '#kit/captured-log.js'
 import { connectProxy } from '#kit/connect-proxy.js'
 import { folder } from '#kit/folder.js'
 import { type Authority, authority, type Identity, tlsListening } from '#kit/tls.js'
+import { variables } from '#kit/variables.js'
 import { call, openRequest, proxied, send } from './proxied.js'
 
 const chunked = { ...call(1), headers: { 'transfer-encoding': 'chunked' } }
@@ -164,8 +165,7 @@ for (const use of ['forward/http', 'forward/balanced']) {
   test(`${use}: through an outgoing proxy as well, and again with new files`, async (t) => {
     const { ca, port, pair, options } = await strictTarget(t, SAYS_CALLER, ['mcp.test'])
     const proxy = await connectProxy(t, { to: port })
-    process.env['HTTPS_PROXY'] = proxy.url
-    t.after(() => void delete process.env['HTTPS_PROXY'])
+    variables(t, { HTTPS_PROXY: proxy.url })
     const target = 'https://mcp.test'
     const { addresses } = await serving(t, [
       { use: 'listen/http', with: { address: '127.0.0.1:0' } },

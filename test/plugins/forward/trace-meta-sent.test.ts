@@ -5,12 +5,12 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import { Credential, definePlugin, type Entry } from 'sallyport'
+import type { Entry } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { policy } from './hiding.js'
 import { TRACEPARENT, tracing } from './observing.js'
-import { openRequest, send } from './proxied.js'
+import { openRequest, renewed, send } from './proxied.js'
 
 interface Seen {
   readonly headers: IncomingHttpHeaders
@@ -84,23 +84,6 @@ test('a body that is chunked has the trace when it was read', async (t) => {
   assert.equal(seen[0]?.body, `{"params":{${META}},"method":"ping"}`)
   assert.equal(seen[0]?.headers['content-length'], undefined)
 })
-
-/** A credential that is new once the target has refused the first. */
-const renewed: Entry = {
-  use: definePlugin({
-    name: 'renewed',
-    api: 1,
-    provides: [Credential],
-    setup(gateway) {
-      let token = 1
-      gateway.provide(Credential, {
-        name: 'renewed',
-        present: () => ({ header: 'Authorization', value: `Bearer ${token}` }),
-        renew: async () => ++token === 2,
-      })
-    },
-  }),
-}
 
 test('a body that was read for a policy has the trace, and so has one that is sent again', async (t) => {
   const { main, seen } = await traced(t, 'forward/http', [policy(), renewed])

@@ -2,19 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePlugin, PublicAddress } from 'sallyport'
 import { booted, contractSuite, recordedLog, serving } from 'sallyport/testing'
+import { plugin } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
 
 contractSuite('guard/host', () => ({
   list: [{ use: 'guard/host', with: { allowed: ['registry.example'], loopback: true } }],
 }))
 
-const open = {
-  use: definePlugin({
-    name: 'open',
-    api: 1,
-    setup: ({ http }) => void http.get('/', { config: { public: true } }, () => 'open'),
-  }),
-}
+const open = plugin('open', ({ http }) => http.get('/', { config: { public: true } }, () => 'open'))
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
 test('a listed host is accepted, in any case, and no other (T7)', async (t) => {

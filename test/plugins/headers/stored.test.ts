@@ -1,28 +1,20 @@
 import assert from 'node:assert/strict'
 import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { ConfigError, definePlugin, type Entry, SecretStore } from 'sallyport'
 import { booted, recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
-
-function withVariable(t: TestContext, name: string, value: string): void {
-  const before = process.env[name]
-  process.env[name] = value
-  t.after(() => {
-    if (before === undefined) delete process.env[name]
-    else process.env[name] = before
-  })
-}
+import { variables } from '#kit/variables.js'
 
 test('headers get their secrets from the first store that has them', async (t) => {
   const place = folder(t)
   writeFileSync(join(place, 'token'), 'from the directory')
   writeFileSync(join(place, 'both'), 'from the directory')
   chmodSync(place, 0o700)
-  withVariable(t, 'SALLYPORT_SECRET_BOTH', 'from the environment')
+  variables(t, { SALLYPORT_SECRET_BOTH: 'from the environment' })
   const { log, lines, scrubber } = recordedLog()
   const app = await booted(
     t,
@@ -115,7 +107,7 @@ test('a secret that changes while another one is looked up is the new one', asyn
 })
 
 test('a secret that no store has stops the start, and the message names the stores and no value', async (t) => {
-  withVariable(t, 'SALLYPORT_SECRET_BENT', 'a\r\nX-Evil: 1')
+  variables(t, { SALLYPORT_SECRET_BENT: 'a\r\nX-Evil: 1' })
   const list: Entry[] = [
     { use: 'secrets/environment' },
     { use: 'secrets/keyring', with: { service: 'sallyport-test' } },

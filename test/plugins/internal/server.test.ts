@@ -1,20 +1,11 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { type Agent, get, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
+import { ask } from '#kit/ask.js'
 import { serving } from '#kit/booted.js'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
 const internal = { use: 'internal/server', with: { address: '127.0.0.1:0' } }
-
-async function ask(url: string, agent?: Agent): Promise<IncomingMessage & { text: string }> {
-  const asked = get(url, { ...(agent !== undefined && { agent }) })
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
-  let text = ''
-  for await (const chunk of response) text += String(chunk)
-  return Object.assign(response, { text })
-}
 
 test('readiness follows the start and the stop, and the main port has no route of the internal one', async (t) => {
   const running = await serving(t, [listen, internal, { use: 'internal/metrics' }, { use: 'auth/anonymous' }])

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { folder } from '#kit/folder.js'
+import { portOf } from '#kit/listening.js'
 import { program } from '#kit/program.js'
 import { dial } from '#kit/raw.js'
 
@@ -35,10 +35,10 @@ test('in the file of a proxy, event streams and upgrades count when they begin',
       .on('error', () => {})
       .write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
   })
-  await new Promise<void>((resolve) => void target.listen(0, '127.0.0.1', resolve))
+  const port = await portOf(target)
   t.after(() => target.close())
   t.after(() => target.closeAllConnections())
-  const targetUri = `http://127.0.0.1:${(target.address() as AddressInfo).port}/mcp`
+  const targetUri = `http://127.0.0.1:${port}/mcp`
   const proxy = started(t, ['proxy', 'mine'], { targetUri, port: 0 })
   const { origin } = new URL(await proxy.ready())
   const stream = upgrade(origin).replace(/Connection.*\r\nUpgrade.*\r\n/, 'Accept: text/event-stream\r\n')

@@ -5,6 +5,7 @@ import { ConfigError } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { dial } from '#kit/raw.js'
 import { secureListener } from '#kit/tls.js'
+import { variables } from '#kit/variables.js'
 
 // Node checks the timeouts at intervals.
 const INTERVAL = 5_000
@@ -43,11 +44,6 @@ test('headers that arrive too slowly are a 408, byte by byte or not at all (T16)
 })
 
 test('the drain delay is what was written, else 5 s in Kubernetes, else nothing', async (t) => {
-  const before = process.env['KUBERNETES_SERVICE_HOST']
-  t.after(() => {
-    if (before === undefined) delete process.env['KUBERNETES_SERVICE_HOST']
-    else process.env['KUBERNETES_SERVICE_HOST'] = before
-  })
   const delayOf = async (drainDelay?: unknown): Promise<number> => {
     const options = { address: '127.0.0.1:0', ...(drainDelay !== undefined && { drainDelay }) }
     const running = await serving(t, [{ use: 'listen/http', with: options }])
@@ -55,9 +51,9 @@ test('the drain delay is what was written, else 5 s in Kubernetes, else nothing'
     await running.stop(0, 0)
     return delay
   }
-  delete process.env['KUBERNETES_SERVICE_HOST']
+  variables(t, { KUBERNETES_SERVICE_HOST: undefined })
   assert.deepEqual([await delayOf(), await delayOf('1m30s'), await delayOf(0)], [0, 90_000, 0])
-  process.env['KUBERNETES_SERVICE_HOST'] = '10.0.0.1'
+  variables(t, { KUBERNETES_SERVICE_HOST: '10.0.0.1' })
   assert.deepEqual([await delayOf(), await delayOf('1s'), await delayOf(0)], [5_000, 1_000, 0])
   for (const wrong of [5, '5', -1, '600h', 'x']) await assert.rejects(delayOf(wrong), ConfigError)
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { Authenticator, definePlugin, type Entry, Refusal } from 'sallyport'
 import { boot } from 'sallyport/embed'
@@ -9,6 +9,7 @@ import { contractSuite } from 'sallyport/testing'
 import { contextFor, recordedLog, serving } from '#kit/booted.js'
 import { capturedLog, eventually } from '#kit/captured-log.js'
 import { corp } from '#kit/corp.js'
+import { portOf } from '#kit/listening.js'
 import { dial, spoken } from '#kit/raw.js'
 
 const callers = corp((token) => ({ subject: JSON.parse(`"${subjectIn(token)}"`) }))
@@ -184,9 +185,8 @@ test('the forwarder: bodies of any kind, and a WebSocket when it has ended', asy
     socket.on('data', (chunk) => socket.end(chunk))
     socket.on('error', () => {})
   })
-  await new Promise<void>((ready) => target.listen(0, '127.0.0.1', ready))
+  const port = await portOf(target)
   t.after(() => target.close())
-  const { port } = target.address() as AddressInfo
   const forwarding = { use: 'forward/http', with: { target: `http://127.0.0.1:${port}` } }
   const { main, ask, access } = await logged(t, 'all', [{ use: 'auth/anonymous' }, forwarding])
   await ask('/large')

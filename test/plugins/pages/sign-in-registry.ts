@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
@@ -7,7 +7,7 @@ import type { Entry } from 'sallyport'
 import { RegistrySettings, registry } from 'sallyport/presets/registry'
 import { contextFor, recordedLog, serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
-import { closedPort } from '#kit/listening.js'
+import { closedPort, portOf } from '#kit/listening.js'
 import { PAGES, type RealPeople, realIssuer } from '#kit/oidc-provider.js'
 import type { Identity } from '#kit/tls.js'
 import { server } from '../registry/registry.js'
@@ -39,12 +39,11 @@ async function terminated(t: TestContext, identity: Identity, address: string): 
   })
   const open = new Set<Socket>()
   server.on('connection', (socket: Socket) => open.add(socket))
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
   t.after(() => {
     for (const socket of open) socket.destroy()
     server.close()
   })
-  return `https://localhost:${(server.address() as AddressInfo).port}`
+  return `https://localhost:${await portOf(server)}`
 }
 
 /** A registry on a real port whose pages people sign in to at a real issuer. */

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ProxySettings, proxy } from 'sallyport/presets/proxy'
 import { serving } from '#kit/booted.js'
+import { portOf } from '#kit/listening.js'
 import { sdkServer } from '../../conformance/sdk-server/http.js'
 
 const RULES = [
@@ -31,12 +31,12 @@ async function policed(t: TestContext) {
       asking.end(body)
     })
   })
-  await new Promise<void>((ready) => recorder.listen(0, '127.0.0.1', ready))
+  const port = await portOf(recorder)
   t.after(() => {
     recorder.closeAllConnections()
     recorder.close()
   })
-  const target = `http://127.0.0.1:${(recorder.address() as AddressInfo).port}/mcp`
+  const target = `http://127.0.0.1:${port}/mcp`
   const plugins = [{ use: 'policy/tools', with: { rules: RULES } }]
   const { addresses } = await serving(t, proxy(ProxySettings.parse({ targetUri: target, plugins })))
   return { url: `${addresses.main}/mcp`, reached }

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { ProxySettings, proxy } from 'sallyport/presets/proxy'
 import { serving } from '#kit/booted.js'
 import { issuing } from '#kit/issuer.js'
+import { oidcSettings } from '#kit/oidc-settings.js'
 import { granting, tokenEndpoint } from '../credential/exchanging.js'
 import { answerTo, rawTarget } from '../forward/raw-target.js'
 
@@ -17,9 +18,7 @@ async function checking(t: TestContext, written: Written = {}) {
     proxy(
       ProxySettings.parse({
         targetUri: `${target.origin}/mcp`,
-        oidcIssuer: issuer.url,
-        oidcAudience: issuer.audience,
-        oidcAllowPrivateIp: true,
+        ...oidcSettings(issuer),
         ...written,
       }),
     ),

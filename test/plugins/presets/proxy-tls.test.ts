@@ -8,6 +8,7 @@ import { serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 import { issuing } from '#kit/issuer.js'
 import { listening } from '#kit/listening.js'
+import { oidcSettings } from '#kit/oidc-settings.js'
 import { asked } from '#kit/raw.js'
 import { authority } from '#kit/tls.js'
 
@@ -25,7 +26,7 @@ test('a proxy and a registry with TLS: discovery, hosts and origins of loopback 
   const settings = ProxySettings.parse({
     tls: { ...tls, clientCa: './ca.crt' },
     ...{ name: 'x', targetUri: `${target}/mcp`, internalAddress: '127.0.0.1:0', forwardedHeaders: true },
-    ...{ oidcIssuer: issuer.url, oidcAudience: issuer.audience, oidcAllowPrivateIp: true },
+    ...oidcSettings(issuer),
   })
   const running = await serving(t, proxy(settings), { folder: place })
   const { main = '', internal = '' } = running.addresses

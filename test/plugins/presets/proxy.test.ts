@@ -5,6 +5,7 @@ import { ProxySettings, proxy } from 'sallyport/presets/proxy'
 import { recordedLog, serving } from '#kit/booted.js'
 import { issuing } from '#kit/issuer.js'
 import { listening } from '#kit/listening.js'
+import { oidcSettings } from '#kit/oidc-settings.js'
 import { answerTo } from '../forward/raw-target.js'
 import { proxyProblems } from './complaints.js'
 
@@ -122,9 +123,7 @@ test('a rebound name or a foreign page gets nothing on a loopback host, on any r
   const issuer = await issuing(t)
   const { main } = await proxying(t, {
     targetUri: target.url,
-    oidcIssuer: issuer.url,
-    oidcAudience: issuer.audience,
-    oidcAllowPrivateIp: true,
+    ...oidcSettings(issuer),
   })
   const { host, port } = new URL(main)
   const token = { authorization: `Bearer ${await issuer.jwt()}` }
@@ -194,9 +193,7 @@ test('allowed origins replace those of loopback, and a page of theirs can read w
   const { main } = await proxying(t, {
     targetUri: target.url,
     allowedOrigins: [page],
-    oidcIssuer: issuer.url,
-    oidcAudience: issuer.audience,
-    oidcAllowPrivateIp: true,
+    ...oidcSettings(issuer),
   })
   const preflight = {
     origin: page,
@@ -246,9 +243,7 @@ test('after incoming validation nothing of the caller goes on that opens a door 
   const issuer = await issuing(t)
   const checked: Written = {
     targetUri: target.url,
-    oidcIssuer: issuer.url,
-    oidcAudience: issuer.audience,
-    oidcAllowPrivateIp: true,
+    ...oidcSettings(issuer),
   }
   const token = `Bearer ${await issuer.jwt()}`
   const headers = {
@@ -305,9 +300,7 @@ test('strangers are shown where to get a token; without a check the target shows
   const issuer = await issuing(t)
   const { main } = await proxying(t, {
     targetUri: target.url,
-    oidcIssuer: issuer.url,
-    oidcAudience: issuer.audience,
-    oidcAllowPrivateIp: true,
+    ...oidcSettings(issuer),
     oidcScopes: ['openid', 'tools'],
   })
   const refused = await asking(main, { method: 'POST', body: '{"jsonrpc":"2.0","id":7,"method":"ping"}' })
@@ -331,9 +324,7 @@ test('claims of the caller reach the target, and never what a caller wrote of it
   const issuer = await issuing(t)
   const { main } = await proxying(t, {
     targetUri: target.url,
-    oidcIssuer: issuer.url,
-    oidcAudience: issuer.audience,
-    oidcAllowPrivateIp: true,
+    ...oidcSettings(issuer),
     remoteForwardClaims: [
       ['X-User', 'sub'],
       ['X-Groups', 'groups'],

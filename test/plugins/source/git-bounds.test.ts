@@ -2,25 +2,16 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { booted, listening } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
+import { variables } from '#kit/variables.js'
 import { BASE, idsIn, internalRoutes, registryOf, server } from '../registry/registry.js'
 import { repository } from './repository.js'
 
 const sync = { method: 'POST', url: '/internal/sync/repo' } as const
-
-/** A variable of this process, until the test ends. */
-function variable(t: TestContext, name: string, value: string): void {
-  const before = process.env[name]
-  process.env[name] = value
-  t.after(() => {
-    if (before === undefined) delete process.env[name]
-    else process.env[name] = before
-  })
-}
 
 const entries = (url: string, more: object = {}) =>
   registryOf([{ use: 'source/git', with: { name: 'repo', url, ...more } }], ['repo'])
@@ -58,7 +49,7 @@ for (const files of [1, 40]) {
     )
     commit({ 'list.json': document, ...large })
     const temporary = folder(t)
-    variable(t, 'TMPDIR', temporary)
+    variables(t, { TMPDIR: temporary })
     let most = 0
     const sample = setInterval(() => {
       most = Math.max(most, bytesIn(temporary))
@@ -114,7 +105,7 @@ test('an abandoned folder is removed, and one that another gateway uses is not',
   const { root, commit } = repository(t)
   commit({ 'list.json': document })
   const temporary = folder(t)
-  variable(t, 'TMPDIR', temporary)
+  variables(t, { TMPDIR: temporary })
   const names = [Date.now() - 1_000, Date.now() + 60_000].map(
     (until) => `sallyport-git-${until.toString(36)}-abcdef`,
   )
@@ -131,11 +122,9 @@ test('git gets only the variables that it needs, and no secret', async (t) => {
   const seen = join(bin, 'seen')
   writeFileSync(join(bin, 'git'), `#!/bin/sh\nenv >> ${seen}\nexit 1\n`)
   chmodSync(join(bin, 'git'), 0o755)
-  variable(t, 'PATH', `${bin}:${process.env['PATH']}`)
-  variable(t, 'CLOUD_SECRET_KEY', 'canary')
-  variable(t, 'GIT_DIR', '/canary')
-  variable(t, 'SALLYPORT_X', 'canary')
-  variable(t, 'https_proxy', 'http://proxy.example.com:1')
+  variables(t, { PATH: `${bin}:${process.env['PATH']}` })
+  variables(t, { CLOUD_SECRET_KEY: 'canary', GIT_DIR: '/canary', SALLYPORT_X: 'canary' })
+  variables(t, { https_proxy: 'http://proxy.example.com:1' })
   await booted(t, entries('https://git.example.com/x.git'))
   const environment = readFileSync(seen, 'utf8')
   assert.match(environment, /^https_proxy=http:\/\/proxy\.example\.com:1$/m)
@@ -147,7 +136,7 @@ test('an endless list of files is not kept in memory', async (t) => {
   const bin = folder(t)
   writeFileSync(join(bin, 'git'), '#!/bin/sh\nexec cat /dev/zero\n')
   chmodSync(join(bin, 'git'), 0o755)
-  variable(t, 'PATH', `${bin}:${process.env['PATH']}`)
+  variables(t, { PATH: `${bin}:${process.env['PATH']}` })
   const app = await booted(t, [...entries('https://git.example.com/x.git'), { use: internalRoutes }])
   const answer = await app.inject(sync)
   assert.match(answer.json().error_description, /git ls-remote printed more than \d+ bytes/)

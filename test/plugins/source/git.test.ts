@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { booted, listening } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
+import { variables } from '#kit/variables.js'
 import { BASE, idsIn, internalRoutes, registryOf, server } from '../registry/registry.js'
 import { repository } from './repository.js'
 
@@ -17,15 +18,11 @@ const registryOver = (t: TestContext, url: string, more: object = {}, options: o
 
 const doc = (name: string, more: object = {}): string =>
   JSON.stringify(server(`a.example/${name}`, '1.0.0', more))
+
 /** Gives this test its own folder for temporary files; lists what git left in it. */
 function temporary(t: TestContext): () => string[] {
   const own = folder(t)
-  const { TMPDIR } = process.env
-  process.env['TMPDIR'] = own
-  t.after(() => {
-    if (TMPDIR === undefined) delete process.env['TMPDIR']
-    else process.env['TMPDIR'] = TMPDIR
-  })
+  variables(t, { TMPDIR: own })
   return () => readdirSync(own).filter((name) => name.startsWith('sallyport-git-'))
 }
 

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { definePlugin, SecretStore } from 'sallyport'
 import { eventually } from '#kit/captured-log.js'
+import { deferred } from '#kit/deferred.js'
 import { folder } from '#kit/folder.js'
 import { startAuthorizationServer } from '../credential/oauth/authorization-server.js'
 import { proxyWithLogin, signInUser } from '../credential/oauth/proxy-with-login.js'
@@ -110,10 +111,7 @@ test('what is written under a lock that another process took over is refused', a
 test('what a work leaves behind is no longer under its lock', async (t) => {
   const { store } = await inFiles(t, folder(t))
   let later = Promise.resolve()
-  let release: () => void = () => {}
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
+  const { promise: released, resolve: release } = deferred()
 
   await store.locked('a', async () => {
     later = released.then(() => store.set('b', 'later'))

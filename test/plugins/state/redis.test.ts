@@ -5,7 +5,9 @@ import { definePlugin, type Health, Health as HealthCapability } from 'sallyport
 import { contractSuite } from 'sallyport/testing'
 import { booted } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { deferred } from '#kit/deferred.js'
 import { noRedis, type TestRedis, testRedis } from '#kit/redis.js'
+import { variables } from '#kit/variables.js'
 import { storing } from './storing.js'
 
 const skip = noRedis ?? false
@@ -107,10 +109,7 @@ test('two stores of one server have one lock, and a write after the lock was los
 test('what a work leaves behind is no longer under its lock', { skip }, async (t) => {
   const { store } = await storeAt(t, await testRedis(t))
   let later = Promise.resolve()
-  let release: () => void = () => {}
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
+  const { promise: released, resolve: release } = deferred()
 
   await store.locked('a', async () => {
     later = released.then(() => store.set('b', 'later'))
@@ -162,11 +161,7 @@ test('where CONFIG is forbidden INFO tells, and where both are, the operator has
 })
 
 test('without a key, without a URL or with a bad one the start is refused', async (t) => {
-  const { SALLYPORT_STATE_PASSPHRASE: before } = process.env
-  delete process.env['SALLYPORT_STATE_PASSPHRASE']
-  t.after(() => {
-    if (before !== undefined) process.env['SALLYPORT_STATE_PASSPHRASE'] = before
-  })
+  variables(t, { SALLYPORT_STATE_PASSPHRASE: undefined })
   const start = (options: object) => booted(t, [{ use: 'state/redis', with: options }])
 
   await assert.rejects(start({ url: 'redis://127.0.0.1:1' }), { message: /SALLYPORT_STATE_PASSPHRASE/ })

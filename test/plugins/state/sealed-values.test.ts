@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { definePlugin } from 'sallyport'
 import { booted } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
+import { variables } from '#kit/variables.js'
 import { SealedValues } from '#plugins/state/sealed-values.js'
 
 async function opened(
@@ -58,11 +59,7 @@ test('with another passphrase, after a change, or when it never was sealed, a va
 })
 
 test('without a passphrase the start is refused', async (t) => {
-  const { SALLYPORT_STATE_PASSPHRASE: before } = process.env
-  delete process.env['SALLYPORT_STATE_PASSPHRASE']
-  t.after(() => {
-    if (before !== undefined) process.env['SALLYPORT_STATE_PASSPHRASE'] = before
-  })
+  variables(t, { SALLYPORT_STATE_PASSPHRASE: undefined })
 
   await assert.rejects(opened(t, {}), { code: 'CONFIG_INVALID', message: /SALLYPORT_STATE_PASSPHRASE/ })
 })

@@ -8,6 +8,7 @@ import { booted, contractSuite } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
+import { variables } from '#kit/variables.js'
 import { stateFiles } from '#plugins/store/state-file.js'
 import { BASE, payload, registryOf, server, sourcePlugin } from '../registry/registry.js'
 
@@ -117,14 +118,10 @@ test('what a full disk did not take is saved once there is room, also when the s
 })
 
 test('without a directory the files are in the state directory of the user', async (t) => {
-  const { XDG_STATE_HOME } = process.env
-  process.env['XDG_STATE_HOME'] = folder(t)
-  t.after(() => {
-    if (XDG_STATE_HOME === undefined) delete process.env['XDG_STATE_HOME']
-    else process.env['XDG_STATE_HOME'] = XDG_STATE_HOME
-  })
+  const home = folder(t)
+  variables(t, { XDG_STATE_HOME: home })
   await booted(t, [{ use: 'store/files' }, ...registryOf([source(whole)], ['main'], without)])
-  assert.equal(readdirSync(join(process.env['XDG_STATE_HOME'], 'sallyport', 'registry')).length, 1)
+  assert.equal(readdirSync(join(home, 'sallyport', 'registry')).length, 1)
 })
 
 test('a list has one store at most, and no stateDirectory beside it', async (t) => {

@@ -5,11 +5,12 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { definePlugin, type Entry, type McpCall, type McpMessage, Telemetry, Tracer } from 'sallyport'
 import { boot } from 'sallyport/embed'
 import { booted, contextFor, recordedLog, serving } from '#kit/booted.js'
+import { portOf } from '#kit/listening.js'
 
 export interface ExportedSpan {
   readonly traceId: string
@@ -54,12 +55,11 @@ export async function collector(
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const port = await portOf(server)
   t.after(() => {
     server.closeAllConnections()
     server.close()
   })
-  const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}/v1/traces`,
     received,

@@ -10,6 +10,8 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { freePort } from '#kit/free-port.js'
 import { issuing } from '#kit/issuer.js'
+import { oidcSettings } from '#kit/oidc-settings.js'
+import { variables } from '#kit/variables.js'
 import { asked } from './asked.js'
 import { endAll, gone, running } from './processes.js'
 import { started, statusOf, tunnelled } from './tunnelled.js'
@@ -56,9 +58,7 @@ test('a client that dies is started again, with all its processes, and its new U
   const issuer = await issuing(t)
   const tunnel = await tunnelled(t, {
     ...client(`0 ${mark}`),
-    oidcIssuer: issuer.url,
-    oidcAudience: issuer.audience,
-    oidcAllowPrivateIp: true,
+    ...oidcSettings(issuer),
   })
   const before = tunnel.url()
   const [old = 0] = running(`grandchild-${mark}`).map(({ pid }) => pid)
@@ -91,9 +91,7 @@ test('a resource URL that was given stays when the public URL changes', async (t
   const issuer = await issuing(t)
   const tunnel = await tunnelled(t, {
     ...client(`0 ${mark}`),
-    oidcIssuer: issuer.url,
-    oidcAudience: issuer.audience,
-    oidcAllowPrivateIp: true,
+    ...oidcSettings(issuer),
     resourceUrl: 'https://mcp.example/mcp',
   })
   const challenge = async (): Promise<string> =>
@@ -156,14 +154,7 @@ test('when the supervisor is killed, the client ends', async (t) => {
 })
 
 test('the secrets of the gateway are not in the environment of the client', async (t) => {
-  process.env['SALLYPORT_SECRET_X'] = 'secret'
-  process.env['SERVICE_X'] = 'secret'
-  process.env['OWN_NAME'] = 'known-secret'
-  t.after(() => {
-    delete process.env['OWN_NAME']
-    delete process.env['SALLYPORT_SECRET_X']
-    delete process.env['SERVICE_X']
-  })
+  variables(t, { SALLYPORT_SECRET_X: 'secret', SERVICE_X: 'secret', OWN_NAME: 'known-secret' })
   const { tunnel, printed } = await asked(
     t,
     {

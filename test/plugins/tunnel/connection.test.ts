@@ -11,11 +11,11 @@ import {
   PublicAddress,
   Tunnel,
 } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
 import { serve } from 'sallyport/embed'
 import { contractSuite } from 'sallyport/testing'
-import { recordedLog, serving } from '#kit/booted.js'
+import { contextFor, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { deferred } from '#kit/deferred.js'
 import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
 import { started, statusOf } from './tunnelled.js'
@@ -39,10 +39,7 @@ function leading(url: string, notes: string[] = [], key = 'one'): Plugin {
         key,
         async open() {
           notes.push('open')
-          let close: (reason: string) => void = () => {}
-          const lost = new Promise<string>((resolve) => {
-            close = resolve
-          })
+          const { promise: lost, resolve: close } = deferred<string>()
           return {
             url,
             lost,
@@ -114,7 +111,7 @@ test('a public URL has to be an https origin, or one of loopback', async (t) => 
   let good = 0
   await fc.assert(
     fc.asyncProperty(told, async (url) => {
-      const context = { catalogue, folder: import.meta.dirname, log: recordedLog().log }
+      const context = contextFor({})
       let origin: string | undefined
       try {
         const running = await serve(listOf(leading(url)), context)

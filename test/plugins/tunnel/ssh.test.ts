@@ -11,6 +11,7 @@ import { everything } from '#kit/everything.js'
 import { folder } from '#kit/folder.js'
 import { freePort } from '#kit/free-port.js'
 import { realIssuer } from '#kit/oidc-provider.js'
+import { oidcSettings } from '#kit/oidc-settings.js'
 import { program } from '#kit/program.js'
 import { asked } from './asked.js'
 import { endAll, gone, running } from './processes.js'
@@ -31,9 +32,7 @@ test(
     const tunnel = await tunnelled(t, {
       ...settingsFor(server),
       targetUri: await everything(t),
-      oidcIssuer: issuer.url,
-      oidcAudience: issuer.audience,
-      oidcAllowPrivateIp: true,
+      ...oidcSettings(issuer),
     })
     const url = tunnel.url()
     assert.notEqual(url, tunnel.main)

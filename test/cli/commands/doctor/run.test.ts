@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { issuing } from 'sallyport/testing'
@@ -9,7 +8,7 @@ import { readList } from '#cli/config/read-list.js'
 import { examine } from '#cli/tools/doctor/examine.js'
 import { connectProxy } from '#kit/connect-proxy.js'
 import { folder } from '#kit/folder.js'
-import { closedPort, listening } from '#kit/listening.js'
+import { closedPort, listening, portOf } from '#kit/listening.js'
 import { realIssuer } from '#kit/oidc-provider.js'
 import { program } from '#kit/program.js'
 import { authority, tlsListening } from '#kit/tls.js'
@@ -182,9 +181,9 @@ async function closed(t: TestContext, documents: Readonly<Record<string, object>
     if (document !== undefined) response.end(JSON.stringify(document).replaceAll('ORIGIN', origin))
     else response.writeHead(url === '/mcp' ? 401 : 404, { 'www-authenticate': 'Bearer' }).end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const port = await portOf(server)
   t.after(() => server.close())
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  origin = `http://127.0.0.1:${port}`
   return `${origin}/mcp`
 }
 

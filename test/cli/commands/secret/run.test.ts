@@ -8,6 +8,7 @@ import { serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
 import { bin } from '#kit/program.js'
+import { variables } from '#kit/variables.js'
 import { send } from '../../../plugins/forward/proxied.js'
 
 /** Runs `sallyport secret` on an encrypted file of its own, as a person without a keyring would. */
@@ -116,14 +117,7 @@ test('what cannot be meant is exit 2, and no value is repeated', (t) => {
 test('a proxy takes a header from what was kept', async (t) => {
   const { run, environment } = keeper(t)
   assert.equal(run(['set', 'my-key', '--store', 'file'], 'hunter2').status, 0)
-  const before = { ...process.env }
-  Object.assign(process.env, environment)
-  t.after(() => {
-    for (const name of Object.keys(environment)) {
-      if (before[name] === undefined) delete process.env[name]
-      else process.env[name] = before[name]
-    }
-  })
+  variables(t, environment)
   const targetUri = await listening(t, (request, response) =>
     response.end(String(request.headers['x-api-key'])),
   )

@@ -8,6 +8,7 @@ import { booted, recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
+import { variables } from '#kit/variables.js'
 import { call, send } from '../../forward/proxied.js'
 import { sendJson, startAuthorizationServer } from './authorization-server.js'
 import { loginEntries, proxyWithLogin, signInUser } from './proxy-with-login.js'
@@ -21,11 +22,7 @@ function openerIn(t: TestContext): () => readonly string[] {
     writeFileSync(join(directory, name), script)
     chmodSync(join(directory, name), 0o755)
   }
-  const before = process.env['PATH'] ?? ''
-  process.env['PATH'] = `${directory}${delimiter}${before}`
-  t.after(() => {
-    process.env['PATH'] = before
-  })
+  variables(t, { PATH: `${directory}${delimiter}${process.env['PATH']}` })
   return () => {
     try {
       // The shell makes the file before there is anything in it.
@@ -100,10 +97,7 @@ test('the environment of the opener has no secret of the gateway, and what it ne
   for (const name of ['xdg-open', 'open']) writeFileSync(join(directory, name), script)
   const secrets = { SALLYPORT_OAUTH_CLIENT_SECRET: 'canary-1', SERVICE_TOKEN: 'canary-2', OTHER: 'canary-3' }
   const given = { ...secrets, DISPLAY: ':7' }
-  Object.assign(process.env, given)
-  t.after(() => {
-    for (const name of Object.keys(given)) delete process.env[name]
-  })
+  variables(t, given)
   const { log, scrubber } = recordedLog()
   scrubber.add('canary-3')
   const server = await startAuthorizationServer(t)
@@ -157,8 +151,7 @@ test('private addresses in the metadata of a target on the internet get no reque
   let hits = 0
   const canary = await listening(t, (_request, response) => response.end(String(++hits)))
   const { port } = new URL(canary)
-  process.env['SALLYPORT_INSECURE_HTTP'] = '1'
-  t.after(() => delete process.env['SALLYPORT_INSECURE_HTTP'])
+  variables(t, { SALLYPORT_INSECURE_HTTP: '1' })
   const hosts = [
     '127.0.0.1',
     '[::1]',

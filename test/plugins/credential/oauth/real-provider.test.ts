@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { closedPort } from '#kit/egress.js'
 import { folder } from '#kit/folder.js'
+import { freePort } from '#kit/free-port.js'
 import { call, send } from '../../forward/proxied.js'
 import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 import { browse, realLogin } from './real-provider.js'
@@ -14,7 +14,7 @@ test('against oidc-provider: one login, tokens of two seconds, rotation, two pro
   const { target, counts } = await realLogin(t, { life: 2 })
   const directory = folder(t)
   const { urls } = signInUser(t, browse)
-  const options = { login: 'start', callbackPort: await closedPort() }
+  const options = { login: 'start', callbackPort: await freePort() }
   const [one, two] = await Promise.all([
     proxyWithLogin(t, target, options, { directory }),
     proxyWithLogin(t, target, options, { directory }),

@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
-import { listening } from '#kit/listening.js'
+import { listening, portOf } from '#kit/listening.js'
 
 interface Details {
   readonly prompt: { readonly name: string }
@@ -47,12 +46,12 @@ export async function realLogin(
 ) {
   for (const method of ['info', 'warn'] as const) t.mock.method(console, method, () => {})
   const server = createServer((request, response) => void answer(request, response))
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  const port = await portOf(server)
   t.after(() => {
     server.closeAllConnections()
     server.close()
   })
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const issuer = `http://127.0.0.1:${port}`
   const counts = { refreshes: 0, logins: 0, refused: 0 }
   const { default: Library } = await import('oidc-provider')
   const provider = new Library(issuer, configuration(tokens)) as unknown as Provider

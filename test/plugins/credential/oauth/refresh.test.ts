@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { eventually } from '#kit/captured-log.js'
-import { closedPort } from '#kit/egress.js'
 import { folder } from '#kit/folder.js'
+import { freePort } from '#kit/free-port.js'
 import { call, send } from '../../forward/proxied.js'
 import { sendJson, startAuthorizationServer } from './authorization-server.js'
 import { proxyWithLogin, signInUser } from './proxy-with-login.js'
@@ -48,7 +48,7 @@ test('fifty requests whose token was revoked cause one refresh (T15, CL-22)', as
 test('an invalid refresh token leads to one new login (CL-12, CL-22)', async (t) => {
   const server = await startAuthorizationServer(t)
   const { urls } = signInUser(t)
-  const callbackPort = await closedPort()
+  const callbackPort = await freePort()
   const { main } = await proxyWithLogin(t, server.target, { login: 'start', callbackPort })
   assert.deepEqual(statuses(await many(main, 1)), [200])
 
@@ -68,7 +68,7 @@ test('a refresh that is refused in the words of another issuer leads to a new lo
   ] as const
   for (const [status, error] of refusals) {
     const server = await startAuthorizationServer(t)
-    const callbackPort = await closedPort()
+    const callbackPort = await freePort()
     const { main } = await proxyWithLogin(t, server.target, { login: 'start', callbackPort })
     assert.deepEqual(statuses(await many(main, 1)), [200])
 

@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { deferred } from '#kit/deferred.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { ask, bridged, initialize, initialized } from './bridged.js'
 import { answerTo, target } from './session-target.js'
@@ -71,10 +72,7 @@ test('a broken response stream is resumed at its last event, after its retry tim
 
 test('a message of 2026-07-28 has its version and name in headers, and is cancelled by closing its stream', async (t) => {
   const heads: Readonly<Record<string, unknown>>[] = []
-  let gone = (): void => {}
-  const left = new Promise<void>((resolve) => {
-    gone = resolve
-  })
+  const { promise: left, resolve: gone } = deferred()
   const url = await listening(t, (request, response) => {
     heads.push(request.headers)
     request.resume()

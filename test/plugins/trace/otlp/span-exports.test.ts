@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { closedPort, listening } from '#kit/listening.js'
+import { closedPort, listening, portOf } from '#kit/listening.js'
 import { authority, tlsListening } from '#kit/tls.js'
 import { collector, END, startedAt, tracing } from '../collector.js'
 
@@ -124,7 +123,7 @@ test('what is no HTTP, nothing that listens, and a redirect cost their spans too
     socket.on('error', () => {})
     socket.end('SSH-2.0-CANARY\r\n\r\n')
   })
-  await new Promise<void>((resolve) => garbage.listen(0, '127.0.0.1', resolve))
+  const port = await portOf(garbage)
   t.after(() => garbage.close())
   let asked = 0
   const elsewhere = await listening(t, (_, response) => {
@@ -135,7 +134,7 @@ test('what is no HTTP, nothing that listens, and a redirect cost their spans too
     response.writeHead(307, { location: elsewhere }).end()
   })
   const cases = [
-    [`http://127.0.0.1:${(garbage.address() as AddressInfo).port}/v1/traces`, 'EGRESS_MALFORMED'],
+    [`http://127.0.0.1:${port}/v1/traces`, 'EGRESS_MALFORMED'],
     [`${await closedPort()}/v1/traces`, 'EGRESS_REFUSED'],
     ['http://collector.invalid/v1/traces', 'EGRESS_DNS'],
     [redirecting.url, 'HTTP_307'],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { deferred } from '#kit/deferred.js'
 import { fakeClock } from '#kit/fake-clock.js'
 import { ReconnectingTunnel } from '#plugins/tunnel/connection/reconnecting.js'
 
@@ -23,10 +24,7 @@ test('a tunnel that is lost again and again leaves nothing behind for each time'
       name: 'lost',
       key: 'lost',
       async open() {
-        let lose: (reason: string) => void = () => {}
-        const lost = new Promise<string>((resolve) => {
-          lose = resolve
-        })
+        const { promise: lost, resolve: lose } = deferred<string>()
         const place = losing.push(lose)
         return {
           url: 'https://a.example',

@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict'
+import { ConfigError, type List } from 'sallyport'
+import { planList } from 'sallyport/embed'
+import { contextFor } from '#kit/booted.js'
+
+/** What is wrong with a list, of which something is. */
+export async function complaints(list: List, folder: string): Promise<ConfigError['problems']> {
+  try {
+    await planList(list, contextFor({ folder }))
+  } catch (error) {
+    assert.ok(error instanceof ConfigError)
+    return error.problems
+  }
+  return assert.fail('nothing is wrong with the list')
+}

@@ -1,0 +1,16 @@
+import { definePlugin, type Gateway } from 'sallyport'
+
+/** A plugin that records each of its steps. */
+export function noting(name: string, notes: string[], more: (gateway: Gateway) => void = () => {}) {
+  return definePlugin({
+    name,
+    api: 1,
+    setup(gateway) {
+      notes.push(`${name} setup`)
+      gateway.onStart(() => void notes.push(`${name} start`))
+      gateway.onReady(() => void notes.push(`${name} ready`))
+      gateway.onStop(() => void notes.push(`${name} stop`))
+      more(gateway)
+    },
+  })
+}

@@ -1,0 +1,6 @@
+/** The settings of a proxy that lets in callers with a token of this issuer. */
+export const oidcSettings = ({ url, audience }: { readonly url: string; readonly audience: string }) => ({
+  oidcIssuer: url,
+  oidcAudience: audience,
+  oidcAllowPrivateIp: true,
+})
