@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import { gateOf, type Issuer, issuing } from 'sallyport/testing'
-
-async function gate(t: TestContext, issuer: Issuer, options: Readonly<Record<string, unknown>> = {}) {
-  const { knock } = await gateOf(t, [{ use: 'auth/jwt', with: { ...issuer.provider, ...options } }])
-  return { status: async (token: string) => (await knock(`Bearer ${token}`)).status }
-}
+import { test } from 'node:test'
+import { issuing } from 'sallyport/testing'
+import { gate } from './jwt-gate.js'
 
 test('RS-09: `iss` is compared byte for byte: slash, case, port and encoding count', async (t) => {
   const issuer = await issuing(t, { path: '/Tenant' })

@@ -4,24 +4,12 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { booted, closedRoute, gateOf, type Issuer, issuing, listening } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
+import { deferred } from '#kit/deferred.js'
 import { closedPort } from '#kit/listening.js'
 import { twoClocks } from '#kit/two-clocks.js'
+import { gate, jwtEntry } from './jwt-gate.js'
 
 const MINUTE = 60_000
-
-const jwtEntry = (
-  issuer: Issuer,
-  options: Readonly<Record<string, unknown>> & { readonly name?: string } = {},
-) => ({
-  use: 'auth/jwt',
-  id: `auth/jwt:${options.name ?? issuer.provider.name}`,
-  with: { ...issuer.provider, ...options },
-})
-
-async function gate(t: TestContext, issuer: Issuer, options: Readonly<Record<string, unknown>> = {}) {
-  const { knock, lines } = await gateOf(t, [jwtEntry(issuer, options)])
-  return { status: async (token: string) => (await knock(`Bearer ${token}`)).status, lines }
-}
 
 function madeUp(issuer: Issuer, kid: string): string {
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -125,10 +113,7 @@ test('`jwksUrl` is fetched directly, without discovery', async (t) => {
 
 test('a request during the first fetch waits for it', async (t) => {
   const issuer = await issuing(t)
-  let release = (): void => {}
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
+  const { promise: held, resolve: release } = deferred()
   issuer.faults.set('/jwks', (_request, response) => {
     void held.then(() => response.end(JSON.stringify({ keys: issuer.keys })))
   })

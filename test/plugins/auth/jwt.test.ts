@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
 import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose'
-import { authenticatorSuite, contractSuite, gateOf, type Issuer, issuing } from 'sallyport/testing'
-
-async function gate(t: TestContext, issuer: Issuer, options: Readonly<Record<string, unknown>> = {}) {
-  const { knock, lines } = await gateOf(t, [{ use: 'auth/jwt', with: { ...issuer.provider, ...options } }])
-  return { status: async (token: string) => (await knock(`Bearer ${token}`)).status, lines, knock }
-}
+import { authenticatorSuite, contractSuite, type Issuer, issuing } from 'sallyport/testing'
+import { gate } from './jwt-gate.js'
 
 const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 

@@ -3,9 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ConfigError } from 'sallyport'
-import { authenticatorSuite, booted, gateOf, type Issuer, issuing } from 'sallyport/testing'
+import { authenticatorSuite, booted, issuing } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
 import { authority } from '#kit/tls.js'
+import { gate, sentTo } from './provider/provider-gate.js'
 
 authenticatorSuite('auth/kubernetes', async (t) => {
   const issuer = await issuing(t)
@@ -31,17 +32,6 @@ authenticatorSuite('auth/kubernetes', async (t) => {
     token: (claims) => issuer.jwt(claims),
   }
 })
-
-async function gate(t: TestContext, options: Readonly<Record<string, unknown>>, use = 'auth/oidc') {
-  const { knock, lines, running } = await gateOf(t, [{ use, with: options }])
-  const status = async (token: string) => (await knock(`Bearer ${token}`)).status
-  const refused = () => lines.filter(({ msg }) => msg === 'refused').at(-1)
-  const cause = () => refused()?.['cause']
-  return { status, cause, refused, lines, running }
-}
-
-const sentTo = (issuer: Issuer, path: string) =>
-  issuer.asked.filter((asked) => asked.path === path).map(({ headers }) => headers.authorization)
 
 test('auth/kubernetes takes the issuer from the mounted token, and sends that token for the keys', async (t) => {
   const ca = authority(t)

@@ -3,35 +3,24 @@ import { test } from 'node:test'
 import { definePlugin, type Instrument, type Labels, Telemetry } from 'sallyport'
 import { authenticatorSuite, booted, closedRoute, issuing } from 'sallyport/testing'
 
-authenticatorSuite('auth/oidc with a JWT', async (t) => {
-  const issuer = await issuing(t)
-  return {
-    provider: issuer.url,
-    audience: issuer.audience,
-    entries: (issuerUrl) => [
-      {
-        use: 'auth/oidc',
-        with: { ...issuer.provider, issuerUrl, introspectionUrl: `${issuerUrl}/introspect` },
-      },
-    ],
-    token: (claims) => issuer.jwt(claims),
-  }
-})
-
-authenticatorSuite('auth/oidc with an opaque token', async (t) => {
-  const issuer = await issuing(t)
-  return {
-    provider: issuer.url,
-    audience: issuer.audience,
-    entries: (issuerUrl) => [
-      {
-        use: 'auth/oidc',
-        with: { ...issuer.provider, issuerUrl, introspectionUrl: `${issuerUrl}/introspect` },
-      },
-    ],
-    token: (claims) => issuer.opaque(claims),
-  }
-})
+for (const [kind, form] of [
+  ['a JWT', 'jwt'],
+  ['an opaque token', 'opaque'],
+] as const)
+  authenticatorSuite(`auth/oidc with ${kind}`, async (t) => {
+    const issuer = await issuing(t)
+    return {
+      provider: issuer.url,
+      audience: issuer.audience,
+      entries: (issuerUrl) => [
+        {
+          use: 'auth/oidc',
+          with: { ...issuer.provider, issuerUrl, introspectionUrl: `${issuerUrl}/introspect` },
+        },
+      ],
+      token: (claims) => issuer[form](claims),
+    }
+  })
 
 test('key fetches, introspections, cached tokens and refusals are counted, by provider and cause', async (t) => {
   const issuer = await issuing(t)

@@ -1,20 +1,7 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import { gateOf, type Issuer, issuing } from 'sallyport/testing'
-
-const jwtEntry = (
-  issuer: Issuer,
-  options: Readonly<Record<string, unknown>> & { readonly name?: string } = {},
-) => ({
-  use: 'auth/jwt',
-  id: `auth/jwt:${options.name ?? issuer.provider.name}`,
-  with: { ...issuer.provider, ...options },
-})
-
-async function gate(t: TestContext, issuer: Issuer, options: Readonly<Record<string, unknown>> = {}) {
-  const { knock, lines } = await gateOf(t, [jwtEntry(issuer, options)])
-  return { status: async (token: string) => (await knock(`Bearer ${token}`)).status, lines }
-}
+import { test } from 'node:test'
+import { issuing } from 'sallyport/testing'
+import { gate } from '../auth/jwt-gate.js'
 
 test('RS-14: discovery that names another issuer makes the provider unusable, and the log says so', async (t) => {
   const issuer = await issuing(t)

@@ -1,22 +1,12 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import { gateOf, type Issuer, issuing } from 'sallyport/testing'
+import { test } from 'node:test'
+import { issuing } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { authority } from '#kit/tls.js'
-
-async function gate(t: TestContext, options: Readonly<Record<string, unknown>>, use = 'auth/oidc') {
-  const { knock, lines, running } = await gateOf(t, [{ use, with: options }])
-  const status = async (token: string) => (await knock(`Bearer ${token}`)).status
-  const refused = () => lines.filter(({ msg }) => msg === 'refused').at(-1)
-  const cause = () => refused()?.['cause']
-  return { status, cause, refused, lines, running }
-}
-
-const sentTo = (issuer: Issuer, path: string) =>
-  issuer.asked.filter((asked) => asked.path === path).map(({ headers }) => headers.authorization)
+import { gate, sentTo } from './provider-gate.js'
 
 test('RS-23: a provider at a literal private address is refused at the start unless `allowPrivateIP` is set', async (t) => {
   const issuer = await issuing(t)

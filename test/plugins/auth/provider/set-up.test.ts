@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { ConfigError } from 'sallyport'
 import { booted, issuing } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
+import { variables } from '#kit/variables.js'
 
 async function problemsOf(t: TestContext, use: string, options: Readonly<Record<string, unknown>>) {
   const error = await booted(t, [{ use, with: options }]).then(
@@ -96,8 +97,7 @@ test('RS-23: an http URL that is not on this machine stops the start, unless the
   ])
   await booted(t, [{ use: 'auth/jwt', with: { ...provider, jwksUrl: 'https://idp.example/keys' } }])
 
-  t.after(() => delete process.env['SALLYPORT_INSECURE_HTTP'])
-  process.env['SALLYPORT_INSECURE_HTTP'] = '1'
+  variables(t, { SALLYPORT_INSECURE_HTTP: '1' })
   await booted(t, [
     { use: 'discovery/issuer' },
     { use: 'auth/oidc', with: { ...provider, introspectionUrl } },
