@@ -10,11 +10,11 @@ import {
   registryOf,
   server,
   sourcePlugin,
+  sync,
   wrapped,
 } from '../registry/registry.js'
 
 const LIST = '/registry/default'
-const sync = { method: 'POST', url: '/internal/sync/main' } as const
 
 /** A registry with pages, and a function that replaces its documents and requests every page. */
 async function registryPages(t: Parameters<typeof booted>[0]) {

@@ -12,16 +12,16 @@ import {
   internalRoutes,
   type ListBody,
   OFFICIAL,
+  one,
   payload,
   registryOf,
   server,
   sourcePlugin,
+  sync,
+  two,
   wrapped,
 } from './registry.js'
 
-const one = server('a.example/one', '1.0.0')
-const two = server('a.example/two', '1.0.0')
-const sync = { method: 'POST', url: '/internal/sync/main' } as const
 const UNKNOWN = '1970-01-01T00:00:00.000Z'
 
 /** What a server that gave this as its list is served with, and under which tags. */

@@ -8,10 +8,8 @@ import { contextFor, recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { slowRoute } from '../../core/kernel/slow-route.js'
-import { BASE, idsIn, payload, registryOf, server, sourcePlugin } from './registry.js'
+import { BASE, idsIn, one, payload, registryOf, sourcePlugin, two } from './registry.js'
 
-const one = server('a.example/one', '1.0.0')
-const two = server('a.example/two', '1.0.0')
 const never = (): Promise<FetchResult> => new Promise(() => {})
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 

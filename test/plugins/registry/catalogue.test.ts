@@ -5,23 +5,25 @@ import { test } from 'node:test'
 import { type FetchResult, UpstreamError } from 'sallyport'
 import { booted, recordedLog, serving } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
+import { deferred } from '#kit/deferred.js'
 import { folder } from '#kit/folder.js'
+import { variables } from '#kit/variables.js'
 import {
   BASE,
   fileRegistry,
   idsIn,
   internalRoutes,
+  one,
   payload,
   registryOf,
   server,
   sourcePlugin,
+  sync,
+  two,
   wrapped,
 } from './registry.js'
 
-const one = server('a.example/one', '1.0.0')
-const two = server('a.example/two', '1.0.0')
 const whole = (...documents: unknown[]): FetchResult => ({ kind: 'whole', payloads: [payload(documents)] })
-const sync = { method: 'POST', url: '/internal/sync/main' } as const
 
 /** A list with a source that gives one result after the other, and the last one again and again. */
 function scripted(answers: readonly (() => FetchResult | Promise<FetchResult>)[], options: object = {}) {
@@ -73,10 +75,7 @@ test('an invalid result of a source is an error that says what is wrong, and cha
 })
 
 test('until every source was read once the registry responds 503, and so does readiness', async (t) => {
-  let open = (): void => {}
-  const gate = new Promise<void>((resolve) => {
-    open = resolve
-  })
+  const { promise: gate, resolve: open } = deferred()
   const late = sourcePlugin('late', async () => {
     await gate
     return whole(two)
@@ -247,14 +246,10 @@ test('a saved state that is damaged or of another place is not served', async (t
 })
 
 test('the default directory of the state follows XDG_STATE_HOME', async (t) => {
-  const { XDG_STATE_HOME } = process.env
-  process.env['XDG_STATE_HOME'] = folder(t)
-  t.after(() => {
-    if (XDG_STATE_HOME === undefined) delete process.env['XDG_STATE_HOME']
-    else process.env['XDG_STATE_HOME'] = XDG_STATE_HOME
-  })
+  const home = folder(t)
+  variables(t, { XDG_STATE_HOME: home })
   await booted(t, scripted([() => whole(one)], { stateDirectory: undefined }).list)
-  const [name = ''] = readdirSync(join(process.env['XDG_STATE_HOME'], 'sallyport', 'registry'))
+  const [name = ''] = readdirSync(join(home, 'sallyport', 'registry'))
   assert.match(name, /^main-[0-9a-f]{12}\.state$/)
 })
 

@@ -15,10 +15,9 @@ import {
   registryOf,
   server,
   sourcePlugin,
+  sync,
   wrapped,
 } from './registry.js'
-
-const sync = { method: 'POST', url: '/internal/sync/main' } as const
 
 /** Enough documents for a thread. */
 const many = (version: string, count = 1_200): object[] =>

@@ -80,7 +80,13 @@ export const internalRoutes = definePlugin({
 
 export const payload = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value))
 
+export const one = server('a.example/one', '1.0.0')
+export const two = server('a.example/two', '1.0.0')
+
 export const BASE = '/registry/default/v0.1/servers'
+
+/** Has `internalRoutes` sync the source `main`. */
+export const sync = { method: 'POST', url: '/internal/sync/main' } as const
 
 export interface ListBody {
   readonly servers: readonly {

@@ -6,9 +6,7 @@ import { booted } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { SharedStore } from '#kit/shared-store.js'
-import { BASE, internalRoutes, registryOf, server, sourcePlugin, wrapped } from './registry.js'
-
-const sync = { method: 'POST', url: '/internal/sync/main' } as const
+import { BASE, internalRoutes, registryOf, server, sourcePlugin, sync, wrapped } from './registry.js'
 
 /** A few names and versions, so that they come again; values whose text JSON.parse would change. */
 const { value: anything } = fc.letrec<{ value: string }>((tie) => ({

@@ -10,16 +10,15 @@ import {
   BASE,
   idsIn,
   internalRoutes,
+  one,
   payload,
   registryOf,
   server,
   sourcePlugin,
+  sync,
+  two,
   wrapped,
 } from './registry.js'
-
-const one = server('a.example/one', '1.0.0')
-const two = server('a.example/two', '1.0.0')
-const sync = { method: 'POST', url: '/internal/sync/main' } as const
 
 type App = Awaited<ReturnType<typeof booted>>
 
