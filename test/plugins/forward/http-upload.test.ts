@@ -49,11 +49,12 @@ for (const [header, frame] of framings) {
     const arrived = await eventually(() => target.sockets[0])
     const held = await settledCount(taken)
     t.diagnostic(`${(held / 1024 ** 2).toFixed(1)} MiB were taken before the caller had to wait`)
-    assert.ok(held < HELD, `${held} bytes`)
+    // Where a kernel may hold 32 MiB for one end of a connection, it sometimes does.
+    assert.ok(held < MOST / 2, `${held} bytes`)
 
     // Paused and not aborted: a target that reads again gets the rest.
     arrived.resume()
-    while (taken() < 2 * HELD) await once(caller, 'drain')
+    while (taken() < MOST / 2) await once(caller, 'drain')
   })
 }
 
