@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs'
-import { ConfigError, definePlugin, GatewayError, type OpenTunnel, Tunnel } from 'sallyport'
+import { ConfigError, definePlugin, GatewayError, Tunnel } from 'sallyport'
 import { childEnvironment } from 'sallyport/toolkit'
 import { findExecutable } from './child/executable.js'
 import { openTunnel } from './child/opening.js'
@@ -16,7 +16,7 @@ export default definePlugin({
   options,
 
   setup(gateway, rawOptions) {
-    const { identityFile, knownHostsFile } = rawOptions
+    const { identityFile, knownHostsFile, remoteHost, publicUrl } = rawOptions
     const settings: SshOptions = {
       ...rawOptions,
       ...(identityFile !== undefined && { identityFile: gateway.path(identityFile) }),
@@ -37,9 +37,17 @@ export default definePlugin({
       async open(local, signal) {
         const session = new SshSession(local, remotePort, gateway.log, loggedLines)
         try {
-          const environment = childEnvironment(gateway.scrubber)
-          const attempt = { local, signal, session, environment }
-          const open = await openForward(ssh, { ...settings, remotePort }, attempt)
+          const open = await openTunnel({
+            argv: [ssh, ...sshArguments(settings, local, remotePort)],
+            // Untranslated, as its output is parsed.
+            env: { ...childEnvironment(gateway.scrubber), LC_ALL: 'C', SSH_ASKPASS_REQUIRE: 'never' },
+            signal,
+            read(line) {
+              const port = session.read(line)
+              return port === undefined ? undefined : (publicUrl ?? `http://${bracketed(remoteHost)}:${port}`)
+            },
+            failed: (how) => session.failed(how),
+          })
           remotePort = session.port ?? remotePort
           loggedLines.clear()
           return open
@@ -51,29 +59,6 @@ export default definePlugin({
     })
   },
 })
-
-interface Attempt {
-  readonly local: URL
-  readonly signal: AbortSignal
-  readonly session: SshSession
-  readonly environment: NodeJS.ProcessEnv
-}
-
-function openForward(ssh: string, settings: SshOptions, attempt: Attempt): Promise<OpenTunnel> {
-  const { local, signal, session, environment } = attempt
-  const { remoteHost, remotePort, publicUrl } = settings
-  return openTunnel({
-    argv: [ssh, ...sshArguments(settings, local, remotePort)],
-    // Untranslated, as its output is parsed.
-    env: { ...environment, LC_ALL: 'C', SSH_ASKPASS_REQUIRE: 'never' },
-    signal,
-    read(line) {
-      const port = session.read(line)
-      return port === undefined ? undefined : (publicUrl ?? `http://${bracketed(remoteHost)}:${port}`)
-    },
-    failed: (how) => session.failed(how),
-  })
-}
 
 function refuseUnreadable(option: string, path: string | undefined): void {
   if (path === undefined) return
