@@ -7,11 +7,11 @@ import { allowLatest } from './public.js'
 // Other schemes too: pages of editors and browser extensions have their own.
 const ORIGIN = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#@*\s]+|null)$/i
 
-const origin = z.string().check(({ value, issues }) => {
+const origin = z.string().superRefine((value, context) => {
   const message = ORIGIN.test(value)
     ? unwritten(value)
     : `${expected(value)}, such as https://app.example.com`
-  if (message !== undefined) issues.push({ code: 'custom', input: value, message })
+  if (message !== undefined) context.addIssue({ code: 'custom', message })
 })
 
 /** A browser writes no upper case, no default port, and names of other scripts in their ASCII form. */

@@ -94,8 +94,7 @@ type Related = z.output<z.ZodObject<typeof fields>>
 /** Checks options that depend on each other. */
 function checkTogether(options: Related, context: z.core.$RefinementCtx): void {
   const { clientId, clientSecret, clientSecretFile, extraFields, requestNames } = options
-  const report = (path: string[], message: string) =>
-    context.issues.push({ code: 'custom', input: undefined, path, message, continue: true })
+  const report = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
 
   if (clientSecret !== undefined && clientSecretFile !== undefined)
     report(['clientSecretFile'], 'excludes clientSecret: expected one of the two')

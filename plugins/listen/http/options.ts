@@ -19,10 +19,9 @@ export const tlsOptions = z
     minVersion: version.prefault('1.2').describe('the oldest version of TLS that is spoken'),
   })
   .superRefine(({ clientCa, clientCertificate = 'none' }, context) => {
-    const report = (option: string, message: string) =>
-      context.issues.push({ code: 'custom', input: undefined, path: [option], message, continue: true })
-    if (clientCa === undefined && clientCertificate !== 'none')
-      report('clientCertificate', 'needs clientCa: the authorities whose certificates are accepted')
+    if (clientCa !== undefined || clientCertificate === 'none') return
+    const message = 'needs clientCa: the authorities whose certificates are accepted'
+    context.addIssue({ code: 'custom', path: ['clientCertificate'], message })
   })
   .transform(({ clientCa, clientCertificate, ...rest }) => ({
     ...rest,

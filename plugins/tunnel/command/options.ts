@@ -23,7 +23,7 @@ export const options = z
   })
   .superRefine(({ command, pattern, publicUrl }, context) => {
     const addIssue = (path: string, message: string): void =>
-      void context.issues.push({ code: 'custom', input: undefined, path: [path], message, continue: true })
+      context.addIssue({ code: 'custom', path: [path], message })
     if (command[0] === '') addIssue('command', 'expected a program and its arguments')
     if (command.some((word) => word.includes('\0'))) addIssue('command', 'expected words without NUL')
     const groups = pattern === undefined ? undefined : groupsOf(pattern)

@@ -48,7 +48,7 @@ export const options = z
   })
   .superRefine(({ remoteHost: host, remotePort, publicUrl }, context) => {
     const addIssue = (path: string, message: string): void =>
-      void context.issues.push({ code: 'custom', input: undefined, path: [path], message, continue: true })
+      context.addIssue({ code: 'custom', path: [path], message })
     if (publicUrl === undefined) {
       if (!isLoopbackHost(host))
         addIssue('publicUrl', 'is needed where the server does not listen on its loopback')
