@@ -1,10 +1,4 @@
 #!/usr/bin/env node
-import { nodeIsRecent } from './node-version.js'
-import { withinOpenFiles } from './open-files.js'
+import { start } from './start.js'
 
-if (nodeIsRecent()) {
-  await withinOpenFiles(async () => {
-    const { main } = await import('./program.js')
-    await main()
-  })
-}
+await start()
