@@ -44,11 +44,6 @@ export interface LatestSession {
   session: Session | undefined
 }
 
-const SESSIONS = 'oauth/session/'
-const LOGINS = 'oauth/login/'
-const FAILURES = 'oauth/failure/'
-const PAGES = 'oauth/page/'
-
 const failure = z.object({
   at: z.number(),
   code: z.string(),
@@ -72,10 +67,10 @@ export class SessionStore {
     const { target, issuer, authorizationUrl, tokenUrl, resource, scopes, grant, keptAs } = options
     const settings = [target, issuer, authorizationUrl, tokenUrl, resource, scopes, grant, keptAs]
     const digest = hash('sha256', JSON.stringify(settings)).slice(0, 32)
-    this.key = SESSIONS + digest
-    this.loginKey = LOGINS + digest
-    this.failureKey = FAILURES + digest
-    this.pageKey = PAGES + digest
+    this.key = `oauth/session/${digest}`
+    this.loginKey = `oauth/login/${digest}`
+    this.failureKey = `oauth/failure/${digest}`
+    this.pageKey = `oauth/page/${digest}`
   }
 
   async read(): Promise<Session | undefined> {

@@ -174,7 +174,8 @@ export class TokenEndpoint {
   private error(code: string, why: string, cause?: Error): UpstreamError {
     const message = `the issuer ${this.context.server.issuer} issued no token${why}`
     return new UpstreamError(`OAUTH_${code.toUpperCase()}`, message, {
-      ...{ statusCode: 503, retryAfter: 5 },
+      statusCode: 503,
+      retryAfter: 5,
       ...(cause !== undefined && { cause }),
     })
   }

@@ -80,7 +80,7 @@ export class TokenManager {
       if (latest.session !== undefined) this.adopt(latest.session)
       throw error
     })
-    if (stored !== undefined && this.isNewer(stored)) this.adopt(stored)
+    this.adoptIfNewer(stored)
     return stored !== undefined
   }
 
@@ -176,16 +176,15 @@ export class TokenManager {
   /** Whether another process has stored a better token, which is then adopted. */
   private async adoptedFromStore(refused: string | undefined): Promise<boolean> {
     const stored = await this.dependencies.sessions.read()
-    if (stored === undefined) return false
-    const isNew = this.isNewer(stored)
-    if (isNew) this.adopt(stored)
-    return (
-      stored.tokens.accessToken !== refused && this.current !== undefined && (isNew || refused !== undefined)
-    )
+    const isNew = this.adoptIfNewer(stored)
+    if (stored === undefined || stored.tokens.accessToken === refused) return false
+    return this.current !== undefined && (isNew || refused !== undefined)
   }
 
-  private isNewer(stored: Session): boolean {
-    return this.saver.isNewer(stored, this.currentToken.session)
+  private adoptIfNewer(stored: Session | undefined): boolean {
+    const isNew = stored !== undefined && this.saver.isNewer(stored, this.currentToken.session)
+    if (isNew) this.adopt(stored)
+    return isNew
   }
 
   /** `false` when a new login is needed. After any other failure the old token is used while it lasts. */
@@ -236,8 +235,7 @@ export class TokenManager {
     if (this.currentToken.session !== session) return
     const { sessions } = this.dependencies
     const refresh = async (): Promise<boolean> => {
-      const stored = await sessions.read()
-      if (stored !== undefined && this.isNewer(stored)) this.adopt(stored)
+      this.adoptIfNewer(await sessions.read())
       // Somebody may have signed in while the lock was waited for.
       return this.currentToken.session !== session || this.refresh(session, undefined)
     }
