@@ -1,3 +1,5 @@
+import { within } from 'sallyport/toolkit'
+
 /** Limits the bytes of messages that were read from the client and are not sent to the target yet. */
 export class Backlog {
   private readonly waiting = new Map<Promise<void>, number>()
@@ -14,19 +16,9 @@ export class Backlog {
       this.waiting.delete(sent)
       this.total -= bytes
     })
-    await withTimeout(done, timeout)
+    await within(timeout, done, () => new Error('the target is slow')).catch(() => {})
     while (this.total - Math.max(0, ...this.waiting.values()) > this.maxBytes) {
       await Promise.race(this.waiting.keys())
     }
   }
-}
-
-function withTimeout(done: Promise<void>, timeout: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, timeout)
-    void done.then(() => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 }

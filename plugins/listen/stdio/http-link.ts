@@ -111,7 +111,7 @@ export const isJson = ({ headers }: IncomingMessage): boolean =>
 const mediaType = (header: string | undefined): string =>
   (header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 
-/** The whole body; undefined when it is longer than `most` bytes. */
+/** The whole body; undefined when it is longer than `maxBytes`. */
 export async function bodyOf(response: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   const parts: Buffer[] = []
   let size = 0

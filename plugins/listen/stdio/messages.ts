@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { isJsonObject, type JsonObject } from 'sallyport/toolkit'
 import { shortenedJson } from './shortened-json.js'
 
 /** A JSON-RPC message, or a batch of them: its bytes, and what routing needs. */
@@ -8,10 +9,8 @@ export interface Message {
   readonly requestIds: readonly string[]
   readonly responseIds: readonly string[]
   /** The fields of a single message; none for a batch. */
-  readonly single: Fields
+  readonly single: JsonObject
 }
-
-export type Fields = Readonly<Record<string, unknown>>
 
 /** Why bytes are not a message, with the error code of JSON-RPC. */
 export interface InvalidMessage {
@@ -23,7 +22,7 @@ export interface InvalidMessage {
 // Above this size, scanning the bytes twice costs less than the memory of a copy.
 const LARGE = 1024 * 1024
 
-const NO_FIELDS: Fields = {}
+const NO_FIELDS: JsonObject = {}
 
 export function readMessage(bytes: Buffer): Message | InvalidMessage {
   let parsed: unknown
@@ -43,7 +42,7 @@ export function readMessage(bytes: Buffer): Message | InvalidMessage {
     if (kind === 'response') responseIds.push(idOf(item) ?? 'null')
   }
   if (items.length === 0) return invalid(undefined)
-  return { bytes, requestIds, responseIds, single: Array.isArray(parsed) ? NO_FIELDS : fieldsOf(parsed) }
+  return { bytes, requestIds, responseIds, single: fieldsOf(parsed) }
 }
 
 const invalid = (id: string | undefined): InvalidMessage => ({
@@ -53,8 +52,7 @@ const invalid = (id: string | undefined): InvalidMessage => ({
 })
 
 /** The fields of an object; of anything else, none. */
-export const fieldsOf = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : NO_FIELDS
+export const fieldsOf = (value: unknown): JsonObject => (isJsonObject(value) ? value : NO_FIELDS)
 
 function kindOf(item: unknown): 'request' | 'notification' | 'response' | undefined {
   const { id, method, result, error } = fieldsOf(item)

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type Fields, fieldsOf, headerText, type Message, readMessage } from './messages.js'
+import type { JsonObject } from 'sallyport/toolkit'
+import { fieldsOf, headerText, type Message, readMessage } from './messages.js'
 
 /** An argument that is repeated in a header: its path among the arguments, and the header's name. */
 interface MirroredParameter {
@@ -73,7 +74,7 @@ function listRequest(call: Message, cursor: string | undefined): Message | undef
 /** Nested properties count too. */
 function mirroredIn(schema: unknown): readonly MirroredParameter[] {
   const found = new Map<string, MirroredParameter>()
-  const queue: { readonly node: Fields; readonly path: readonly string[] }[] = [
+  const queue: { readonly node: JsonObject; readonly path: readonly string[] }[] = [
     { node: fieldsOf(schema), path: [] },
   ]
   for (const { node, path } of queue) {

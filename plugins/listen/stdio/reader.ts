@@ -32,12 +32,11 @@ export async function passMessage(
   bytes: Buffer,
   onMessage: (message: Message) => Promise<void>,
   log: Log,
-): Promise<boolean> {
+): Promise<void> {
   const message = readMessage(bytes)
   if ('code' in message)
     log.error({ problem: message.message }, 'the target sent something that is not a message; it was dropped')
   else await onMessage(message)
-  return !('code' in message)
 }
 
 /** A target that does not end a stream after the response would hold a connection for each call. */

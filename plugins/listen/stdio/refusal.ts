@@ -1,4 +1,5 @@
-import { type Fields, fieldsOf } from './messages.js'
+import { jsonObject } from 'sallyport/toolkit'
+import { fieldsOf } from './messages.js'
 import { unavailable } from './transport.js'
 
 interface JsonRpcError {
@@ -8,7 +9,7 @@ interface JsonRpcError {
 
 /** The error of a JSON-RPC response, whatever its HTTP status. The gateway and most targets send them so. */
 export function errorIn(body: Buffer | undefined): JsonRpcError | undefined {
-  const error = fieldsOf(parsed(body)['error'])
+  const error = fieldsOf(jsonObject(body?.toString() ?? '')?.['error'])
   const { code, message } = error
   return typeof code === 'number' && typeof message === 'string' ? { ...error, code, message } : undefined
 }
@@ -24,14 +25,6 @@ export const isSessionUnknown = (status: number, body: Buffer | undefined): bool
 export function refusalError(status: number, error: JsonRpcError | undefined): JsonRpcError {
   if (error === undefined) return unavailable(statusMessage(status))
   return status === 401 ? { ...error, message: `${error.message}; ${statusMessage(status)}` } : error
-}
-
-function parsed(body: Buffer | undefined): Fields {
-  try {
-    return body === undefined ? {} : fieldsOf(JSON.parse(body.toString()))
-  } catch {
-    return {}
-  }
 }
 
 function statusMessage(status: number): string {

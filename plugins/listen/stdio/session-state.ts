@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Fields, fieldsOf, type Message } from './messages.js'
+import type { JsonObject } from 'sallyport/toolkit'
+import { fieldsOf, type Message } from './messages.js'
 
 /** The client's messages that set the state of a session, so that they can be sent again in a new one. */
 export class SessionState {
   private readonly recorded = new Map<string, Message>()
-  private negotiated: Fields | undefined
+  private negotiated: JsonObject | undefined
 
   /** A message that was sent. */
   recordSent(message: Message): void {
