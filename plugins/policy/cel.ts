@@ -2,6 +2,7 @@ import { definePlugin, type Finding, Policy, type PolicyQuestion } from 'sallypo
 import { z } from 'zod'
 import { parseExpression } from './cel/expression.js'
 import { type Expressions, judge, shows } from './cel/judge.js'
+import { refuseWithoutValue } from './without-value.js'
 
 const expression = z.string().transform((text, context) => {
   const parsed = parseExpression(text)
@@ -25,13 +26,7 @@ export default definePlugin({
         .describe('what may not be called, whatever `allow` says: true where it is denied'),
     })
     .superRefine((written, context) => {
-      for (const [key, value] of Object.entries(written))
-        if (value === undefined)
-          context.addIssue({
-            code: 'custom',
-            path: [key],
-            message: 'has no value: write one, or leave the key out',
-          })
+      refuseWithoutValue(written, context)
       if (Object.keys(written).length === 0)
         context.addIssue({ code: 'custom', message: 'expected `allow`, `deny` or both' })
     }),

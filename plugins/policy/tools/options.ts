@@ -1,6 +1,7 @@
 import { type ClaimCondition, claimCondition, scopeToken } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { type ParsedPattern, parsePattern } from './parse-pattern.js'
+import { refuseWithoutValue } from '../without-value.js'
+import { parsePattern } from './parse-pattern.js'
 
 /** A rule as it is written. */
 export interface Rule {
@@ -19,7 +20,7 @@ const EXPECTED_RULE =
   'expected one of `allow` and `deny`: write what else to allow or deny as a rule of its own'
 
 const pattern = z.string({ error: 'expected a pattern' }).superRefine((text, context) => {
-  const parsed: ParsedPattern | string = parsePattern(text)
+  const parsed = parsePattern(text)
   if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed })
 })
 
@@ -41,9 +42,7 @@ const rule = z
   .superRefine((written, context) => {
     const refuse = (message: string, path: string[] = []): void =>
       context.addIssue({ code: 'custom', path, message })
-    // A key without a value, as an unset variable leaves it, would make the rule hold for more callers than were meant.
-    for (const [key, value] of Object.entries(written))
-      if (value === undefined) refuse('has no value: write one, or leave the key out', [key])
+    refuseWithoutValue(written, context)
     const hasAllow = Object.hasOwn(written, 'allow')
     if (hasAllow === Object.hasOwn(written, 'deny')) refuse(EXPECTED_RULE)
     else if (!hasAllow && Object.hasOwn(written, 'scopes'))
