@@ -1,4 +1,4 @@
-import type { Denial, Identity, Judgement, Policy, PolicyQuestion } from 'sallyport'
+import type { Denial, Identity, Judgement, McpSubject, Policy, PolicyQuestion } from 'sallyport'
 import { within } from 'sallyport/toolkit'
 import { type AskedCall, textOf } from './asked-call.js'
 import type { ScopeChecks } from './checks.js'
@@ -28,7 +28,7 @@ export async function judged(
   if (denials.length > 0 && isScopeEnough)
     print(`with a token that has these scopes it is allowed: ${scopes.join(' ')}`)
   if (denials.length === 0) print(policies.length === 0 ? 'allowed: there is no policy' : 'allowed')
-  if (subject !== undefined && policies.length > 0) await printListed(policies, question, subject.kind)
+  if (subject !== undefined && policies.length > 0) await printListed(policies, question, subject)
   return denials.length === 0
 }
 
@@ -57,12 +57,12 @@ async function denialBy(
 async function printListed(
   policies: readonly Policy[],
   question: PolicyQuestion,
-  kind: 'tool' | 'prompt' | 'resource',
+  subject: McpSubject,
 ): Promise<void> {
-  const { subject } = question
-  if (subject === undefined) return
   const shown = await Promise.all(policies.map((policy) => inTime(policy.shows(question, [subject]))))
-  print(`in lists of ${kind}s it is ${shown.every(([isShown]) => isShown === true) ? 'shown' : 'left out'}`)
+  print(
+    `in lists of ${subject.kind}s it is ${shown.every(([isShown]) => isShown === true) ? 'shown' : 'left out'}`,
+  )
 }
 
 const inTime = <T>(answer: T | Promise<T>): Promise<T> =>

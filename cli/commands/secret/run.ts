@@ -26,14 +26,14 @@ export async function secret(invocation: Invocation): Promise<number> {
   try {
     if (config !== undefined) {
       const list = await readList(config)
-      return 'problems' in list ? printProblems(list.problems) : await within(list, asked)
+      return 'problems' in list ? printProblems(list.problems) : await inStores(list, asked)
     }
     if (store !== 'file') {
       const code = await inKeyring(asked, store === 'keyring')
       if (code !== undefined) return code
     }
     const passphrase = passphraseFile === undefined ? await askedPassphrase() : undefined
-    return await within(locatedHere([encryptedFile({ passphrase, passphraseFile })]), asked)
+    return await inStores(locatedHere([encryptedFile({ passphrase, passphraseFile })]), asked)
   } catch (error) {
     if (!(error instanceof GatewayError) || error instanceof ConfigError) throw error
     return printProblems([{ place: `secret ${action}`, message: error.message }])
@@ -62,7 +62,7 @@ const isName = (name: string): boolean => /^\w[\w.-]{0,127}$/.test(name)
 /** Nothing when there is no keyring and somebody else may be asked; that is said, for it decides where secrets lie. */
 async function inKeyring(asked: Asked, only: boolean): Promise<number | undefined> {
   try {
-    return await within(locatedHere([keyring]), asked)
+    return await inStores(locatedHere([keyring]), asked)
   } catch (error) {
     if (only || !(error instanceof GatewayError) || !error.code.startsWith('KEYRING_')) throw error
     process.stderr.write(`${error.message}: using the encrypted file\n`)
@@ -71,7 +71,7 @@ async function inKeyring(asked: Asked, only: boolean): Promise<number | undefine
 }
 
 /** Boots the secret stores of a list, and does with them what was asked. */
-function within(list: Located<List>, asked: Asked): Promise<number> {
+function inStores(list: Located<List>, asked: Asked): Promise<number> {
   let stores: () => readonly SecretStore[] = () => []
   const user = definePlugin({
     name: 'secret',
