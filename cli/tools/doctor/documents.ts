@@ -1,5 +1,5 @@
 import type { DocumentResponse, Fetch } from 'sallyport'
-import { isJsonObject, type JsonObject } from 'sallyport/toolkit'
+import { type JsonObject, jsonObject } from 'sallyport/toolkit'
 import { messageOf } from '../findings/finding-list.js'
 
 export async function askFor(fetch: Fetch, url: string, init: RequestInit = {}): Promise<DocumentResponse> {
@@ -10,21 +10,11 @@ export async function askFor(fetch: Fetch, url: string, init: RequestInit = {}):
     const { status, headers } = response
     const said = Date.parse(headers.get('date') ?? '')
     const date = Number.isNaN(said) ? undefined : said
-    const document = objectIn(await response.text())
+    const document = jsonObject(await response.text())
     const failure = status === 200 ? 'it is no JSON object' : `status ${status}`
     return { status, document, failure, date }
   } catch (error) {
     return { status: undefined, document: undefined, failure: messageOf(error), date: undefined }
-  }
-}
-
-/** The object that a text holds as JSON. */
-export function objectIn(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    return undefined
   }
 }
 

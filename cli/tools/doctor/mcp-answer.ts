@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { EventStreamParser, type JsonObject, TOO_LONG } from 'sallyport/toolkit'
-import { objectIn } from './documents.js'
+import { EventStreamParser, type JsonObject, jsonObject, TOO_LONG } from 'sallyport/toolkit'
 
 /** How many bytes may still be read. */
 export interface ByteBudget {
@@ -24,12 +23,12 @@ export async function answerIn(
       if (!isStream) pieces.push(piece)
       else {
         for (const event of events.parse(piece)) {
-          const answer = event === TOO_LONG ? undefined : objectIn(event.data.toString())
+          const answer = event === TOO_LONG ? undefined : jsonObject(event.data.toString())
           if (answer?.['id'] === id) return answer
         }
       }
     }
-    return isStream ? undefined : objectIn(Buffer.concat(pieces).toString())
+    return isStream ? undefined : jsonObject(Buffer.concat(pieces).toString())
   } finally {
     // A stream may go on without end.
     response.destroy()
