@@ -26,18 +26,18 @@ export async function allProblems({
   return [...problems, ...further.filter((problem) => !reported.has(placeOf(problem)))].toSorted(byPosition)
 }
 
+type Planned =
+  | { readonly plan: PlannedScope; readonly folder: string }
+  | { readonly problems: readonly Problem[] }
+
 /** Loads and checks a list as for a boot; the plan, or everything that is wrong. */
-export async function planOf(
-  result: Result<List>,
-): Promise<{ readonly plan: PlannedScope } | { readonly problems: readonly Problem[] }> {
+export async function planOf(result: Result<List>): Promise<Planned> {
   return 'problems' in result ? { problems: await allProblems(result) } : planLocated(result)
 }
 
-async function planLocated(
-  located: Located<List>,
-): Promise<{ readonly plan: PlannedScope } | { readonly problems: readonly Problem[] }> {
+async function planLocated(located: Located<List>): Promise<Planned> {
   try {
-    return { plan: await planList(located.settings, silentContext(located)) }
+    return { plan: await planList(located.settings, silentContext(located)), folder: located.folder }
   } catch (error) {
     if (error instanceof ConfigError) return { problems: error.problems.toSorted(byPosition) }
     throw error

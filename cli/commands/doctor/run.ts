@@ -27,8 +27,7 @@ export async function doctor(invocation: Invocation): Promise<number> {
   const checked = await planOf(outcome)
   if ('problems' in checked) return printProblems(checked.problems)
 
-  const folder = 'folder' in outcome ? outcome.folder : process.cwd()
-  const findings = await examine(checked.plan, folder)
+  const findings = await examine(checked.plan, checked.folder)
   const paint = painter(process.stdout, process.env)
   const code = findings.some(({ state }) => state === 'wrong') ? exitCode.failed : exitCode.ok
   // What some plugin's examination left open must not keep the process here.

@@ -17,16 +17,15 @@ const PATIENCE = 30_000
 /** Brings what the plugins of a file store outside to the level of this version. */
 export async function migrate({ options }: Invocation): Promise<number> {
   const { config, debug } = valuesOf(migrateCommand.groups, options)
-  const result = await readList(config)
-  const checked = await planOf(result)
+  const checked = await planOf(await readList(config))
   if ('problems' in checked) return printProblems(checked.problems)
 
-  const folder = 'folder' in result ? result.folder : process.cwd()
+  const { plan, folder } = checked
   const stopped = new AbortController()
   // In a container it is process 1, which no signal ends by itself.
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => stopped.abort(new Error(`stopped by ${signal}: run it again`)))
-  const code = await migrateAll(entriesOf(checked.plan), { folder, debug, signal: stopped.signal })
+  const code = await migrateAll(entriesOf(plan), { folder, debug, signal: stopped.signal })
   await said()
   // What some plugin left open must not keep the process here.
   endProcess(code)
