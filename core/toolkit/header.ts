@@ -40,7 +40,7 @@ export const secretHeaders = () =>
       headerName(),
       secretText().refine(isHeaderValue, 'expected a header value: printable, in one line'),
     )
-    .default({})
+    .prefault({})
 
 function nameFault(name: string): string | undefined {
   const lower = name.toLowerCase()

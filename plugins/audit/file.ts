@@ -26,10 +26,8 @@ export default definePlugin({
   options: z.strictObject({
     path: z.string().min(1).describe('the file; its folder has to be there'),
     maxBytes: byteSize(64 * 1024)
-      .default(100 * 1024 * 1024)
-      .describe(
-        'how large it may become before it is renamed to `.1`, by default `100MiB`; `0`: it is never renamed',
-      ),
+      .prefault('100MiB')
+      .describe('how large it may become before it is renamed to `.1`; `0`: it is never renamed'),
     keep: z.int().min(1).max(1000).default(5).describe('how many full files stay: `.1` is the newest'),
   }),
 

@@ -44,7 +44,7 @@ const options = z.strictObject({
     .describe(
       'deprecated, use `store/files`: in a list without a catalogue store, where the last good state of each source is saved; the user’s state directory when unset, null saves none',
     ),
-  syncTimeout: duration(LONGEST_WAIT).default(300_000).describe('the longest that one sync may take'),
+  syncTimeout: duration(LONGEST_WAIT).prefault('5m').describe('the longest that one sync may take'),
   maxDocumentBytes: z
     .int()
     .positive()

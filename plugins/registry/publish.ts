@@ -22,7 +22,7 @@ export default definePlugin({
   requires: [ServerCatalogue, ManagedSource],
   options: z.strictObject({
     publishers: publisherRules
-      .default([])
+      .prefault([])
       .describe('who may publish: `when` (claims of the caller), `names`, and `may`; nobody by default'),
     maxVersions: z
       .int()

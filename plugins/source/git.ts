@@ -48,8 +48,8 @@ const options = z.strictObject({
     .regex(/^(?!\/)(?!(?:.*\/)?\.\.(?:\/|$)).+$/, 'expected a path inside the repository')
     .default('.')
     .describe('a file, or a folder whose JSON and YAML files are read'),
-  every: interval().default(300_000).describe('how often it is checked for a new commit'),
-  timeout: duration(LONGEST_WAIT).default(60_000).describe('the longest that one sync may take'),
+  every: interval().prefault('5m').describe('how often it is checked for a new commit'),
+  timeout: duration(LONGEST_WAIT).prefault('1m').describe('the longest that one sync may take'),
   maxBytes: z
     .int()
     .positive()

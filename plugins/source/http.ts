@@ -27,11 +27,11 @@ const options = z.strictObject({
     .optional()
     .describe('certificate authorities to trust for it, instead of the default ones'),
   allowPrivateIP: z.boolean().default(false).describe('the registry may have a private address'),
-  every: interval().default(600_000).describe('how often it is asked for changes'),
+  every: interval().prefault('10m').describe('how often it is asked for changes'),
   wholeEvery: duration()
-    .default(86_400_000)
+    .prefault('24h')
     .describe('how often it is read as a whole, which is when removed servers are noticed'),
-  timeout: duration(300_000).default(10_000).describe('the longest that one page may take'),
+  timeout: duration(300_000).prefault('10s').describe('the longest that one page may take'),
   maxPageBytes: z
     .int()
     .positive()

@@ -16,7 +16,7 @@ export default definePlugin({
   requires: [Tunnel],
   options: z.strictObject({
     timeout: duration(MAX_TIMEOUT)
-      .default(20_000)
+      .prefault('20s')
       .describe('how long it may take until the public URL is known'),
   }),
 

@@ -47,9 +47,9 @@ export const OAuthOptions = z.strictObject({
     .default(false)
     .describe('a port in use is an error, since the client is registered with it; else a free one is taken'),
   openBrowser: z.boolean().default(true).describe('open a browser; else the URL is printed'),
-  timeout: duration(LONGEST_WAIT).default(30_000).describe('how long a request waits for a sign-in'),
+  timeout: duration(LONGEST_WAIT).prefault('30s').describe('how long a request waits for a sign-in'),
   signInTimeout: duration(LONGEST_WAIT)
-    .default(600_000)
+    .prefault('10m')
     .describe('how long a sign-in that was begun stays open for the person who does it'),
   tellsCallers: z
     .boolean()
