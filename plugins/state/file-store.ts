@@ -2,7 +2,12 @@ import { hash } from 'node:crypto'
 import { access, chmod, constants, mkdir, readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ConfigError, type HealthState, type Log, type StateStore } from 'sallyport'
-import { DRAFT_SUFFIX, isFileSystemError, replaceFile, writeDraft } from '#plugins/store/files/atomic-file.js'
+import {
+  isFileSystemError,
+  removeAbandonedDrafts,
+  replaceFile,
+  writeDraft,
+} from '#plugins/store/files/atomic-file.js'
 import type { HeldLocks } from '#plugins/store/files/generation-lock.js'
 import { type LockOwner, thisProcess } from '#plugins/store/files/lock-owner.js'
 import { notEncrypted } from './encrypted-value.js'
@@ -11,8 +16,6 @@ import { FileLocks } from './file-locks.js'
 import { PendingWrites, type UnsavedValues } from './pending-writes.js'
 import { encryptedRecord, parseRecord, plainRecord, type Record, readIfExists } from './record.js'
 import type { KeyNameStore } from './stored-keys.js'
-
-const DRAFT_MAX_AGE = 3_600_000
 
 interface Dependencies {
   readonly log: Pick<Log, 'error' | 'warn' | 'info'>
@@ -54,7 +57,7 @@ export class FileStore implements StateStore {
       throw new ConfigError([{ place: 'directory', message }], { cause })
     }
     const store = new FileStore(directory, await thisProcess(), dependencies)
-    await store.removeAbandonedDrafts()
+    for (const folder of store.folders) await removeAbandonedDrafts(folder)
     return store
   }
 
@@ -160,9 +163,7 @@ export class FileStore implements StateStore {
   }
 
   private async probe(): Promise<void> {
-    for (const folder of [this.directory, join(this.directory, 'locks')]) {
-      await unlink(await writeDraft(join(folder, 'probe'), 'probe'))
-    }
+    for (const folder of this.folders) await unlink(await writeDraft(join(folder, 'probe'), 'probe'))
   }
 
   private async encrypt(key: string): Promise<void> {
@@ -199,18 +200,6 @@ export class FileStore implements StateStore {
     this.dependencies.log.warn({ path, reason }, 'a stored value cannot be used and counts as absent')
   }
 
-  /** Deletes drafts of killed processes. */
-  private async removeAbandonedDrafts(): Promise<void> {
-    for (const folder of [this.directory, join(this.directory, 'locks')]) {
-      const drafts = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(DRAFT_SUFFIX))
-      for (const draft of drafts) {
-        const path = join(folder, draft)
-        const { mtimeMs } = (await stat(path).catch(() => undefined)) ?? { mtimeMs: Number.POSITIVE_INFINITY }
-        if (Date.now() - mtimeMs > DRAFT_MAX_AGE) await unlink(path).catch(() => {})
-      }
-    }
-  }
-
   private async replace(key: string, text: string): Promise<void> {
     await this.locks.check()
     await replaceFile(this.file(key), text)
@@ -221,6 +210,10 @@ export class FileStore implements StateStore {
     await unlink(this.file(key)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error
     })
+  }
+
+  private get folders(): readonly string[] {
+    return [this.directory, join(this.directory, 'locks')]
   }
 
   private file(key: string): string {

@@ -1,11 +1,11 @@
-import { createHash, hash, randomBytes } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { createHash, hash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { CatalogueStore, ContentsChange, SourceStore, StoredContents, StoredDocument } from 'sallyport'
 import { userFolder } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { syncDirectory } from './files/atomic-file.js'
+import { removeAbandonedDrafts, replaceFile } from './files/atomic-file.js'
 
 const trailer = z.object({
   format: z.literal(1),
@@ -17,7 +17,6 @@ const trailer = z.object({
 
 const NEWLINE = 0x0a
 const CHUNK = 64 * 1024
-const ABANDONED_AFTER = 3_600_000
 
 /** Stores the state of each source in a file of a directory; without one, in that of the user. */
 export function stateFiles(directory = join(userFolder('state', process.env), 'registry')) {
@@ -75,52 +74,25 @@ export class StateFile implements SourceStore {
     revision: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const directory = dirname(this.path)
-    await mkdir(directory, { recursive: true, mode: 0o700 })
-    await this.removeAbandoned(directory)
-    const temporary = `${this.path}.${randomBytes(6).toString('hex')}.tmp`
-    try {
-      await this.fill(temporary, contents, revision, signal)
-      await rename(temporary, this.path)
-      await syncDirectory(directory)
-    } catch (error) {
-      await rm(temporary, { force: true })
-      throw error
-    }
+    await removeAbandonedDrafts(dirname(this.path), `${basename(this.path)}.`)
+    await replaceFile(this.path, this.content(contents, revision, signal))
   }
 
-  private async fill(
-    temporary: string,
+  /** In chunks, each of which overwrites the one before. */
+  private *content(
     { all, bookmark }: Pick<ContentsChange, 'all' | 'bookmark'>,
     revision: number,
     signal: AbortSignal,
-  ): Promise<void> {
-    const file = await open(temporary, 'wx', 0o600)
-    try {
-      const hash = createHash('sha256')
-      for (const chunk of chunksOf(all)) {
-        signal.throwIfAborted()
-        hash.update(chunk)
-        // `write` would write a part and not fail when the disk becomes full.
-        await file.writeFile(chunk)
-      }
-      const more = revision === 0 ? {} : { revision }
-      const last = { format: 1, place: this.place, sha256: hash.digest('hex'), bookmark, ...more }
-      await file.writeFile(`\n${JSON.stringify(last)}\n`)
-      await file.sync()
-    } finally {
-      await file.close()
+  ): Generator<Uint8Array> {
+    const hash = createHash('sha256')
+    for (const chunk of chunksOf(all)) {
+      signal.throwIfAborted()
+      hash.update(chunk)
+      yield chunk
     }
-  }
-
-  /** Removes the temporary files of killed processes. */
-  private async removeAbandoned(directory: string): Promise<void> {
-    const own = `${basename(this.path)}.`
-    for (const name of await readdir(directory)) {
-      if (!name.startsWith(own) || !name.endsWith('.tmp')) continue
-      const { mtimeMs } = (await stat(join(directory, name)).catch(() => undefined)) ?? { mtimeMs: Infinity }
-      if (Date.now() - mtimeMs > ABANDONED_AFTER) await rm(join(directory, name), { force: true })
-    }
+    const more = revision === 0 ? {} : { revision }
+    const last = { format: 1, place: this.place, sha256: hash.digest('hex'), bookmark, ...more }
+    yield Buffer.from(`\n${JSON.stringify(last)}\n`)
   }
 
   private unusable(why: string): Error {
@@ -139,7 +111,7 @@ function fileName(source: string): string {
 
 const shortHash = (text: string): string => hash('sha256', text).slice(0, 12)
 
-/** The documents as a JSON list. Each chunk overwrites the one before. */
+/** The documents as a JSON list. */
 function* chunksOf(documents: Iterable<StoredDocument>): Generator<Buffer> {
   const out = Buffer.allocUnsafe(CHUNK)
   let used = 0

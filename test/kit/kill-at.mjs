@@ -46,20 +46,21 @@ files.open = async (path, flags, mode) => {
   return file
 }
 
+const { writeFile } = files
+files.writeFile = async (file, text, ...rest) => {
+  if (isLast('write', paths.get(file))) {
+    if (half !== undefined) await writeFile(file, text.slice(0, text.length / 2), ...rest)
+    end()
+  }
+  return writeFile(file, text, ...rest)
+}
+
 const probe = await open(process.execPath)
-const { writeFile, sync } = Object.getPrototypeOf(probe)
+const handle = Object.getPrototypeOf(probe)
+const { sync } = handle
 await probe.close()
-Object.assign(Object.getPrototypeOf(probe), {
-  async writeFile(text, ...rest) {
-    if (isLast('write', paths.get(this))) {
-      if (half !== undefined) await writeFile.call(this, text.slice(0, text.length / 2), ...rest)
-      end()
-    }
-    return writeFile.call(this, text, ...rest)
-  },
-  sync() {
-    step('sync', paths.get(this))
-    return sync.call(this)
-  },
-})
+handle.sync = function () {
+  step('sync', paths.get(this))
+  return sync.call(this)
+}
 syncBuiltinESMExports()

@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, open, rename, unlink } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { mkdir, open, readdir, rename, stat, unlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+
+type Content = string | Iterable<Uint8Array>
+
+const DRAFT_SUFFIX = '.tmp'
+const DRAFT_MAX_AGE = 3_600_000
 
 /** Replaces a file by a rename, readable by this user only: after a kill it is the old one or the new one. */
-export async function replaceFile(path: string, text: string): Promise<void> {
-  const draft = await writeDraft(path, text)
+export async function replaceFile(path: string, content: Content): Promise<void> {
+  const draft = await writeDraft(path, content)
   try {
     await rename(draft, path)
     await syncDirectory(dirname(path))
@@ -15,12 +20,12 @@ export async function replaceFile(path: string, text: string): Promise<void> {
 }
 
 /** Writes a synced file with a unique name next to `path`, which the caller renames, links or removes. */
-export async function writeDraft(path: string, text: string): Promise<string> {
+export async function writeDraft(path: string, content: Content): Promise<string> {
   const draft = `${path}.${randomBytes(6).toString('hex')}${DRAFT_SUFFIX}`
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const file = await open(draft, 'wx', 0o600)
   try {
-    await file.writeFile(text)
+    await writeFile(file, content)
     await file.sync()
   } catch (error) {
     await unlink(draft).catch(() => {})
@@ -31,7 +36,15 @@ export async function writeDraft(path: string, text: string): Promise<string> {
   return draft
 }
 
-export const DRAFT_SUFFIX = '.tmp'
+/** Deletes the drafts of killed processes: those in a folder, or of one file of it. */
+export async function removeAbandonedDrafts(folder: string, name = ''): Promise<void> {
+  for (const draft of await readdir(folder).catch(() => [])) {
+    if (!draft.startsWith(name) || !draft.endsWith(DRAFT_SUFFIX)) continue
+    const path = join(folder, draft)
+    const { mtimeMs } = (await stat(path).catch(() => undefined)) ?? { mtimeMs: Number.POSITIVE_INFINITY }
+    if (Date.now() - mtimeMs > DRAFT_MAX_AGE) await unlink(path).catch(() => {})
+  }
+}
 
 /** Whether it is an error of the file system, such as a full or read-only disk. */
 export const isFileSystemError = (error: unknown): error is NodeJS.ErrnoException =>
