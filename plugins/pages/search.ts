@@ -23,56 +23,48 @@ const BATCH = 50
 
 /** Searches names, titles and descriptions of the latest versions. A view never changes, so each is indexed once. */
 export class ServerSearch {
-  private readonly indexes = new WeakMap<RegistryView, Promise<readonly Indexed[]>>()
-
-  private readonly counts = new WeakMap<RegistryView, Promise<number>>()
+  private readonly indexOf = memoized(async (view) => {
+    const index: Indexed[] = []
+    for await (const versions of latestOf(view)) index.push(...versions.map(indexed))
+    return index
+  })
 
   /** How many servers a registry has, without parsing their documents. */
-  count(view: RegistryView): Promise<number> {
-    let count = this.counts.get(view)
-    if (count === undefined) {
-      count = countOf(view)
-      this.counts.set(view, count)
-      count.catch(() => this.counts.delete(view))
-    }
+  readonly count = memoized(async (view) => {
+    let count = 0
+    for await (const { length } of latestOf(view)) count += length
     return count
-  }
+  })
 
   async find(view: RegistryView, search: string, from: number, limit: number): Promise<SearchPage> {
-    let index = this.indexes.get(view)
-    if (index === undefined) {
-      index = indexOf(view)
-      this.indexes.set(view, index)
-      index.catch(() => this.indexes.delete(view))
-    }
-    const found = ranked(await index, search)
+    const found = ranked(await this.indexOf(view), search)
     const next = from + limit
     return { versions: found.slice(from, next), next: next < found.length ? next : undefined }
   }
 }
 
-async function countOf(view: RegistryView): Promise<number> {
-  let count = 0
-  let cursor: string | undefined
-  do {
-    const page = await view.list({ limit: BATCH, cursor, version: 'latest', includeDeleted: false })
-    count += page?.versions.length ?? 0
-    cursor = page?.nextCursor
-    await setImmediate()
-  } while (cursor !== undefined)
-  return count
+/** Made once of each view, unless it fails. */
+function memoized<T>(make: (view: RegistryView) => Promise<T>): (view: RegistryView) => Promise<T> {
+  const made = new WeakMap<RegistryView, Promise<T>>()
+  return (view) => {
+    const known = made.get(view)
+    if (known !== undefined) return known
+    const making = make(view)
+    made.set(view, making)
+    making.catch(() => made.delete(view))
+    return making
+  }
 }
 
-async function indexOf(view: RegistryView): Promise<readonly Indexed[]> {
-  const index: Indexed[] = []
+/** The latest version of each server, in batches between which requests are answered. */
+async function* latestOf(view: RegistryView): AsyncGenerator<readonly ServerVersion[]> {
   let cursor: string | undefined
   do {
     const page = await view.list({ limit: BATCH, cursor, version: 'latest', includeDeleted: false })
-    for (const version of page?.versions ?? []) index.push(indexed(version))
+    yield page?.versions ?? []
     cursor = page?.nextCursor
     await setImmediate()
   } while (cursor !== undefined)
-  return index
 }
 
 function indexed(version: ServerVersion): Indexed {
