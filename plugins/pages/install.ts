@@ -66,43 +66,38 @@ function remoteInvocation(transport: Transport): Invocation | undefined {
 
 interface Runner {
   readonly command: string
-  readonly args: (identifier: string, version: string | undefined, environment: readonly string[]) => string[]
+  readonly args: (given: ServerPackage) => string[]
 }
 
-const at = (identifier: string, version: string | undefined): string =>
-  version === undefined ? identifier : `${identifier}@${version}`
+const target = ({ identifier, version }: ServerPackage, separator = '@'): string =>
+  version === undefined ? identifier : `${identifier}${separator}${version}`
 
 // A document does not choose the program: it could name a shell.
 const RUNNERS = new Map<string, Runner>(
   Object.entries({
-    npm: { command: 'npx', args: (identifier, version) => ['-y', at(identifier, version)] },
-    pypi: { command: 'uvx', args: (identifier, version) => [at(identifier, version)] },
-    nuget: { command: 'dnx', args: (identifier, version) => [at(identifier, version), '--yes'] },
+    npm: { command: 'npx', args: (given) => ['-y', target(given)] },
+    pypi: { command: 'uvx', args: (given) => [target(given)] },
+    nuget: { command: 'dnx', args: (given) => [target(given), '--yes'] },
     oci: {
       command: 'docker',
-      args: (identifier, version, environment) => [
-        'run',
-        '-i',
-        '--rm',
-        ...environment.flatMap((each) => ['-e', each]),
-        version === undefined ? identifier : `${identifier}:${version}`,
+      args: (given) => [
+        ...['run', '-i', '--rm'],
+        ...(given.environmentVariables ?? []).flatMap(({ name }) => (name === undefined ? [] : ['-e', name])),
+        ...argumentsOf(given.runtimeArguments),
+        target(given, ':'),
       ],
     },
   } satisfies Record<string, Runner>),
 )
 
 function packageInvocation(given: ServerPackage): Invocation | undefined {
-  const { registryType, identifier, version, transport, environmentVariables = [] } = given
+  const { registryType, identifier, transport, environmentVariables = [] } = given
   const runner = RUNNERS.get(registryType)
   if (runner === undefined || transport.type !== 'stdio') return undefined
-  const environment = environmentVariables.flatMap(({ name }) => name ?? [])
-  const base = runner.args(identifier, version, environment)
-  const image = registryType === 'oci' ? base.splice(-1) : []
-  const runtime = registryType === 'oci' ? argumentsOf(given.runtimeArguments) : []
   return {
     title: `${registryType}: ${identifier}`,
     command: runner.command,
-    args: [...base, ...runtime, ...image, ...argumentsOf(given.packageArguments)],
+    args: [...runner.args(given), ...argumentsOf(given.packageArguments)],
     type: 'stdio',
     values: environmentVariables,
     variables: [],
