@@ -50,11 +50,7 @@ const response = z.object({
     remotes: listOf(transport),
   }),
   _meta: z.object({
-    [OFFICIAL]: z.object({
-      statusMessage: text,
-      publishedAt: text,
-      updatedAt: text,
-    }),
+    [OFFICIAL]: z.object({ statusMessage: text, publishedAt: text, updatedAt: text }),
   }),
 })
 
@@ -62,12 +58,8 @@ type Response = z.output<typeof response>
 export type Input = z.output<typeof input>
 export type Transport = z.output<typeof transport>
 export type ServerPackage = z.output<typeof serverPackage>
-export type ServerDetails = Partial<Response['server']> &
-  Pick<ServerVersion, 'name' | 'version' | 'status' | 'isLatest'> & {
-    readonly statusMessage?: string | undefined
-    readonly publishedAt?: string | undefined
-    readonly updatedAt?: string | undefined
-  }
+export type ServerDetails = Partial<Response['server'] & Response['_meta'][typeof OFFICIAL]> &
+  Pick<ServerVersion, 'name' | 'version' | 'status' | 'isLatest'>
 
 /** What a page shows of a version; of an invalid document, only what the catalogue knows. */
 export function detailsOf({ name, version, status, isLatest, json }: ServerVersion): ServerDetails {
