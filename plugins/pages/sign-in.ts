@@ -34,7 +34,8 @@ export default definePlugin({
     checkFiles(gateway, options)
     const { issuerUrl, clientId, resourceUrl } = options
     const owner = `${clientId} ${issuerUrl} ${redirectUri(options, gateway.scope)}`
-    const seal = new Seal(cookieKey(gateway, options.cookieKeyFile), owner)
+    const key = withPlace('cookieKeyFile', () => cookieKey(gateway, options.cookieKeyFile))
+    const seal = new Seal(key, owner)
     gateway.onStop(() => seal.close())
     const issuer = openIssuer(gateway, options)
     const secure = new URL(resourceUrl).protocol === 'https:'

@@ -1,7 +1,7 @@
 import { hkdfSync } from 'node:crypto'
 import { jwtDecrypt } from 'jose/jwt/decrypt'
 import { EncryptJWT } from 'jose/jwt/encrypt'
-import { ConfigError, type Gateway, GatewayError } from 'sallyport'
+import { type Gateway, GatewayError } from 'sallyport'
 import { digestOf, Secret, secretFrom } from 'sallyport/toolkit'
 import type { z } from 'zod'
 
@@ -69,13 +69,8 @@ export class Seal {
 export function cookieKey(gateway: Gateway, written: string | undefined): Secret {
   const { log, scrubber } = gateway
   const file = written === undefined ? undefined : gateway.path(written)
-  try {
-    const secret = secretFrom({ file }, { log, scrubber, check: refuseShort })
-    return secret ?? new Secret(gateway.keyFor('cookies').toString('base64'))
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    throw new ConfigError([{ place: 'cookieKeyFile', message }], { cause: error })
-  }
+  const secret = secretFrom({ file }, { log, scrubber, check: refuseShort })
+  return secret ?? new Secret(gateway.keyFor('cookies').toString('base64'))
 }
 
 const bytesOf = (text: string): Buffer => Buffer.from(text.replaceAll(/\s/g, ''), 'base64')
