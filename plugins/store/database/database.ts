@@ -22,6 +22,7 @@ interface Context {
 }
 
 const CONNECTIONS = 4
+const LONGEST_POLL = 30_000
 
 /**
  * PostgreSQL, as plugins that store in it use it. Every wait is bounded; what fails since the database is away is an
@@ -146,11 +147,16 @@ export class Database {
   }
 
   /**
-   * Calls `wake` when a transaction that notified this topic was committed, and whenever notifications may have been lost.
-   * Poll as well: where `url` is a pooler without `directUrl`, nothing arrives.
+   * Calls `wake` when a transaction that notified this topic was committed, whenever notifications may have been lost, and
+   * now and then: where `url` is a pooler without `directUrl`, nothing arrives.
    */
-  listen(topic: string, wake: () => void): () => void {
-    return this.listener.listen(this.channel(topic), wake)
+  listen(topic: string, wake: () => void, longestPoll = LONGEST_POLL): () => void {
+    const stop = this.listener.listen(this.channel(topic), wake)
+    const timer = setInterval(wake, longestPoll * (0.8 + Math.random() * 0.2)).unref()
+    return () => {
+      clearInterval(timer)
+      stop()
+    }
   }
 
   /** Wakes those who listen to this topic, in all processes, once the transaction is committed. */

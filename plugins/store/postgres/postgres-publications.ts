@@ -40,8 +40,6 @@ import {
 import { PublishedCopy } from './published-copy.js'
 import { readPublished } from './read-published.js'
 
-const LONGEST_POLL = 30_000
-
 interface Options {
   readonly database: Database
   /** On this machine. */
@@ -82,14 +80,8 @@ export class PostgresPublications implements Publications {
     }
   }
 
-  /** Polls too, since notifications are lost while the connection is. */
   watch(changed: () => void): () => void {
-    const stop = this.options.database.listen(this.topic, changed)
-    const timer = setInterval(changed, LONGEST_POLL * (0.8 + Math.random() * 0.2)).unref()
-    return () => {
-      clearInterval(timer)
-      stop()
-    }
+    return this.options.database.listen(this.topic, changed)
   }
 
   async publish(

@@ -8,8 +8,6 @@ import type { SourceKey } from './source-row.js'
 import { keepPlace, reportSync, requestSync, takeSyncRequest } from './source-upkeep.js'
 import { writeContents } from './write-contents.js'
 
-const LONGEST_POLL = 30_000
-
 export interface PostgresSourceOptions {
   readonly database: Database
   /** On this machine. */
@@ -124,15 +122,9 @@ export class PostgresSource implements SourceStore, SharedSource {
     this.options.isCurrent(revision)
   }
 
-  /** Polls too, since notifications are lost while the connection is. */
   private wokenBy(event: string, wake: () => void): () => void {
-    const stop = this.options.database.listen(this.topic(event), wake)
-    const { longestPoll = LONGEST_POLL } = this.options
-    const timer = setInterval(wake, longestPoll * (0.8 + Math.random() * 0.2)).unref()
-    return () => {
-      clearInterval(timer)
-      stop()
-    }
+    const { database, longestPoll } = this.options
+    return database.listen(this.topic(event), wake, longestPoll)
   }
 
   private topic(event: string): string {
