@@ -1,6 +1,7 @@
 import type { StoredContents, VersionKey } from 'sallyport'
 import type { Statements } from '../database/database.js'
 import { textOf } from '../database/text-bytes.js'
+import { payloadsOf } from './payloads-of.js'
 import { findSource, type SourceKey, type SourceRow } from './source-row.js'
 
 // Nobody drops what is served because the database was emptied: the leader writes it anew.
@@ -12,10 +13,11 @@ const EMPTIED: StoredContents = {
   bookmark: undefined,
 }
 
-// Few round trips, and no more memory than so many documents of the largest size take.
-const PAGE = 200
+interface DocumentColumn {
+  readonly document: Buffer
+}
 
-/** What is stored, or what changed since a revision. Its payloads are read within the transaction, page by page. */
+/** What is stored, or what changed since a revision. Its payloads are read within the transaction. */
 export async function readContents(
   statements: Statements,
   key: SourceKey,
@@ -26,13 +28,14 @@ export async function readContents(
   if (revision === (since ?? 0)) return undefined
   if (row === undefined || revision === 0) return EMPTIED
   const known = since !== undefined && (await isKnown(statements, row, since)) ? since : undefined
-  await statements.query(
-    `declare documents no scroll cursor for
-     select document from version where source = $1 and revision > $2 and document is not null`,
+  const payloads = await payloadsOf<DocumentColumn>(
+    statements,
+    'select document from version where source = $1 and revision > $2 and document is not null',
     [row.id, known ?? 0],
+    (rows) => (rows.length === 0 ? [] : [listOf(rows)]),
   )
   const removed = known === undefined ? [] : await removedSince(statements, row, known)
-  const contents = { payloads: await pages(statements), handedOver: true, revision, bookmark, failure }
+  const contents = { payloads, handedOver: true, revision, bookmark, failure }
   return known === undefined ? { kind: 'whole', ...contents } : { kind: 'changes', ...contents, removed }
 }
 
@@ -60,17 +63,8 @@ async function removedSince(
   return rows.map(({ name, version }) => ({ name: textOf(name), version: textOf(version) }))
 }
 
-/** Each is a JSON list. An array when there are no further ones to read. */
-async function pages(statements: Statements): Promise<StoredContents['payloads']> {
-  const next = () => statements.query<{ document: Buffer }>(`fetch ${PAGE} from documents`)
-  const first = await next()
-  if (first.length < PAGE) return first.length === 0 ? [] : [listOf(first)]
-  return (async function* () {
-    for (let rows = first; rows.length > 0; rows = await next()) yield listOf(rows)
-  })()
-}
-
-const listOf = (rows: readonly { readonly document: Buffer }[]): Buffer =>
+/** A JSON list. */
+const listOf = (rows: readonly DocumentColumn[]): Buffer =>
   Buffer.concat([...rows.flatMap(({ document }, index) => [index === 0 ? OPEN : COMMA, document]), CLOSE])
 
 const OPEN = Buffer.from('[')
