@@ -1,4 +1,5 @@
 import { ConfigError, GatewayError, UpstreamError } from 'sallyport'
+import { NETWORK_REASONS, TOO_SLOW } from '../network-reasons.js'
 
 /** Seconds after which a caller may try again. */
 const RETRY_AFTER = 5
@@ -27,7 +28,7 @@ export const lockLost = (): UpstreamError =>
 const READ_ONLY = 'it can only be read, as a standby, or with default_transaction_read_only'
 const WRITES_REFUSED: Readonly<Record<string, string>> = { '25006': READ_ONLY, '53100': 'its disk is full' }
 
-export const TOO_SLOW = 'it did not answer in time'
+export { TOO_SLOW }
 
 // Classes of SQLSTATE, and states within them; the longest match counts.
 const STATES: Readonly<Record<string, string>> = {
@@ -43,15 +44,8 @@ const STATES: Readonly<Record<string, string>> = {
 }
 
 const NETWORK: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
+  ...NETWORK_REASONS,
   ENOENT: 'nothing listens on that socket',
-  ENOTFOUND: 'its name does not resolve',
-  EAI_AGAIN: 'the name server does not answer',
-  ETIMEDOUT: TOO_SLOW,
-  EHOSTUNREACH: 'there is no route to it',
-  ENETUNREACH: 'there is no route to it',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host name',
-  CERT_HAS_EXPIRED: 'its certificate has expired',
 }
 
 const UNTRUSTED = /^(?:DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|CERT_)/

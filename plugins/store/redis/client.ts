@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import type { Redis } from 'ioredis'
 import { within } from 'sallyport/toolkit'
+import { TOO_SLOW } from '../network-reasons.js'
 import type { Driver } from './driver.js'
-import { replyCode, TOO_SLOW } from './failure.js'
+import { replyCode } from './failure.js'
 import type { RedisSettings } from './redis-url.js'
 
 /** Milliseconds for a connection, TLS and password included, and for one command. */

@@ -1,4 +1,5 @@
 import { type GatewayError, UpstreamError } from 'sallyport'
+import { NETWORK_REASONS, TOO_SLOW } from '../network-reasons.js'
 
 /** Seconds after which a caller may try again. */
 const RETRY_AFTER = 5
@@ -10,7 +11,6 @@ export const unavailable = (reason: string): UpstreamError =>
     retryAfter: RETRY_AFTER,
   })
 
-export const TOO_SLOW = 'it did not answer in time'
 export const CLOSED = 'the connection was closed'
 
 // First words of what the server replies.
@@ -35,19 +35,6 @@ const WRITE_REFUSALS = new Set(['READONLY', 'MISCONF', 'OOM', 'NOREPLICAS', 'NOP
 // These pass by themselves, on this connection or the next.
 const PASSING = new Set(['LOADING', 'BUSY', 'MASTERDOWN', 'READONLY', 'NOREPLICAS'])
 
-const CODES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
-  ECONNRESET: CLOSED,
-  EPIPE: CLOSED,
-  ENOTFOUND: 'its name does not resolve',
-  EAI_AGAIN: 'the name server does not answer',
-  ETIMEDOUT: TOO_SLOW,
-  EHOSTUNREACH: 'there is no route to it',
-  ENETUNREACH: 'there is no route to it',
-  CERT_HAS_EXPIRED: 'its certificate has expired',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host name',
-}
-
 const UNTRUSTED = /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT|UNABLE_TO_|CERT_)/
 const NO_TLS = /^(?:EPROTO|ERR_SSL_)/
 
@@ -71,7 +58,7 @@ export function reasonOf(error: unknown): string {
     return REPLIES[reply] ?? `it replied with the error ${/^[A-Z]+$/.exec(reply)?.[0] ?? 'ERR'}`
   const root = error instanceof AggregateError ? error.errors[0] : error
   const code = root instanceof Error && 'code' in root ? String(root.code) : ''
-  const known = CODES[code]
+  const known = NETWORK_REASONS[code]
   if (known !== undefined) return known
   if (UNTRUSTED.test(code))
     return 'its certificate comes from an authority that is not trusted here (caCertPath)'
