@@ -2,7 +2,7 @@ import type { Client } from 'pg'
 import { type Examination, GatewayError } from 'sallyport'
 import { within } from 'sallyport/toolkit'
 import { Connector, type Route } from './connector.js'
-import { databaseFailure, refusesWrites, TOO_SLOW, unavailable } from './failure.js'
+import { databaseFailure, refusesWrites, tooSlow } from './failure.js'
 import { inspectSchema, isWritable } from './inspect.js'
 import type { DatabaseOptions } from './options.js'
 import { isTransactionPooler } from './pooler.js'
@@ -36,7 +36,7 @@ export async function examineDatabase(examination: Examination, options: Databas
   try {
     for (const [check, advice, examine] of steps) {
       try {
-        await within(LIMIT, examine({ examination, options, connector }), () => unavailable(TOO_SLOW))
+        await within(LIMIT, examine({ examination, options, connector }), tooSlow)
       } catch (error) {
         const { code, message } = databaseFailure(error)
         wrong(check, code === 'CONFIG_INVALID' ? 'DATABASE_UNUSABLE' : code, message, advice)

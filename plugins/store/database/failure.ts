@@ -11,6 +11,8 @@ export const unavailable = (reason: string): UpstreamError =>
     retryAfter: RETRY_AFTER,
   })
 
+export const tooSlow = (): UpstreamError => unavailable(TOO_SLOW)
+
 /** It answers, and stores nothing. */
 export const refusesWrites = (reason = READ_ONLY): UpstreamError =>
   new UpstreamError('DATABASE_REFUSES_WRITES', `the database stores nothing: ${reason}`, {
@@ -27,8 +29,6 @@ export const lockLost = (): UpstreamError =>
 
 const READ_ONLY = 'it can only be read, as a standby, or with default_transaction_read_only'
 const WRITES_REFUSED: Readonly<Record<string, string>> = { '25006': READ_ONLY, '53100': 'its disk is full' }
-
-export { TOO_SLOW }
 
 // Classes of SQLSTATE, and states within them; the longest match counts.
 const STATES: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import { within } from 'sallyport/toolkit'
 import { CONNECT_LIMIT, Connector } from './connector.js'
-import { databaseFailure, lacksRights, refused, TOO_SLOW, unavailable } from './failure.js'
+import { databaseFailure, lacksRights, refused, tooSlow } from './failure.js'
 import { inspectSchema } from './inspect.js'
 import type { DatabaseOptions } from './options.js'
 import { LEVEL, READABLE_BY, STEPS } from './tables.js'
@@ -32,7 +32,7 @@ export async function migrateSchema(
 ): Promise<readonly string[]> {
   const client = connector.client('direct')
   try {
-    await within(CONNECT_LIMIT, client.connect(), () => unavailable(TOO_SLOW), signal)
+    await within(CONNECT_LIMIT, client.connect(), tooSlow, signal)
     const { user, place } = connector.describe('direct')
     const options = { limit: LIMIT, signal }
     return await inTransaction(

@@ -2,7 +2,7 @@ import type { Client } from 'pg'
 import { within } from 'sallyport/toolkit'
 import { Sequence } from '../sequence.js'
 import { CONNECT_LIMIT, type Connector } from './connector.js'
-import { databaseFailure, TOO_SLOW, unavailable } from './failure.js'
+import { databaseFailure, tooSlow, unavailable } from './failure.js'
 import { backendOf, refuseTransactionPooler, transactionPooler } from './pooler.js'
 import { inTransaction, READ_LIMIT, type Statements, type TransactionOptions } from './transaction.js'
 
@@ -30,15 +30,15 @@ export class Session {
 
   static async open(connector: Connector, schema: string): Promise<Session> {
     const connect = async (client: Client): Promise<Client> => {
-      await within(CONNECT_LIMIT, client.connect(), () => unavailable(TOO_SLOW))
+      await within(CONNECT_LIMIT, client.connect(), tooSlow)
       return client
     }
     const client = connector.client('direct')
     try {
       await connect(client)
       const checked = refuseTransactionPooler(client, () => connect(connector.client('direct')))
-      await within(READ_LIMIT, checked, () => unavailable(TOO_SLOW))
-      const backend = await within(READ_LIMIT, backendOf(client), () => unavailable(TOO_SLOW))
+      await within(READ_LIMIT, checked, tooSlow)
+      const backend = await within(READ_LIMIT, backendOf(client), tooSlow)
       const session = new Session(client, schema, backend)
       await session.run(`select set_config(name, wish, false) from (values ${SETTINGS}) as wanted (name, wish)
         join pg_settings using (name)`)
@@ -79,8 +79,7 @@ export class Session {
   ): Promise<Record<string, unknown>[]> {
     return this.inTurn(async () => {
       try {
-        const late = () => unavailable(TOO_SLOW)
-        return (await within(limit, this.client.query(text, [...values]), late)).rows
+        return (await within(limit, this.client.query(text, [...values]), tooSlow)).rows
       } catch (error) {
         // Whatever failed: what the server has done is not known.
         this.end()

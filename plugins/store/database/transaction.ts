@@ -1,6 +1,6 @@
 import type { ClientBase, QueryResultRow } from 'pg'
 import { within } from 'sallyport/toolkit'
-import { databaseFailure, TOO_SLOW, unavailable } from './failure.js'
+import { databaseFailure, tooSlow, unavailable } from './failure.js'
 
 /** Runs statements of one transaction. Tables are named without a schema. */
 export interface Statements {
@@ -44,9 +44,8 @@ export async function inTransaction<T>(
   const run = async (text: string, values: readonly unknown[] = []) => {
     if (!isOpen) throw unavailable('its transaction has ended')
     const left = Math.min(Math.max(1, end - performance.now()), STATEMENT_LIMIT)
-    const late = () => unavailable(TOO_SLOW)
     try {
-      return await within(left, client.query(text, [...values]), late, signal)
+      return await within(left, client.query(text, [...values]), tooSlow, signal)
     } catch (error) {
       // The server reports an error with a SQLSTATE, and the connection is good. After anything else it is not known.
       if (isSqlError(error)) throw databaseFailure(error)

@@ -1,7 +1,7 @@
 import type { StoredContents } from 'sallyport'
 import { within } from 'sallyport/toolkit'
 import { type Database, READ_LIMIT, type Statements } from '../database/database.js'
-import { TOO_SLOW, unavailable } from '../database/failure.js'
+import { tooSlow } from '../database/failure.js'
 
 type Read = (statements: Statements) => Promise<StoredContents | undefined>
 
@@ -19,7 +19,7 @@ export async function openContents(
 ): Promise<StoredContents | undefined> {
   const giveUp = new AbortController()
   const late = (): Error => {
-    const error = unavailable(TOO_SLOW)
+    const error = tooSlow()
     giveUp.abort(error)
     return error
   }

@@ -10,7 +10,7 @@ import {
   type VersionKey,
 } from 'sallyport'
 import type { Database, Statements } from '../database/database.js'
-import { TOO_SLOW, unavailable } from '../database/failure.js'
+import { tooSlow } from '../database/failure.js'
 import { Semaphore } from '../database/semaphore.js'
 import { WRITE_LIMIT } from '../database/transaction.js'
 import {
@@ -143,7 +143,7 @@ export class PostgresPublications implements Publications {
   private async write<T>(name: string, work: Work<T>): Promise<T> {
     const end = performance.now() + WRITE_LIMIT
     const late = new AbortController()
-    const timer = setTimeout(() => late.abort(unavailable(TOO_SLOW)), WRITE_LIMIT)
+    const timer = setTimeout(() => late.abort(tooSlow()), WRITE_LIMIT)
     await this.writes.begin(late.signal).finally(() => clearTimeout(timer))
     try {
       return await this.commit(name, work, end)
