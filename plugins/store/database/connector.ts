@@ -17,7 +17,8 @@ import type { DatabaseOptions } from './options.js'
 export const CONNECT_LIMIT = 2_000
 
 export interface ConnectorContext {
-  readonly log: Pick<Log, 'info' | 'warn'>
+  /** Without it, nothing is told but by what is thrown. */
+  readonly log?: Pick<Log, 'info' | 'warn'>
   readonly scrubber?: Scrubber | undefined
   readonly path: (path: string) => string
 }
@@ -52,7 +53,7 @@ export class Connector {
       const urls = { pooled: secret, direct: direct ?? secret }
       const connector = new Connector(driver, urls, () => certificates?.text, scrubber, closing)
       if (connector.describe('pooled').isPlain || connector.describe('direct').isPlain)
-        log.warn(
+        log?.warn(
           'what is sent to the database crosses a network in plain text: give caCertPath, or sslmode=verify-full in the URL',
         )
       return connector

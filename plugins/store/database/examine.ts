@@ -29,8 +29,7 @@ const steps: readonly (readonly [check: string, advice: string, examine: (place:
 /** Checks that the database can be reached and used, and that locks hold there. It changes nothing. */
 export async function examineDatabase(examination: Examination, options: DatabaseOptions): Promise<void> {
   const { path, wrong } = examination
-  const silent = { info: () => {}, warn: () => {} }
-  const connector = await Connector.open(options, { log: silent, path }).catch(databaseFailure)
+  const connector = await Connector.open(options, { path }).catch(databaseFailure)
   if (connector instanceof GatewayError)
     return wrong('database', connector.code, connector.message, 'correct the options')
   try {

@@ -1,4 +1,3 @@
-import type { Client } from 'pg'
 import { within } from 'sallyport/toolkit'
 import { CONNECT_LIMIT, Connector } from './connector.js'
 import { databaseFailure, lacksRights, refused, tooSlow } from './failure.js'
@@ -15,8 +14,7 @@ export async function migrateDatabase(
   path: (path: string) => string,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const silent = { info: () => {}, warn: () => {} }
-  const connector = await Connector.open(options, { log: silent, path })
+  const connector = await Connector.open(options, { path })
   try {
     return await migrateSchema(connector, options.schema, signal)
   } finally {
@@ -49,7 +47,7 @@ export async function migrateSchema(
   } catch (error) {
     throw signal?.aborted === true ? signal.reason : databaseFailure(error)
   } finally {
-    end(client)
+    void client.end().catch(() => {})
   }
 }
 
@@ -97,7 +95,3 @@ async function prepare(statements: Statements, schema: string): Promise<void> {
 
 const isMissingRight = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'DATABASE_RIGHTS'
-
-function end(client: Client): void {
-  void client.end().catch(() => {})
-}
