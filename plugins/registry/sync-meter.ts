@@ -1,14 +1,9 @@
 import type { Meter } from 'sallyport'
 
-/** The metrics of syncs. Their labels are names from the configuration, which are few. */
-export interface SyncMeter {
-  synced(source: string, outcome: string, seconds: number): void
-  holding(source: string, versions: number): void
-  refused(source: string, count: number): void
-  serving(registry: string, versions: number): void
-}
+export type SyncMeter = ReturnType<typeof syncMeter>
 
-export function syncMeter(meter: Meter): SyncMeter {
+/** The metrics of syncs. Their labels are names from the configuration, which are few. */
+export function syncMeter(meter: Meter) {
   const syncs = meter.counter('registry_syncs_total', 'Syncs of a source', ['source', 'outcome'])
   const duration = meter.histogram('registry_sync_duration_seconds', 'Time that a sync took', ['source'])
   const held = meter.gauge('registry_source_versions', 'Server versions held from a source', ['source'])
@@ -25,13 +20,13 @@ export function syncMeter(meter: Meter): SyncMeter {
   const served = meter.gauge('registry_versions', 'Server versions that a registry serves', ['registry'])
 
   return {
-    synced(source, outcome, seconds) {
+    synced(source: string, outcome: string, seconds: number): void {
       syncs(1, { source, outcome })
       duration(seconds, { source })
       if (outcome !== 'failed') last(Date.now() / 1000, { source })
     },
-    holding: (source, versions) => held(versions, { source }),
-    refused: (source, count) => refused(count, { source }),
-    serving: (registry, versions) => served(versions, { registry }),
+    holding: (source: string, versions: number): void => held(versions, { source }),
+    refused: (source: string, count: number): void => refused(count, { source }),
+    serving: (registry: string, versions: number): void => served(versions, { registry }),
   }
 }
