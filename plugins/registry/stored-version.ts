@@ -6,7 +6,13 @@ import { type Dates, datesText, endOf, UNKNOWN_DATE } from './version-text.js'
 const UNKNOWN = Date.parse(UNKNOWN_DATE)
 
 /** What is stored of a version, whatever other versions its server has. */
-interface VersionFields {
+type VersionFields = Pick<
+  StoredVersion,
+  'name' | 'version' | 'status' | 'publishedAt' | 'updatedAt' | 'sourceDigest' | 'body' | 'bodyTag'
+>
+
+/** A version in memory. What is served of it never changes, so snapshots share it. */
+export class StoredVersion implements ServerVersion {
   readonly name: string
   readonly version: string
   readonly status: ServerStatus
@@ -16,20 +22,8 @@ interface VersionFields {
   /** Of the bytes that the source gave. */
   readonly sourceDigest: Digest
   /** The response, up to the value of `isLatest`. */
-  readonly body: Buffer
-  /** Identifies `body`. */
-  readonly bodyTag: string
-}
-
-/** A version in memory. What is served of it never changes, so snapshots share it. */
-export class StoredVersion implements ServerVersion, VersionFields {
-  readonly name: string
-  readonly version: string
-  readonly status: ServerStatus
-  readonly publishedAt: number
-  readonly updatedAt: number
-  readonly sourceDigest: Digest
   body: Buffer
+  /** Identifies `body`. */
   readonly bodyTag: string
 
   constructor(
