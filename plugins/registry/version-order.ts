@@ -5,7 +5,8 @@ export interface Versioned {
   readonly publishedAt: number
 }
 
-const SEMVER = /^v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$/
+/** A semantic version, with a `v` before it or not: its numbers, and its prerelease. */
+export const SEMVER = /^v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$/
 
 /** A version, parsed once for many comparisons. */
 export interface OrderKey extends Versioned {

@@ -1,7 +1,7 @@
+import { SEMVER } from '../../version-order.js'
 import { type Finding, type Path, quoted, semantic, warning } from './issue.js'
 
 const LONGEST = 255
-const SEMVER = /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/
 
 /** A version names one thing, for ever: no range, and no word that means another one tomorrow. */
 export function versionFindings(version: unknown, at: Path): readonly Finding[] {
