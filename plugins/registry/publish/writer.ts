@@ -8,6 +8,7 @@ import {
   type ServerCatalogue,
   type ServerVersion,
   UpstreamError,
+  type VersionKey,
 } from 'sallyport'
 import { within } from 'sallyport/toolkit'
 import { notLoaded } from '../not-loaded.js'
@@ -60,7 +61,7 @@ export class PublicationWriter {
 
   async publish(
     { request, caller, target }: Write,
-    version: { readonly name: string; readonly version: string; readonly server: Uint8Array },
+    version: VersionKey & { readonly server: Uint8Array },
   ): Promise<ServerVersion> {
     const { name } = version
     const { registry, source } = target
@@ -77,7 +78,7 @@ export class PublicationWriter {
 
   async setStatusOfVersion(
     { request, caller, target }: Write,
-    version: { readonly name: string; readonly version: string },
+    version: VersionKey,
     state: PublicationState,
   ): Promise<ServerVersion> {
     this.viewOf(target)
@@ -108,7 +109,7 @@ export class PublicationWriter {
 
   private async versionServed(
     target: PublishTarget,
-    { name, version }: { readonly name: string; readonly version: string },
+    { name, version }: VersionKey,
     { status }: PublicationState,
   ): Promise<ServerVersion> {
     const versions = await (await this.viewServed(target)).versions(name, target.source)
