@@ -9,7 +9,7 @@ import {
 } from 'sallyport'
 import { isPromise, openAccess } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { bufferOver } from './bytes.js'
+import { bufferOver, withCommas } from './bytes.js'
 import { CachedResponse, ResponseCache } from './cached-response.js'
 import { notLoaded } from './not-loaded.js'
 import { wrongParameter } from './parameters.js'
@@ -198,16 +198,10 @@ async function visibleVersions(
 }
 
 const LIST = Buffer.from('{"servers":[')
-const COMMA = Buffer.from(',')
 
 function listResponse(versions: readonly ServerVersion[], nextCursor: string | undefined): CachedResponse {
-  const parts: Uint8Array[] = [LIST]
-  for (const [index, { json }] of versions.entries()) {
-    if (index > 0) parts.push(COMMA)
-    parts.push(json)
-  }
   const metadata = JSON.stringify({ count: versions.length, nextCursor })
-  parts.push(Buffer.from(`],"metadata":${metadata}}`))
+  const parts = [LIST, ...withCommas(versions), Buffer.from(`],"metadata":${metadata}}`)]
   // The tags identify the parts, and are a hundredth of their bytes.
   const tags = versions.map(({ tag }) => tag).join('')
   return new CachedResponse(Buffer.concat(parts), hash('sha256', tags + metadata, 'base64url').slice(0, 22))

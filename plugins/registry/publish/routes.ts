@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { PublicationState, ServerCatalogue } from 'sallyport'
 import { networkOf } from 'sallyport/toolkit'
 import type { z } from 'zod'
-import { bufferOver } from '../bytes.js'
+import { bufferOver, withCommas } from '../bytes.js'
 import type { serverParams, versionParams } from '../queries.js'
 import type { ApiVersion } from '../route.js'
 import { issuesOf, jsonIn, notJson, statusBody } from './bodies.js'
@@ -101,11 +101,9 @@ export class PublishRoutes {
   }
 }
 
-const COMMA = Buffer.from(',')
-
 function changedJson({ count, newest }: ChangedVersions): Buffer {
-  const servers = newest.flatMap(({ json }, index) => (index === 0 ? [json] : [COMMA, json]))
-  return Buffer.concat([Buffer.from(`{"updatedCount":${count},"servers":[`), ...servers, Buffer.from(']}')])
+  const head = Buffer.from(`{"updatedCount":${count},"servers":[`)
+  return Buffer.concat([head, ...withCommas(newest), Buffer.from(']}')])
 }
 
 const sendJson = (reply: FastifyReply, json: Uint8Array): FastifyReply =>
