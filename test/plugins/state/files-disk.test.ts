@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { definePlugin, StateStore } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
@@ -10,7 +9,7 @@ import { program } from '#kit/program.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { browse, realLogin } from '../credential/oauth/real-provider.js'
 import { call, send } from '../forward/proxied.js'
-import { storing } from './storing.js'
+import { storing, takingStores } from './storing.js'
 
 const keptTexts = (directory: string): string =>
   readdirSync(directory)
@@ -122,17 +121,8 @@ test('a value that could not be saved is there after a reload, and saved as soon
   skip: noDisk ?? false,
 }, async (t) => {
   const { place, faults } = smallDisk(t)
-  const stores: StateStore[] = []
-  const using = definePlugin({
-    name: 'using',
-    api: 1,
-    requires: [StateStore],
-    setup(gateway) {
-      const store = gateway.use(StateStore)
-      gateway.onStart(() => void stores.push(store()))
-    },
-  })
-  const list = [{ use: 'state/files', with: { directory: place } }, { use: using }]
+  const { use, stores } = takingStores()
+  const list = [{ use: 'state/files', with: { directory: place } }, { use }]
   const { log, lines } = recordedLog()
   const running = await serving(t, list, { log })
   await stores[0]?.set('key', 'old')

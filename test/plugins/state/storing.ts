@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { definePlugin, type Entry, type List, StateStore } from 'sallyport'
 import { booted, recordedLog } from '#kit/booted.js'
 
-/** The store of a list, with its log. */
-export async function storing(t: TestContext, list: List) {
+/** A plugin that takes the store of each list that it is in. */
+export function takingStores() {
   const stores: StateStore[] = []
   const use = definePlugin({
     name: 'taking',
@@ -17,6 +17,12 @@ export async function storing(t: TestContext, list: List) {
       gateway.onStart(() => void stores.push(store()))
     },
   })
+  return { use, stores }
+}
+
+/** The store of a list, with its log. */
+export async function storing(t: TestContext, list: List) {
+  const { use, stores } = takingStores()
   const { log, lines, scrubber } = recordedLog()
   await booted(t, [...list, { use }], { log, scrubber })
   const [store] = stores
