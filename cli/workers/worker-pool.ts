@@ -124,7 +124,7 @@ class WorkerPool {
   private async keepAlive(number: number, ready: () => void): Promise<void> {
     const { signal } = this.ending
     for (let restarts = 0, deaths = 0; !signal.aborted; restarts++) {
-      const since = Date.now()
+      const since = performance.now()
       const request = (sent: InternalRequest) => requestAll(this.serving, sent)
       const worker = new WorkerHandle(number, restarts, { request, started: () => this.started() }, this.log)
       this.workers.set(number, worker)
@@ -136,7 +136,7 @@ class WorkerPool {
       this.workers.delete(number)
       if (signal.aborted) return
 
-      deaths = Date.now() - since > STABLE_AFTER ? 1 : deaths + 1
+      deaths = performance.now() - since > STABLE_AFTER ? 1 : deaths + 1
       const err = (await failure) ?? undefined
       this.checkWorthRestarting(number, deaths, end, err)
       const wait = deaths === 1 ? 0 : Math.min(FIRST_PAUSE * 2 ** (deaths - 2), MAX_PAUSE)

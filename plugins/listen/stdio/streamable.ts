@@ -202,9 +202,9 @@ export class StreamableHttp implements Transport {
       }
       if (stream !== undefined) {
         const before = events.id
-        opened = Date.now()
+        opened = performance.now()
         await readEvents(stream, events, (message) => this.context.receive(message), log)
-        if (events.id !== before || Date.now() - opened > STABLE_AFTER) tries = 0
+        if (events.id !== before || performance.now() - opened > STABLE_AFTER) tries = 0
       }
       if (!(await pause(tries, events.retry, signal))) return
     }

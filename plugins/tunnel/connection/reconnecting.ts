@@ -113,13 +113,13 @@ export class ReconnectingTunnel implements PublicAddress {
   private async keepOpen(first: OpenTunnel): Promise<void> {
     let open = first
     for (let tries = 0; !this.closing.signal.aborted; tries++) {
-      const openedAt = Date.now()
+      const openedAt = performance.now()
       const reason = await this.waitUntilLost(open)
       if (reason === undefined) return
       this.state = { status: 'down', reason: `the tunnel is lost (${reason}) and is being opened again` }
       this.options.log.warn({ reason }, 'the tunnel is lost; it is opened again')
       // A tunnel that is lost again and again gets longer pauses, like one that does not open at all.
-      if (Date.now() - openedAt > LONGEST_PAUSE) tries = 0
+      if (performance.now() - openedAt > LONGEST_PAUSE) tries = 0
       const next = await this.reopen(tries)
       if (next === undefined) return
       open = next
