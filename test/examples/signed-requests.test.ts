@@ -4,9 +4,10 @@ import { readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { definePlugin, Guard } from 'sallyport'
+import { Guard } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
+import { providing } from '#kit/plugin.js'
 
 const folder = join(import.meta.dirname, '../../examples/signed-requests')
 const key = readFileSync(join(folder, 'signing.key'), 'utf8').trim()
@@ -106,16 +107,10 @@ test('what is larger than the plugin takes is 413, and the target is not asked',
 
 test('a guard may have looked at the body before', async (t) => {
   const looked: string[] = []
-  const look = definePlugin({
-    name: 'look',
-    api: 1,
-    provides: [Guard],
-    setup: (gateway) =>
-      gateway.provide(Guard, async (request) => {
-        looked.push((await request.wholeBody()).toString('utf8', 0, 20))
-      }),
+  const look = providing('look', Guard, async (request) => {
+    looked.push((await request.wholeBody()).toString('utf8', 0, 20))
   })
-  const { main, seen } = await signing(t, {}, [{ use: look }])
+  const { main, seen } = await signing(t, {}, [look])
 
   const framings: Record<string, string | number>[] = [
     { 'content-length': body.length },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { definePlugin, type Many, type One } from 'sallyport'
+import type { Many, One } from 'sallyport'
 import {
   type ConformanceResult,
   type ConformanceSuite,
@@ -8,6 +8,7 @@ import {
   type Fixtures,
 } from 'sallyport/testing'
 import { ConformanceRunner } from '#core/conformance/runner.js'
+import { providing } from '#kit/plugin.js'
 import { booted } from './booted.js'
 
 /** What the requirements of a capability find in one provider. */
@@ -18,13 +19,8 @@ export async function resultsFor<T>(
   fixtures: Fixtures = {},
 ): Promise<readonly ConformanceResult[]> {
   const runner = new ConformanceRunner([capability], { fixtures, timeout: 500 })
-  const plugin = definePlugin({
-    name: 'provider',
-    api: 1,
-    provides: [capability],
-    setup: (gateway) => gateway.provide(capability, provider as T),
-  })
-  const app = await booted(t, [{ use: runner.plugin }, { use: plugin }])
+  const plugin = providing('provider', capability, provider as T)
+  const app = await booted(t, [{ use: runner.plugin }, plugin])
   const results: ConformanceResult[] = []
   for await (const result of runner.run(app)) results.push(result)
   return results

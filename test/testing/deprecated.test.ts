@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin, Guard } from 'sallyport'
+import { Guard } from 'sallyport'
 import { Bench, booted, contractSuite, contracts, Doubt, Inconclusive } from 'sallyport/testing'
+import { providing } from '#kit/plugin.js'
 
 test('the names of before work as they did', async (t) => {
-  const failing = definePlugin({
-    name: 'failing',
-    api: 1,
-    provides: [Guard],
-    setup: (gateway) => gateway.provide(Guard, () => Promise.reject(new Error('no'))),
-  })
+  const failing = providing('failing', Guard, () => Promise.reject(new Error('no')))
   const begun: string[] = []
   const bench = new Bench([Guard], {
     facts: {},
     patience: 1_000,
     begins: (contract, { asks }) => begun.push(`${contract} ${asks}`),
   })
-  const app = await booted(t, [{ use: bench.plugin }, { use: failing }])
+  const app = await booted(t, [{ use: bench.plugin }, failing])
   const found = []
   for await (const judgement of bench.judge(app)) found.push(judgement)
   assert.deepEqual(

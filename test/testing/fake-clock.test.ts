@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as later } from 'node:timers/promises'
-import { Credential, definePlugin, type OutgoingCredential } from 'sallyport'
+import { Credential, type OutgoingCredential } from 'sallyport'
 import {
   booted,
   closedRoute,
@@ -12,6 +12,7 @@ import {
   listening,
   serving,
 } from 'sallyport/testing'
+import { plugin } from '#kit/plugin.js'
 
 test('timers run in their order and at their own moment, and what follows from one runs before the next', async (t) => {
   const clock = fakeClock(t, new Date('2030-01-01'))
@@ -119,23 +120,19 @@ test('an exchanged token is used again until shortly before it ends', async (t) 
   const issuer = await issuing(t)
   issuer.grant = (form) => ({ sub: 'exchanged', for: form.get('subject_token') })
   const held: (OutgoingCredential | undefined)[] = []
-  const use = definePlugin({
-    name: 'asking',
-    api: 1,
-    setup(gateway) {
-      const credentials = gateway.use(Credential)
-      gateway.http.get(
-        '/held',
-        async (request) => void held.push(await credentials()[0]?.present(request, undefined)),
-      )
-    },
+  const asking = plugin('asking', (gateway) => {
+    const credentials = gateway.use(Credential)
+    gateway.http.get(
+      '/held',
+      async (request) => void held.push(await credentials()[0]?.present(request, undefined)),
+    )
   })
   const exchange = { url: issuer.tokenUrl, allowPrivateIP: true }
   const app = await booted(t, [
     { use: 'discovery/issuer' },
     { use: 'auth/jwt', with: issuer.provider },
     { use: 'credential/token-exchange', with: exchange },
-    { use },
+    asking,
   ])
   const authorization = `Bearer ${await issuer.jwt({ exp: Math.floor(clock.now / 1000) + 3_600 })}`
   const ask = async () =>

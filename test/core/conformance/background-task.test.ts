@@ -1,21 +1,17 @@
-import { BackgroundTask, definePlugin } from 'sallyport'
+import { BackgroundTask } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { findsFaults } from '#kit/conformance.js'
 import { deferred } from '#kit/deferred.js'
+import { providing } from '#kit/plugin.js'
 
 function task(more: object = {}) {
   const { promise: over, resolve: finish } = deferred()
   return { over, end: () => finish(), ...more }
 }
 
-const waiting = definePlugin({
-  name: 'waiting',
-  api: 1,
-  provides: [BackgroundTask],
-  setup: (gateway) => gateway.provide(BackgroundTask, task()),
-})
+const waiting = providing('waiting', BackgroundTask, task())
 
-contractSuite('a task that waits for its end', () => ({ list: [{ use: waiting }] }))
+contractSuite('a task that waits for its end', () => ({ list: [waiting] }))
 
 findsFaults(BackgroundTask, {
   'an end that is no promise': { code: 'TASK_MALFORMED', make: () => task({ over: true }) },

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import { BrowserSession, definePlugin } from 'sallyport'
+import { BrowserSession } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { findsFaults } from '#kit/conformance.js'
+import { providing } from '#kit/plugin.js'
 
 const nobody = {
   token: () => undefined,
@@ -10,14 +11,9 @@ const nobody = {
   signOutPath: '/leave',
 } satisfies BrowserSession
 
-const closed = definePlugin({
-  name: 'closed',
-  api: 1,
-  provides: [BrowserSession],
-  setup: (gateway) => gateway.provide(BrowserSession, nobody),
-})
+const closed = providing('closed', BrowserSession, nobody)
 
-contractSuite('sessions of nobody', () => ({ list: [{ use: closed }] }))
+contractSuite('sessions of nobody', () => ({ list: [closed] }))
 
 contractSuite('sealed sessions', () => ({
   list: [

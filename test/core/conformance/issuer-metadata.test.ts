@@ -1,23 +1,14 @@
-import { definePlugin, type Fetch, IssuerMetadata } from 'sallyport'
+import { type Fetch, IssuerMetadata } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { findsFaults } from '#kit/conformance.js'
+import { providing } from '#kit/plugin.js'
 
 contractSuite('discovery/issuer', () => ({ list: [{ use: 'discovery/issuer' }] }))
 
 const table: Readonly<Record<string, object>> = { 'https://one.example': { issuer: 'https://one.example' } }
 
 contractSuite('a table of issuers', () => ({
-  list: [
-    {
-      use: definePlugin({
-        name: 'table',
-        api: 1,
-        provides: [IssuerMetadata],
-        setup: (gateway) =>
-          gateway.provide(IssuerMetadata, async (issuer) => table[issuer] && { ...table[issuer] }),
-      }),
-    },
-  ],
+  list: [providing('table', IssuerMetadata, async (issuer) => table[issuer] && { ...table[issuer] })],
 }))
 
 const read = async (issuer: string, fetch: Fetch) => (await fetch(`${issuer}/.well-known/x`)).json()

@@ -1,6 +1,7 @@
-import { definePlugin, PublicAddress } from 'sallyport'
+import { PublicAddress } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { findsFaults } from '#kit/conformance.js'
+import { providing } from '#kit/plugin.js'
 
 type Watcher = (origin: string) => void
 const addressOf = (origin: string | undefined, told = origin) => ({
@@ -8,14 +9,9 @@ const addressOf = (origin: string | undefined, told = origin) => ({
   watch: (watcher: Watcher) => void (told === undefined || watcher(told)),
 })
 
-const fixed = definePlugin({
-  name: 'fixed',
-  api: 1,
-  provides: [PublicAddress],
-  setup: (gateway) => gateway.provide(PublicAddress, addressOf('https://a.example')),
-})
+const fixed = providing('fixed', PublicAddress, addressOf('https://a.example'))
 
-contractSuite('a fixed address', () => ({ list: [{ use: fixed }] }))
+contractSuite('a fixed address', () => ({ list: [fixed] }))
 
 findsFaults(PublicAddress, {
   'a URL with a path': { code: 'ORIGIN_MALFORMED', make: () => addressOf('https://a.example/') },

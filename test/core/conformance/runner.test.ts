@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { definePlugin, Guard, Health, many, Refusal, StateStore } from 'sallyport'
 import { booted, ConformanceRunner } from 'sallyport/testing'
 import { resultsFor } from '#kit/conformance.js'
+import { providing } from '#kit/plugin.js'
 
 const stateOf = ({ state }: { readonly state: string }): string => state
 
@@ -38,24 +39,18 @@ test('what a guard of the list refuses reaches the plugin under test all the sam
 
 test('a promise that does not settle fails as HANGS, and the next requirement runs', async (t) => {
   const started: string[] = []
-  const hanging = definePlugin({
-    name: 'hanging',
-    api: 1,
-    provides: [StateStore],
-    setup: (gateway) =>
-      gateway.provide(StateStore, {
-        get: () => new Promise(() => {}),
-        set: async () => {},
-        delete: async () => {},
-        keys: async () => [],
-        locked: async (_key, work) => work(),
-      }),
+  const hanging = providing('hanging', StateStore, {
+    get: () => new Promise(() => {}),
+    set: async () => {},
+    delete: async () => {},
+    keys: async () => [],
+    locked: async (_key, work) => work(),
   })
   const runner = new ConformanceRunner([StateStore], {
     timeout: 10,
     onCheck: (capability, { code }) => started.push(`${capability} ${code}`),
   })
-  const app = await booted(t, [{ use: runner.plugin }, { use: hanging }])
+  const app = await booted(t, [{ use: runner.plugin }, hanging])
   const codes: string[] = []
   for await (const { requirement } of runner.run(app)) codes.push(requirement.code)
   assert.deepEqual(codes, ['HANGS', 'STATE_KEYS', 'LOCK_BROKEN'])

@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { definePlugin, SecretStore } from 'sallyport'
+import { SecretStore } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { findsFaults } from '#kit/conformance.js'
 import { folder } from '#kit/folder.js'
+import { providing } from '#kit/plugin.js'
 
 contractSuite('secrets/directory', (t) => {
   const home = folder(t)
@@ -56,16 +57,7 @@ class OneStore {
 }
 
 contractSuite('a store that is an object of a class', () => ({
-  list: [
-    {
-      use: definePlugin({
-        name: 'one-store',
-        api: 1,
-        provides: [SecretStore],
-        setup: (gateway) => gateway.provide(SecretStore, new OneStore()),
-      }),
-    },
-  ],
+  list: [providing('one-store', SecretStore, new OneStore())],
 }))
 
 findsFaults(SecretStore, {

@@ -1,26 +1,22 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { definePlugin } from 'sallyport'
 import { booted, serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
+import { plugin } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { BASE, fileRegistry, server } from '../../plugins/registry/registry.js'
 
-const faulty = definePlugin({
-  name: 'faulty',
-  api: 1,
-  setup({ http }) {
-    http.get('/fault', { config: { public: true } }, () => {
-      throw new Error('a fault')
-    })
-    const errors = (): never => {
-      throw new Error('a fault in the form of errors')
-    }
-    http.get('/faulty-error', { config: { public: true, errors } }, () => {
-      throw new Error('a fault')
-    })
-  },
+const faulty = plugin('faulty', ({ http }) => {
+  http.get('/fault', { config: { public: true } }, () => {
+    throw new Error('a fault')
+  })
+  const errors = (): never => {
+    throw new Error('a fault in the form of errors')
+  }
+  http.get('/faulty-error', { config: { public: true, errors } }, () => {
+    throw new Error('a fault')
+  })
 })
 
 const NOSNIFF = /\r\nx-content-type-options: nosniff\r\n/i
@@ -37,7 +33,7 @@ test("the gateway's own responses are nosniff", async (t) => {
     { use: 'http/cors' },
     { use: 'http/redirect', with: { from: '/from', to: '/to' } },
     { use: 'discovery/resource', with: { resource: 'https://gateway.example.com' } },
-    { use: faulty },
+    faulty,
     { scope: '/open', plugins: [{ use: 'auth/anonymous' }, { use: 'forward/http', with: { target } }] },
   ])
   const { main = '', internal = '' } = running.addresses

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import type { FastifyRequest } from 'fastify'
-import { definePlugin, type Entry, type Identity, UpstreamError } from 'sallyport'
+import { type Entry, type Identity, UpstreamError } from 'sallyport'
 import { observationOf } from 'sallyport/toolkit'
 import { booted, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { plugin } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { policy } from './judged.js'
 import { asAnn, known, observing, taking } from './observing.js'
@@ -143,30 +144,24 @@ test('a body that cannot be read is passed on, and its event says so', async (t)
   assert.deepEqual([mismatch?.causes, mismatch?.mcp?.name], [['message_header_mismatch'], 'add'])
 })
 
-const failing: Entry = {
-  use: definePlugin({
-    name: 'failing',
-    api: 1,
-    setup({ http }) {
-      const config = { mcp: true }
-      const read = async (request: FastifyRequest): Promise<void> =>
-        observationOf(request)?.bodyRead(await request.wholeBody())
-      http.post('/answered', { config, onRequest: read }, (request) => {
-        observationOf(request)?.callAnswered(2, 'tool_error')
-        observationOf(request)?.callAnswered('x', 'rpc_error')
-        return 'ok'
-      })
-      http.post('/unreachable', { config, onRequest: read }, () => {
-        throw new UpstreamError('TARGET_UNREACHABLE', 'no')
-      })
-      http.post('/never', { config, onRequest: read }, (_request, reply) => void reply.hijack())
-      http.get('/stream', { config }, (_request, reply) => {
-        reply.hijack()
-        reply.raw.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
-      })
-    },
-  }),
-}
+const failing: Entry = plugin('failing', ({ http }) => {
+  const config = { mcp: true }
+  const read = async (request: FastifyRequest): Promise<void> =>
+    observationOf(request)?.bodyRead(await request.wholeBody())
+  http.post('/answered', { config, onRequest: read }, (request) => {
+    observationOf(request)?.callAnswered(2, 'tool_error')
+    observationOf(request)?.callAnswered('x', 'rpc_error')
+    return 'ok'
+  })
+  http.post('/unreachable', { config, onRequest: read }, () => {
+    throw new UpstreamError('TARGET_UNREACHABLE', 'no')
+  })
+  http.post('/never', { config, onRequest: read }, (_request, reply) => void reply.hijack())
+  http.get('/stream', { config }, (_request, reply) => {
+    reply.hijack()
+    reply.raw.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+  })
+})
 
 test('what failed says how: by its answer, by its status, or by its end', async (t) => {
   const { app, events } = await audited(t, [failing])

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { definePlugin, Guard, type Judgement, type List, type PolicyQuestion } from 'sallyport'
+import { Guard, type Judgement, type List, type PolicyQuestion } from 'sallyport'
 import { booted, recordedLog, serving } from '#kit/booted.js'
 import { corp } from '#kit/corp.js'
+import { plugin, providing } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { ALLOWED, JSON_TYPE, mcpRoute, policy, toolCall } from './judged.js'
 
@@ -194,12 +195,11 @@ test('public paths are judged too, and nobody is known there', async (t) => {
     identities.push(question.identity)
     return denies('secret')(question)
   }
-  const open = definePlugin({
-    name: 'open',
-    api: 1,
-    setup: ({ http }) => void http.post('/open', { config: { mcp: true, public: true } }, () => 'open'),
-  })
-  const app = await booted(t, list({ use: open }, policy(judge)))
+  const open = plugin(
+    'open',
+    ({ http }) => void http.post('/open', { config: { mcp: true, public: true } }, () => 'open'),
+  )
+  const app = await booted(t, list(open, policy(judge)))
   const post = async (name: string) =>
     (await app.inject({ method: 'POST', url: '/open', payload: toolCall(name) })).statusCode
   assert.deepEqual([await post('a'), await post('secret'), identities], [200, 403, [undefined, undefined]])
@@ -253,20 +253,14 @@ test('the policies of outer scopes count, and an inner scope has its own besides
 })
 
 test('nothing is read of a caller whom a guard, authentication or the limiter refuses', async (t) => {
-  const refuses = definePlugin({
-    name: 'refuses',
-    api: 1,
-    provides: [Guard],
-    setup: (gateway) =>
-      gateway.provide(Guard, ({ headers }) => {
-        if (headers['x-guarded'] !== undefined) throw new Error('no')
-      }),
+  const refuses = providing('refuses', Guard, ({ headers }) => {
+    if (headers['x-guarded'] !== undefined) throw new Error('no')
   })
   const { addresses } = await serving(t, [
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },
     ...list(
       policy(() => ALLOWED),
-      { use: refuses },
+      refuses,
       { use: 'limit/requests', with: { limits: [{ by: 'caller', rate: '1/1m' }] } },
     ),
   ])

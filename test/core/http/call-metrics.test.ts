@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin } from 'sallyport'
 import { observationOf } from 'sallyport/toolkit'
 import { booted, contextFor, serving } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 import { asAnn, known, observing, TRACE_ID, taking } from './observing.js'
 
 const call = (method: string, name?: string) => ({
@@ -13,17 +13,15 @@ const call = (method: string, name?: string) => ({
 })
 
 /** Tells of tools as a forwarder does that has read a list of them. */
-const listing = (names: readonly string[]) => ({
-  use: definePlugin({
-    name: 'listing',
-    api: 1,
-    setup: ({ http }) =>
+const listing = (names: readonly string[]) =>
+  plugin(
+    'listing',
+    ({ http }) =>
       void http.get('/list', { config: { mcp: true } }, (request) => {
         observationOf(request)?.toolsListed(names)
         return 'listed'
       }),
-  }),
-})
+  )
 
 test('calls are measured by method and tool, whose names are bounded', async (t) => {
   const { observed, entry } = observing('measure', 'trace')

@@ -2,27 +2,23 @@ import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { createServer } from 'node:https'
 import { test } from 'node:test'
-import { definePlugin } from 'sallyport'
 import { clientThumbprint } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
 import { portOf } from '#kit/listening.js'
+import { plugin } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
 import { authority, secureListener } from '#kit/tls.js'
 
-const tell = definePlugin({
-  name: 'tell',
-  api: 1,
-  setup({ http, dispatch }) {
-    const route = { config: { public: true } }
-    http.get('/', route, ({ raw }) => clientThumbprint(raw) ?? 'none')
-    http.get('/inside', route, async () => (await dispatch('/')).body)
-  },
+const tell = plugin('tell', ({ http, dispatch }) => {
+  const route = { config: { public: true } }
+  http.get('/', route, ({ raw }) => clientThumbprint(raw) ?? 'none')
+  http.get('/inside', route, async () => (await dispatch('/')).body)
 })
 
 test('the thumbprint is that of the certificate on the connection, and of nothing else', async (t) => {
   const callers = authority(t)
   const listen = secureListener(t, callers, { tls: { clientCa: callers.file } })
-  const { main = '' } = (await serving(t, [listen, { use: tell }])).addresses
+  const { main = '' } = (await serving(t, [listen, tell])).addresses
   const certificate = callers.issue(['caller.test'])
   const { fingerprint256 } = new X509Certificate(certificate.cert)
   const expected = Buffer.from(fingerprint256.replaceAll(':', ''), 'hex').toString('base64url')
@@ -34,11 +30,11 @@ test('the thumbprint is that of the certificate on the connection, and of nothin
 })
 
 test('there is none where no certificate is asked for, and on plain http', async (t) => {
-  const plain = await serving(t, [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, { use: tell }])
+  const plain = await serving(t, [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, tell])
   assert.equal((await asked(plain.addresses.main ?? '', 'GET /')).body, 'none')
 
   const ours = authority(t)
-  const secure = await serving(t, [secureListener(t, ours), { use: tell }])
+  const secure = await serving(t, [secureListener(t, ours), tell])
   const { main = '' } = secure.addresses
   assert.equal((await asked(main, 'GET /', undefined, ours.issue(['caller.test']))).body, 'none')
 })

@@ -4,27 +4,23 @@ import { readdirSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
-import { definePlugin } from 'sallyport'
 import { Accepted } from '#kit/accepted.js'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { plugin } from '#kit/plugin.js'
 import { asked, dial, spoken } from '#kit/raw.js'
 import { secureListener } from '#kit/tls.js'
 
 const SIZE = 20_000_000
 
-const routes = definePlugin({
-  name: 'routes',
-  api: 1,
-  setup({ http }) {
-    const open = { config: { public: true } }
-    http.get('/', open, () => 'hello')
-    http.get('/large', open, () => 'x'.repeat(SIZE))
-    http.get('/events', open, (_request, reply) =>
-      reply.type('text/event-stream').send(new Readable({ read() {} }).wrap(Readable.from(['data: 1\n\n']))),
-    )
-    http.post('/body', open, ({ body }) => body)
-  },
+const routes = plugin('routes', ({ http }) => {
+  const open = { config: { public: true } }
+  http.get('/', open, () => 'hello')
+  http.get('/large', open, () => 'x'.repeat(SIZE))
+  http.get('/events', open, (_request, reply) =>
+    reply.type('text/event-stream').send(new Readable({ read() {} }).wrap(Readable.from(['data: 1\n\n']))),
+  )
+  http.post('/body', open, ({ body }) => body)
 })
 
 /** The first bytes that a client sends in a handshake. */
@@ -45,7 +41,7 @@ test(
   'attack: 500 handshakes that never end leave no socket, and others are served (T16)',
   onLinux,
   async (t) => {
-    const { main = '' } = (await serving(t, [secureListener(t), { use: routes }])).addresses
+    const { main = '' } = (await serving(t, [secureListener(t), routes])).addresses
     const hello = await clientHello(t, main)
     const accepted = new Accepted(t)
     const before = descriptors()
@@ -81,7 +77,7 @@ test(
 
 test('handshakes count: beyond the limit a TLS connection gets a 503, and beyond twice the limit nothing', async (t) => {
   const listen = secureListener(t, undefined, { maxConnections: 3 })
-  const { main = '' } = (await serving(t, [listen, { use: routes }])).addresses
+  const { main = '' } = (await serving(t, [listen, routes])).addresses
   const accepted = new Accepted(t)
   const open = Array.from({ length: 3 }, () => dial(main))
   await Promise.all(open.map((socket) => once(socket, 'secureConnect')))
@@ -106,7 +102,7 @@ test('handshakes count: beyond the limit a TLS connection gets a 503, and beyond
 })
 
 test('over TLS too: invalid HTTP and large headers are refused, and a body is asked for after the gate', async (t) => {
-  const { main = '' } = (await serving(t, [secureListener(t), { use: routes }])).addresses
+  const { main = '' } = (await serving(t, [secureListener(t), routes])).addresses
   for (const [bytes, status] of [
     ['nonsense\r\n\r\n', 400],
     [`GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`, 431],
@@ -128,7 +124,7 @@ test('over TLS too: invalid HTTP and large headers are refused, and a body is as
 })
 
 test('a stop lets a slow client read a whole response over TLS, and ends event streams', async (t) => {
-  const running = await serving(t, [secureListener(t), { use: routes }])
+  const running = await serving(t, [secureListener(t), routes])
   const { main = '' } = running.addresses
   const events = dial(main)
   events.write('GET /events HTTP/1.1\r\nHost: a\r\n\r\n')

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Authenticator, definePlugin, Guard, Refusal } from 'sallyport'
+import { Authenticator, Guard, Refusal } from 'sallyport'
 import { booted } from '#kit/booted.js'
-import { closed, plugin } from '#kit/plugin.js'
+import { closed, plugin, providing } from '#kit/plugin.js'
 import { onlyGood, routes } from './gated-routes.js'
 
 test('a route without config needs an authenticated caller', async (t) => {
@@ -37,17 +37,10 @@ test('a list without an authenticator refuses every request', async (t) => {
 })
 
 test('guards run before authentication, on public and unknown routes too', async (t) => {
-  const never = definePlugin({
-    name: 'never',
-    api: 1,
-    provides: [Guard],
-    setup(gateway) {
-      gateway.provide(Guard, () => {
-        throw new Refusal(403, 'NEVER', 'nobody passes')
-      })
-    },
+  const never = providing('never', Guard, () => {
+    throw new Refusal(403, 'NEVER', 'nobody passes')
   })
-  const app = await booted(t, [{ use: routes }, { use: onlyGood }, { use: never }])
+  const app = await booted(t, [{ use: routes }, { use: onlyGood }, never])
 
   for (const url of ['/open', '/closed', '/nowhere', '/%zz', '/things/a/parts']) {
     assert.equal((await app.inject(url)).statusCode, 403, url)

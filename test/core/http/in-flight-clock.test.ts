@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { plugin } from '#kit/plugin.js'
 import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { send } from '../../plugins/forward/proxied.js'
 
 test('a drain keeps to its limit when the system clock goes back an hour', async (t) => {
   const clock = twoClocks(t)
-  const never = definePlugin({
-    name: 'never',
-    api: 1,
-    setup: ({ http }) => void http.get('/', () => new Promise(() => {})),
-  })
+  const never = plugin('never', ({ http }) => void http.get('/', () => new Promise(() => {})))
   const running = await serving(t, [
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },
     { use: 'auth/anonymous' },
-    { use: never },
+    never,
   ])
   const main = running.addresses.main ?? ''
   const asked = send(main).catch(() => 'cut off')

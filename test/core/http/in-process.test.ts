@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { Authenticator, definePlugin, type Gateway, type Plugin } from 'sallyport'
 import { serving } from '#kit/booted.js'
+import { plugin, providing } from '#kit/plugin.js'
 
 function seen(take: (gateway: Gateway) => void): Plugin {
   return definePlugin({ name: 'seen', api: 1, setup: (gateway) => gateway.onReady(() => take(gateway)) })
@@ -12,17 +13,13 @@ function seen(take: (gateway: Gateway) => void): Plugin {
 
 const left = new EventEmitter()
 
-const routes = definePlugin({
-  name: 'routes',
-  api: 1,
-  setup({ http }) {
-    http.get('/drip', (_request, reply) => {
-      reply.hijack()
-      reply.raw.write('first')
-      reply.raw.on('close', () => left.emit('left'))
-    })
-    http.post('/echo', { bodyLimit: 10_000_000 }, (asked) => asked.body)
-  },
+const routes = plugin('routes', ({ http }) => {
+  http.get('/drip', (_request, reply) => {
+    reply.hijack()
+    reply.raw.write('first')
+    reply.raw.on('close', () => left.emit('left'))
+  })
+  http.post('/echo', { bodyLimit: 10_000_000 }, (asked) => asked.body)
 })
 
 function ask({ connect }: Gateway, method: string, path: string) {
@@ -31,24 +28,14 @@ function ask({ connect }: Gateway, method: string, path: string) {
 
 test('a connection from within the process streams, and passes the gate like any other', async (t) => {
   const found: Gateway[] = []
-  const closed = definePlugin({
-    name: 'closed',
-    api: 1,
-    provides: [Authenticator],
-    setup: (gateway) =>
-      gateway.provide(Authenticator, {
-        provider: 'closed',
-        authenticate: ({ headers }) =>
-          headers['x-key'] === 'right'
-            ? { identity: { provider: 'closed', subject: 'me', claims: {} } }
-            : { rejection: { kind: 'notMine', cause: 'format' } },
-      }),
+  const closed = providing('closed', Authenticator, {
+    provider: 'closed',
+    authenticate: ({ headers }) =>
+      headers['x-key'] === 'right'
+        ? { identity: { provider: 'closed', subject: 'me', claims: {} } }
+        : { rejection: { kind: 'notMine', cause: 'format' } },
   })
-  const running = await serving(t, [
-    { use: closed },
-    { use: routes },
-    { use: seen((own) => found.push(own)) },
-  ])
+  const running = await serving(t, [closed, routes, { use: seen((own) => found.push(own)) }])
   const [gateway] = found
   assert.ok(gateway !== undefined)
   assert.equal(running.addresses.main, undefined)

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { definePlugin, type Entry, type Judgement, Policy, type PolicyQuestion } from 'sallyport'
+import { providing } from '#kit/plugin.js'
 
 /** A route to no MCP server at all: it tells what the message was, as the target would be told. */
 export const mcpRoute = definePlugin({
@@ -17,15 +18,7 @@ export const mcpRoute = definePlugin({
 export const policy = (
   judge: (question: PolicyQuestion) => Judgement | Promise<Judgement>,
   name = 'judging',
-): Entry => ({
-  use: definePlugin({
-    name,
-    api: 1,
-    provides: [Policy],
-    setup: (gateway) =>
-      gateway.provide(Policy, { judge, shows: (_caller, listed) => listed.map(() => true) }),
-  }),
-})
+): Entry => providing(name, Policy, { judge, shows: (_caller, listed) => listed.map(() => true) })
 
 export const ALLOWED: Judgement = { allowed: true }
 

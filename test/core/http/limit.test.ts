@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { definePlugin, type Identity, Limiter, type LimitKey, type List } from 'sallyport'
 import { booted } from '#kit/booted.js'
 import { corp } from '#kit/corp.js'
+import { plugin } from '#kit/plugin.js'
 import { routes } from './gated-routes.js'
 
 type Take = Limiter['take']
@@ -151,11 +152,7 @@ test('two callers never have one name, nor that of an address, whatever they are
   )
 })
 
-const mcp = definePlugin({
-  name: 'mcp',
-  api: 1,
-  setup: ({ http }) => void http.post('/mcp', { config: { mcp: true } }, () => 'here'),
-})
+const mcp = plugin('mcp', ({ http }) => void http.post('/mcp', { config: { mcp: true } }, () => 'here'))
 
 test('calls are counted after their request, for the same key, and what is over the limit is 429', async (t) => {
   const keys: unknown[] = []
@@ -175,7 +172,7 @@ test('calls are counted after their request, for the same key, and what is over 
         },
       }),
   })
-  const app = await booted(t, [{ use: mcp }, { use }, { use: corp() }])
+  const app = await booted(t, [mcp, { use }, { use: corp() }])
   const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
   const send = (payload: object) => app.inject({ method: 'POST', payload, ...withToken('alice', '/mcp') })
 
@@ -198,7 +195,7 @@ test('a limiter that answers nothing about calls lets none in', async (t) => {
     provides: [Limiter],
     setup: (gateway) => gateway.provide(Limiter, { take: () => 0, takeCalls: () => undefined as never }),
   })
-  const app = await booted(t, [{ use: mcp }, { use }, { use: corp() }])
+  const app = await booted(t, [mcp, { use }, { use: corp() }])
   const payload = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
   const { statusCode, body } = await app.inject({ method: 'POST', payload, ...withToken('alice', '/mcp') })

@@ -14,34 +14,25 @@ import {
 import { boot } from 'sallyport/embed'
 import { contextFor, recordedLog } from '#kit/booted.js'
 import { fakeClock } from '#kit/fake-clock.js'
+import { plugin, providing } from '#kit/plugin.js'
 
 const WINDOW = 60_000
 
-const routes = definePlugin({
-  name: 'routes',
-  api: 1,
-  setup: ({ http }) => {
-    http.get('/closed', () => 'let in')
-    http.get('/other', () => 'let in')
-    http.get('/failing', { config: { public: true } }, () => {
-      throw new Error('no')
-    })
-    http.post('/wrong', { config: { public: true } }, () => 'taken')
-  },
+const routes = plugin('routes', ({ http }) => {
+  http.get('/closed', () => 'let in')
+  http.get('/other', () => 'let in')
+  http.get('/failing', { config: { public: true } }, () => {
+    throw new Error('no')
+  })
+  http.post('/wrong', { config: { public: true } }, () => 'taken')
 })
 
 /** Refuses every request, with the cause that it names. */
-const refusing = definePlugin({
-  name: 'refusing',
-  api: 1,
-  provides: [Authenticator],
-  setup: (gateway) =>
-    gateway.provide(Authenticator, {
-      provider: 'judge',
-      authenticate: ({ headers }) => ({
-        rejection: { kind: 'invalid', cause: String(headers['x-cause'] ?? 'signature') },
-      }),
-    }),
+const refusing = providing('refusing', Authenticator, {
+  provider: 'judge',
+  authenticate: ({ headers }) => ({
+    rejection: { kind: 'invalid', cause: String(headers['x-cause'] ?? 'signature') },
+  }),
 })
 
 async function watched(t: TestContext) {
@@ -63,7 +54,7 @@ async function watched(t: TestContext) {
       })
     },
   })
-  const running = await boot([{ use: refusing }, { use: watching }, { use: routes }], contextFor({ log }))
+  const running = await boot([refusing, { use: watching }, routes], contextFor({ log }))
   t.after(() => running.stop())
   const bearer = { authorization: 'Bearer x' }
   const ask = async (url: string, count: number, headers: Record<string, string> = bearer) => {

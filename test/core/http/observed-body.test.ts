@@ -1,32 +1,28 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { definePlugin } from 'sallyport'
 import { ObservedBody } from '#core/http/observed-body.js'
 import { booted } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 
 const call = (name: string) => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } })
 
 /** What the body of a request came to be, as soon as it was taken. */
 async function taken(t: TestContext, method: 'POST' | 'DELETE', payload: string) {
   let found: { body: ObservedBody; hasMore: boolean } | undefined
-  const use = definePlugin({
-    name: 'taking',
-    api: 1,
-    setup({ http }) {
-      http.route({
-        method,
-        url: '/mcp',
-        config: { mcp: true, public: true },
-        async onRequest(request, reply) {
-          const body = new ObservedBody(request)
-          found = { body, hasMore: body.take(await request.wholeBody()) }
-          return reply.send()
-        },
-        handler: (_request, reply) => reply,
-      })
-    },
+  const taking = plugin('taking', ({ http }) => {
+    http.route({
+      method,
+      url: '/mcp',
+      config: { mcp: true, public: true },
+      async onRequest(request, reply) {
+        const body = new ObservedBody(request)
+        found = { body, hasMore: body.take(await request.wholeBody()) }
+        return reply.send()
+      },
+      handler: (_request, reply) => reply,
+    })
   })
-  const app = await booted(t, [{ use: 'auth/anonymous' }, { use }])
+  const app = await booted(t, [{ use: 'auth/anonymous' }, taking])
   await app.inject({ method, url: '/mcp', headers: { 'content-type': 'application/json' }, payload })
   assert.ok(found)
   return found

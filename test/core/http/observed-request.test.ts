@@ -5,6 +5,7 @@ import { AuditSink, Authenticator, definePlugin, type Entry, Tracer } from 'sall
 import { observationOf, timed } from 'sallyport/toolkit'
 import { booted, recordedLog } from '#kit/booted.js'
 import { deferred } from '#kit/deferred.js'
+import { plugin, providing } from '#kit/plugin.js'
 import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { asAnn, known, observing, TRACE_ID, taking } from './observing.js'
 
@@ -39,17 +40,13 @@ test('a request has one trace, with what it calls and what its `_meta` says', as
 
 test('a trace has the time of day, and its length does not change when the clock is set meanwhile', async (t) => {
   const clock = twoClocks(t)
-  const setting = definePlugin({
-    name: 'setting',
-    api: 1,
-    setup({ http }) {
-      http.get('/set', () => {
-        clock.set(2 * HOUR)
-        return 'set'
-      })
-    },
+  const setting = plugin('setting', ({ http }) => {
+    http.get('/set', () => {
+      clock.set(2 * HOUR)
+      return 'set'
+    })
   })
-  const { app, traces } = await traced(t, [known(), { use: setting }])
+  const { app, traces } = await traced(t, [known(), setting])
   clock.set(HOUR)
   const before = Date.now()
   await app.inject({ url: '/set', headers: asAnn })
@@ -76,13 +73,8 @@ test('what is called is read for a tracer that asks at the start, and for nobody
           }
         },
       }
-      const use = definePlugin({
-        name: 'unsampled',
-        api: 1,
-        provides: [Tracer],
-        setup: (gateway) => gateway.provide(Tracer, tracer),
-      })
-      const app = await booted(t, [{ use }, known(), taking])
+      const unsampled = providing('unsampled', Tracer, tracer)
+      const app = await booted(t, [unsampled, known(), taking])
       await app.inject({ method: 'POST', url: '/mcp', headers: asAnn, payload })
       const read = isAsking ? ['tools/call', 'tools/call'] : [undefined]
       assert.deepEqual(seen, [payload === untraced, ...read])
@@ -154,18 +146,17 @@ test('what takes time is a part, before and after the trace has started, also wh
 })
 
 test('the part of the target is no failure where its request is allowed, whatever was not read', async (t) => {
-  const sent = definePlugin({
-    name: 'sent',
-    api: 1,
-    setup: ({ http }) =>
+  const sent = plugin(
+    'sent',
+    ({ http }) =>
       void http.post('/sent', { config: { mcp: true } }, (request) => {
         const observed = observationOf(request)
         observed?.sent()
         observed?.bodyRead(undefined)
         return 'answered'
       }),
-  })
-  const { app, traces } = await traced(t, [known(), { use: sent }])
+  )
+  const { app, traces } = await traced(t, [known(), sent])
   await app.inject({ method: 'POST', url: '/sent', headers: asAnn, payload: call })
   const [trace] = traces
   assert.deepEqual([trace?.end?.outcome, trace?.end?.causes], ['allowed', ['body_not_read']])
@@ -178,16 +169,15 @@ test('the part of the target is no failure where its request is allowed, whateve
 
 test('a part that has not ended when its request does ends with it, and nothing is told after that', async (t) => {
   const { promise: held, resolve: release } = deferred()
-  const open = definePlugin({
-    name: 'open',
-    api: 1,
-    setup: ({ http }) =>
+  const open = plugin(
+    'open',
+    ({ http }) =>
       void http.get('/open', (request) => {
         void timed(request, 'exchange', () => held)
         return 'answered'
       }),
-  })
-  const { app, traces } = await traced(t, [known(), { use: open }])
+  )
+  const { app, traces } = await traced(t, [known(), open])
   await app.inject({ url: '/open', headers: asAnn })
   release()
   await held
@@ -239,16 +229,15 @@ test('without a tracer an event has the id of the caller’s own trace, if it is
 
 test('a request that nobody observes has no observation', async (t) => {
   let seen: unknown = 'nothing'
-  const looking = definePlugin({
-    name: 'looking',
-    api: 1,
-    setup: ({ http }) =>
+  const looking = plugin(
+    'looking',
+    ({ http }) =>
       void http.get('/', { config: { public: true } }, (request) => {
         seen = observationOf(request)
         return timed(request, 'part', () => 'run')
       }),
-  })
-  const app = await booted(t, [{ use: looking }])
+  )
+  const app = await booted(t, [looking])
   assert.equal((await app.inject('/')).body, 'run')
   assert.equal(seen, undefined)
 })

@@ -13,6 +13,7 @@ import {
 } from 'sallyport'
 import { observationOf } from 'sallyport/toolkit'
 import { corp } from '#kit/corp.js'
+import { plugin } from '#kit/plugin.js'
 
 export const TRACE_ID = '0af7651916cd43dd8448eb211c80319c'
 
@@ -89,15 +90,9 @@ export const takingBody = {
 }
 
 /** Takes calls as a forwarder does, and answers nothing. */
-export const taking: Entry = {
-  use: definePlugin({
-    name: 'taking',
-    api: 1,
-    setup({ http }) {
-      http.post('/mcp', takingBody, (_request, reply) => reply)
-      http.get('/plain', () => 'plain')
-    },
-  }),
-}
+export const taking: Entry = plugin('taking', ({ http }) => {
+  http.post('/mcp', takingBody, (_request, reply) => reply)
+  http.get('/plain', () => 'plain')
+})
 
 export const asAnn = { authorization: 'Bearer SECRET-TOKEN', 'content-type': 'application/json' }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ConfigError, definePlugin, PublicPath } from 'sallyport'
 import { boot } from 'sallyport/embed'
 import { booted, contextFor } from '#kit/booted.js'
-import { plugin } from '#kit/plugin.js'
+import { plugin, providing } from '#kit/plugin.js'
 import { onlyGood, routes } from './gated-routes.js'
 
 const context = contextFor({})
@@ -35,13 +35,8 @@ test('RS-35 below a wildcard only an unambiguous path is public', async (t) => {
 })
 
 test('public paths are compared by whole segments of the matched route', async (t) => {
-  const openThings = definePlugin({
-    name: 'open-things',
-    api: 1,
-    provides: [PublicPath],
-    setup: (gateway) => gateway.provide(PublicPath, '/things/free'),
-  })
-  const app = await booted(t, [{ use: routes }, { use: onlyGood }, { use: openThings }])
+  const openThings = providing('open-things', PublicPath, '/things/free')
+  const app = await booted(t, [{ use: routes }, { use: onlyGood }, openThings])
 
   assert.equal((await app.inject('/things/free/parts')).statusCode, 200)
   assert.equal((await app.inject('/things/fre%65/parts')).statusCode, 200)
@@ -58,15 +53,11 @@ test('RS-35: a path that is public outside a scope is not public inside it, and 
       provides: [PublicPath],
       setup: (gateway) => gateway.provide(PublicPath, path),
     })
-  const any = definePlugin({
-    name: 'any',
-    api: 1,
-    setup: ({ http }) => void http.get('/*', () => 'let in'),
-  })
+  const any = plugin('any', ({ http }) => void http.get('/*', () => 'let in'))
   const app = await booted(t, [
     { use: opening('/outer') },
-    { scope: '/in', plugins: [{ use: opening('/inner') }, { use: any }] },
-    { use: any },
+    { scope: '/in', plugins: [{ use: opening('/inner') }, any] },
+    any,
   ])
 
   assert.equal((await app.inject('/outer/x')).statusCode, 200)

@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin } from 'sallyport'
 import { booted, recordedLog } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 
 test('every line of a request has its id, and no two requests have the same', async (t) => {
   const { log, lines } = recordedLog()
-  const talking = definePlugin({
-    name: 'talking',
-    api: 1,
-    setup({ http }) {
-      http.get('/', { config: { public: true } }, ({ id, log: own }) => {
-        for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) own[level]('said')
-        own.child({ part: 'inner' }).info('said')
-        return id
-      })
-    },
+  const talking = plugin('talking', ({ http }) => {
+    http.get('/', { config: { public: true } }, ({ id, log: own }) => {
+      for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) own[level]('said')
+      own.child({ part: 'inner' }).info('said')
+      return id
+    })
   })
-  const app = await booted(t, [{ use: talking }], { log })
+  const app = await booted(t, [talking], { log })
   const ids = [(await app.inject('/')).body, (await app.inject('/')).body]
 
   assert.notEqual(ids[0], ids[1])

@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
-import { type AuditEvent, AuditSink, definePlugin, type Judgement } from 'sallyport'
+import { type AuditEvent, AuditSink, type Judgement } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { providing } from '#kit/plugin.js'
 import { ALLOWED, JSON_TYPE, mcpRoute, policy, toolCall } from './judged.js'
 
 /** A call whose caller leaves while a policy thinks about it, and the events of that. */
 async function leftEarly(t: TestContext) {
   const events: AuditEvent[] = []
-  const auditing = definePlugin({
-    name: 'auditing',
-    api: 1,
-    provides: [AuditSink],
-    setup: (gateway) => gateway.provide(AuditSink, (event) => void events.push(event)),
-  })
+  const auditing = providing('auditing', AuditSink, (event) => void events.push(event))
   const thinking = new EventEmitter()
   const asked = once(thinking, 'asked')
   const slow = policy(async () => {
@@ -24,7 +20,7 @@ async function leftEarly(t: TestContext) {
   })
   const decide = (judgement: Judgement): boolean => thinking.emit('decided', judgement)
   const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
-  const list = [listen, { use: 'auth/anonymous' }, { use: auditing }, { use: mcpRoute }, slow]
+  const list = [listen, { use: 'auth/anonymous' }, auditing, { use: mcpRoute }, slow]
   const running = await serving(t, list)
   const { addresses } = running
 

@@ -12,30 +12,25 @@ import {
 } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { providing } from '#kit/plugin.js'
 
 const NOT_TOLD = 'an ended request was not audited, measured or traced in full'
 
 const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
 /** Takes every token as a subject; nobody can read the claims of `odd` once it was let in. */
-const accepting = definePlugin({
-  name: 'accepting',
-  api: 1,
-  provides: [Authenticator],
-  setup: (gateway) =>
-    gateway.provide(Authenticator, {
-      provider: 'corp',
-      authenticate({ credentials }) {
-        const subject = credentials.kind === 'bearer' ? credentials.token : 'nobody'
-        if (subject !== 'odd') return { identity: { provider: 'corp', subject, claims: {} } }
-        const claims = {
-          get act(): string {
-            throw new Error('no')
-          },
-        }
-        return { identity: { provider: 'corp', subject, claims } }
+const accepting = providing('accepting', Authenticator, {
+  provider: 'corp',
+  authenticate({ credentials }) {
+    const subject = credentials.kind === 'bearer' ? credentials.token : 'nobody'
+    if (subject !== 'odd') return { identity: { provider: 'corp', subject, claims: {} } }
+    const claims = {
+      get act(): string {
+        throw new Error('no')
       },
-    }),
+    }
+    return { identity: { provider: 'corp', subject, claims } }
+  },
 })
 
 function routes(setup: (gateway: Gateway) => void) {
@@ -46,12 +41,7 @@ const by = (subject: string) => ({ headers: { authorization: `Bearer ${subject}`
 
 test('a request that cannot be audited takes nothing from those that ended with it, nor from later ones', async (t) => {
   const audited: (string | undefined)[] = []
-  const auditing = definePlugin({
-    name: 'auditing',
-    api: 1,
-    provides: [AuditSink],
-    setup: (gateway) => gateway.provide(AuditSink, ({ subject }) => void audited.push(subject)),
-  })
+  const auditing = providing('auditing', AuditSink, ({ subject }) => void audited.push(subject))
   const waiting: FastifyReply[] = []
   const routed = routes(({ http }) => {
     http.get('/', () => 'let in')
@@ -60,7 +50,7 @@ test('a request that cannot be audited takes nothing from those that ended with 
     })
   })
   const { log, lines } = recordedLog()
-  const list = [listen, { use: auditing }, { use: accepting }, routed]
+  const list = [listen, auditing, accepting, routed]
   const { main } = (await serving(t, list, { log })).addresses
   const asked = async (path: string, subject: string): Promise<number> => {
     const response = await fetch(`${main}${path}`, by(subject))
@@ -84,20 +74,14 @@ test('a request that cannot be audited takes nothing from those that ended with 
 
 test('a fault at the end of a sampled trace is logged, and takes nothing from the next', async (t) => {
   const ended: number[] = []
-  const tracing = definePlugin({
-    name: 'tracing',
-    api: 1,
-    provides: [Tracer],
-    setup: (gateway) =>
-      gateway.provide(Tracer, {
-        start: () => ({
-          traceId: '0af7651916cd43dd8448eb211c80319c',
-          sampled: true,
-          headers: [],
-          part() {},
-          end: ({ status }) => void ended.push(status),
-        }),
-      }),
+  const tracing = providing('tracing', Tracer, {
+    start: () => ({
+      traceId: '0af7651916cd43dd8448eb211c80319c',
+      sampled: true,
+      headers: [],
+      part() {},
+      end: ({ status }) => void ended.push(status),
+    }),
   })
   const reasons: RefusalReason[] = [{ provider: 'corp', cause: 'signature' }]
   const routed = routes(({ http }) => {
@@ -109,7 +93,7 @@ test('a fault at the end of a sampled trace is logged, and takes nothing from th
     })
   })
   const { log, lines } = recordedLog()
-  const list = [listen, { use: tracing }, { use: accepting }, routed]
+  const list = [listen, tracing, accepting, routed]
   const { main } = (await serving(t, list, { log })).addresses
 
   assert.equal((await fetch(`${main}/refused`, by('ann'))).status, 403)

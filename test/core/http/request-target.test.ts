@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { definePlugin } from 'sallyport'
 import { routedTarget } from '#core/http/request-target.js'
 import { serving } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
 
-const echo = definePlugin({
-  name: 'echo',
-  api: 1,
-  setup({ http }) {
-    http.get('/*', { config: { public: true } }, ({ originalUrl }) => originalUrl)
-    http.get('/named', () => 'closed')
-  },
+const echo = plugin('echo', ({ http }) => {
+  http.get('/*', { config: { public: true } }, ({ originalUrl }) => originalUrl)
+  http.get('/named', () => 'closed')
 })
-const list = [{ use: echo }, { use: 'listen/http', with: { address: '127.0.0.1:0' } }]
+const list = [echo, { use: 'listen/http', with: { address: '127.0.0.1:0' } }]
 
 test('a path that cannot be decoded matches a route, whose handler gets the original', async (t) => {
   const { main = '' } = (await serving(t, list)).addresses

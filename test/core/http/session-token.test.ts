@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { FastifyRequest } from 'fastify'
 import { Authenticator, BrowserSession, definePlugin, UpstreamError } from 'sallyport'
 import { booted } from 'sallyport/testing'
+import { plugin, providing } from '#kit/plugin.js'
 
 /** A session by a header, whose token is in it. */
 const sessions = definePlugin({
@@ -22,36 +23,26 @@ const sessions = definePlugin({
   },
 })
 
-const authenticator = definePlugin({
-  name: 'authenticator',
-  api: 1,
-  provides: [Authenticator],
-  setup: (gateway) =>
-    gateway.provide(Authenticator, {
-      provider: 'own',
-      authenticate: ({ credentials }) =>
-        credentials.kind === 'bearer' && credentials.token.startsWith('good')
-          ? { identity: { provider: 'own', subject: credentials.token, claims: {} } }
-          : { rejection: { kind: 'invalid', cause: 'other' } },
-    }),
+const authenticator = providing('authenticator', Authenticator, {
+  provider: 'own',
+  authenticate: ({ credentials }) =>
+    credentials.kind === 'bearer' && credentials.token.startsWith('good')
+      ? { identity: { provider: 'own', subject: credentials.token, claims: {} } }
+      : { rejection: { kind: 'invalid', cause: 'other' } },
 })
 
-const routes = definePlugin({
-  name: 'routes',
-  api: 1,
-  setup({ http }) {
-    const handler = ({ identity }: FastifyRequest) => identity?.subject ?? 'nobody'
-    for (const [url, config] of Object.entries({
-      '/closed': {},
-      '/session': { session: true },
-      '/public': { public: true },
-      '/both': { public: true, session: true },
-    }))
-      http.route({ method: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'], url, config, handler })
-  },
+const routes = plugin('routes', ({ http }) => {
+  const handler = ({ identity }: FastifyRequest) => identity?.subject ?? 'nobody'
+  for (const [url, config] of Object.entries({
+    '/closed': {},
+    '/session': { session: true },
+    '/public': { public: true },
+    '/both': { public: true, session: true },
+  }))
+    http.route({ method: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'], url, config, handler })
 })
 
-const list = [{ use: sessions }, { use: authenticator }, { use: routes }]
+const list = [{ use: sessions }, authenticator, routes]
 
 test('a session opens the routes that ask for it, to GET and HEAD, and only without Authorization', async (t) => {
   const app = await booted(t, list)

@@ -5,18 +5,14 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
-import { definePlugin } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { plugin } from '#kit/plugin.js'
 import { asked, dial, spoken } from '#kit/raw.js'
 import { authority, secureListener } from '#kit/tls.js'
 
-const hello = definePlugin({
-  name: 'hello',
-  api: 1,
-  setup: ({ http }) => void http.get('/', { config: { public: true } }, () => 'hello'),
-})
+const hello = plugin('hello', ({ http }) => void http.get('/', { config: { public: true } }, () => 'hello'))
 
 /** How a handshake ended: the version that was agreed on, or the code of the error. */
 async function shaken(origin: string, options: ConnectionOptions): Promise<string> {
@@ -31,7 +27,7 @@ async function shaken(origin: string, options: ConnectionOptions): Promise<strin
 
 test('TLS 1.2 and 1.3 are spoken and nothing older; HTTP/1.1 is agreed on, HTTP/2 alone is refused', async (t) => {
   const ours = authority(t)
-  const list = (tls: object) => [secureListener(t, ours, { tls }), { use: hello }]
+  const list = (tls: object) => [secureListener(t, ours, { tls }), hello]
   const { main = '' } = (await serving(t, list({}))).addresses
   const newest = (await serving(t, list({ minVersion: 1.3 }))).addresses.main ?? ''
   const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' } as const
@@ -52,7 +48,7 @@ test('TLS 1.2 and 1.3 are spoken and nothing older; HTTP/1.1 is agreed on, HTTP/
 
 test('plain HTTP on the https port gets a 400 and is logged once, and the port goes on', async (t) => {
   const { log, lines } = recordedLog()
-  const { main = '' } = (await serving(t, [secureListener(t), { use: hello }], { log })).addresses
+  const { main = '' } = (await serving(t, [secureListener(t), hello], { log })).addresses
   const plain = main.replace('https:', 'http:')
 
   for (const method of ['GET', 'POST', 'GET']) {
@@ -69,7 +65,7 @@ test('plain HTTP on the https port gets a 400 and is logged once, and the port g
 })
 
 test('a client cannot ask for another handshake on its connection (renegotiation)', async (t) => {
-  const { main = '' } = (await serving(t, [secureListener(t), { use: hello }])).addresses
+  const { main = '' } = (await serving(t, [secureListener(t), hello])).addresses
   const socket = dial(main, { maxVersion: 'TLSv1.2' }) as TLSSocket
   await once(socket, 'secureConnect')
 
@@ -89,8 +85,7 @@ for (const [mode, expected] of [
     const { log, lines } = recordedLog()
     const [ours, theirs] = [authority(t), authority(t)]
     const tls = { clientCa: ours.file, ...(mode === 'require' && { clientCertificate: mode }) }
-    const { main = '' } = (await serving(t, [secureListener(t, ours, { tls }), { use: hello }], { log }))
-      .addresses
+    const { main = '' } = (await serving(t, [secureListener(t, ours, { tls }), hello], { log })).addresses
     const shown = {
       ours: ours.issue(['a.test']),
       none: {},
@@ -118,7 +113,7 @@ test('client certificates of an intermediate authority are accepted with its roo
   const { key, cert } = ours.issue(['a.test'])
   const accepted = async (clientCa: string): Promise<boolean> => {
     const tls = { clientCa: join(folder(t, { ca: clientCa }), 'ca'), clientCertificate: 'require' }
-    const { main = '' } = (await serving(t, [secureListener(t, root, { tls }), { use: hello }])).addresses
+    const { main = '' } = (await serving(t, [secureListener(t, root, { tls }), hello])).addresses
     const answer = asked(main, 'GET /', undefined, { key, cert })
     return answer.then(
       ({ status }) => status === 200,
@@ -148,8 +143,7 @@ test('attack: a session is resumed with the certificate of an authority that was
   const { log, lines } = recordedLog()
   const [before, after] = [authority(t), authority(t)]
   const tls = { clientCa: before.file, clientCertificate: 'require' }
-  const { main = '' } = (await serving(t, [secureListener(t, before, { tls }), { use: hello }], { log }))
-    .addresses
+  const { main = '' } = (await serving(t, [secureListener(t, before, { tls }), hello], { log })).addresses
   const certificate = before.issue(['caller.test'])
 
   for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
@@ -169,7 +163,7 @@ test('attack: a session is resumed with the certificate of an authority that was
 })
 
 test('without client certificates sessions are resumed, which saves half of a handshake', async (t) => {
-  const { main = '' } = (await serving(t, [secureListener(t), { use: hello }])).addresses
+  const { main = '' } = (await serving(t, [secureListener(t), hello])).addresses
   const session = await sessionOf(main, {})
   assert.ok(session !== undefined)
   const again = dial(main, { session }) as TLSSocket
@@ -181,7 +175,7 @@ test('without client certificates sessions are resumed, which saves half of a ha
 test('a reload cannot turn TLS on, off, or to other callers on an open port, and says so', async (t) => {
   const ours = authority(t)
   const secure = secureListener(t, ours)
-  const running = await serving(t, [secure, { use: hello }])
+  const running = await serving(t, [secure, hello])
   const kept = dial(running.addresses.main ?? '') as Socket
   await once(kept, 'secureConnect')
   const changed = [
@@ -190,7 +184,7 @@ test('a reload cannot turn TLS on, off, or to other callers on an open port, and
     { tls: { ...secure.with.tls, clientCa: ours.file, clientCertificate: 'require' } },
   ]
   for (const more of changed) {
-    const list = [{ ...secure, with: { ...secure.with, ...more } }, { use: hello }]
+    const list = [{ ...secure, with: { ...secure.with, ...more } }, hello]
     await assert.rejects(running.swap(list), /cannot change between http and https/)
   }
 
@@ -199,7 +193,7 @@ test('a reload cannot turn TLS on, off, or to other callers on an open port, and
   writeFileSync(secure.with.tls.key, key)
   await running.swap([
     { ...secure, with: { ...secure.with, tls: { ...secure.with.tls, minVersion: '1.3' } } },
-    { use: hello },
+    hello,
   ])
   assert.match(await shaken(running.addresses.main ?? '', { maxVersion: 'TLSv1.2' }), /PROTOCOL_VERSION/)
   const named = { rejectUnauthorized: true, ca: ours.certificate, servername: 'localhost' }

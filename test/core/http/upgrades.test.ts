@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
-import { definePlugin } from 'sallyport'
 import { excludeFromDrain, isUpgrade, takeSocket } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { secureListener } from '#kit/tls.js'
 import { refusing } from './gated-routes.js'
@@ -17,29 +17,25 @@ const PORTS = {
 const HANDSHAKE = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
 
 /** Sends every byte of an upgraded socket back. */
-const mirror = definePlugin({
-  name: 'mirror',
-  api: 1,
-  setup({ http }) {
-    http.get('/mirror', { config: { public: true, upgrades: true } }, (request, reply) => {
-      if (!isUpgrade(request.raw)) return 'no upgrade'
-      reply.hijack()
-      excludeFromDrain(reply.raw)
-      const socket = takeSocket(request.raw)
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
-      socket.pipe(socket)
-      return reply
-    })
-    http.get('/plain', { config: { public: true } }, () => 'plain')
-    http.post('/plain', { config: { public: true } }, ({ body }) => body)
-    http.get('/closed', { config: { upgrades: true } }, () => 'closed')
-  },
+const mirror = plugin('mirror', ({ http }) => {
+  http.get('/mirror', { config: { public: true, upgrades: true } }, (request, reply) => {
+    if (!isUpgrade(request.raw)) return 'no upgrade'
+    reply.hijack()
+    excludeFromDrain(reply.raw)
+    const socket = takeSocket(request.raw)
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+    socket.pipe(socket)
+    return reply
+  })
+  http.get('/plain', { config: { public: true } }, () => 'plain')
+  http.post('/plain', { config: { public: true } }, ({ body }) => body)
+  http.get('/closed', { config: { upgrades: true } }, () => 'closed')
 })
 
 for (const [kind, port] of Object.entries(PORTS)) {
   test(`an upgrade passes guards and authentication before its route gets the socket: ${kind}`, async (t) => {
     const listen = port(t)
-    const { main = '' } = (await serving(t, [{ use: refusing }, { use: mirror }, listen])).addresses
+    const { main = '' } = (await serving(t, [{ use: refusing }, mirror, listen])).addresses
 
     assert.match(
       await spoken(main, `GET /mirror HTTP/1.1\r\nX-Refused: 1\r\n${HANDSHAKE}\r\n`),
@@ -62,14 +58,14 @@ for (const [kind, port] of Object.entries(PORTS)) {
 
   test(`a route without upgrades ignores the Upgrade header: ${kind}`, async (t) => {
     const listen = port(t)
-    const { main = '' } = (await serving(t, [{ use: mirror }, listen])).addresses
+    const { main = '' } = (await serving(t, [mirror, listen])).addresses
 
     assert.match(await spoken(main, `GET /plain HTTP/1.1\r\n${HANDSHAKE}\r\n`), /^HTTP\/1.1 200[\s\S]*plain$/)
   })
 
   test(`h2c is ignored, also with a body and on a connection that stays open: ${kind}`, async (t) => {
     const listen = port(t)
-    const { main = '' } = (await serving(t, [{ use: mirror }, listen])).addresses
+    const { main = '' } = (await serving(t, [mirror, listen])).addresses
     const h2c =
       'Host: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n'
     const post = `POST /plain HTTP/1.1\r\n${h2c}Content-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello`
@@ -86,7 +82,7 @@ for (const [kind, port] of Object.entries(PORTS)) {
 
   test(`a stop waits for no upgraded socket, and leaves none open: ${kind}`, async (t) => {
     const listen = port(t)
-    const running = await serving(t, [{ use: mirror }, listen])
+    const running = await serving(t, [mirror, listen])
     const socket = dial(running.addresses.main ?? '')
     socket.write(`GET /mirror HTTP/1.1\r\n${HANDSHAKE}\r\n`)
     await once(socket, 'data')
@@ -99,17 +95,12 @@ for (const [kind, port] of Object.entries(PORTS)) {
   test(`connections beyond the limit get a 503 (T16): ${kind}`, async (t) => {
     const listen = port(t)
     let handled = 0
-    const counting = definePlugin({
-      name: 'counting',
-      api: 1,
-      setup: ({ http }) => void http.get('/counted', { config: { public: true } }, () => String(++handled)),
-    })
+    const counting = plugin(
+      'counting',
+      ({ http }) => void http.get('/counted', { config: { public: true } }, () => String(++handled)),
+    )
     const { main = '' } = (
-      await serving(t, [
-        { use: mirror },
-        { use: counting },
-        { ...listen, with: { ...listen.with, maxConnections: 2 } },
-      ])
+      await serving(t, [mirror, counting, { ...listen, with: { ...listen.with, maxConnections: 2 } }])
     ).addresses
     const first = dial(main)
     const second = dial(main)

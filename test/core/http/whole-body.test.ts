@@ -1,28 +1,16 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
-import { definePlugin, Guard } from 'sallyport'
+import { Guard } from 'sallyport'
 import { serving } from '#kit/booted.js'
+import { plugin, providing } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 
 const listTo = (guard: Guard) => [
   { use: 'listen/http', with: { address: '127.0.0.1:0' } },
   { use: 'auth/anonymous' },
-  {
-    use: definePlugin({
-      name: 'looks',
-      api: 1,
-      provides: [Guard],
-      setup: (gateway) => gateway.provide(Guard, guard),
-    }),
-  },
-  {
-    use: definePlugin({
-      name: 'route',
-      api: 1,
-      setup: ({ http }) => void http.post('/', ({ body }) => ({ body })),
-    }),
-  },
+  providing('looks', Guard, guard),
+  plugin('route', ({ http }) => void http.post('/', ({ body }) => ({ body }))),
 ]
 
 const json = { method: 'POST', headers: { 'content-type': 'application/json' } }

@@ -6,6 +6,7 @@ import { boot, serve } from 'sallyport/embed'
 import { contextFor } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { plugin } from '#kit/plugin.js'
 import { noting } from './noting.js'
 
 const never = (): Promise<void> => new Promise<void>(() => {})
@@ -15,18 +16,14 @@ const context = contextFor({})
 test('a boot that fails half way stops what was set up, and says which plugin failed in which step', async () => {
   for (const phase of ['setup', 'start'] as const) {
     const notes: string[] = []
-    const bad = definePlugin({
-      name: 'bad',
-      api: 1,
-      setup(gateway) {
-        gateway.onStop(() => void notes.push('bad stop'))
-        if (phase === 'setup') throw new Error('out of luck')
-        gateway.onStart(() => Promise.reject(new Error('out of luck')))
-      },
+    const bad = plugin('bad', (gateway) => {
+      gateway.onStop(() => void notes.push('bad stop'))
+      if (phase === 'setup') throw new Error('out of luck')
+      gateway.onStart(() => Promise.reject(new Error('out of luck')))
     })
 
     await assert.rejects(
-      boot([{ use: noting('a', notes) }, { use: bad }, { use: noting('later', notes) }], context),
+      boot([{ use: noting('a', notes) }, bad, { use: noting('later', notes) }], context),
       (error) =>
         error instanceof GatewayError && error.message === `plugin "bad" failed in ${phase}: out of luck`,
     )
@@ -76,25 +73,21 @@ test('a boot can be aborted at each of its steps, and leaves no handle open', as
   for (const phase of ['setup', 'start', 'ready'] as const) {
     const ending = new AbortController()
     const stopped: string[] = []
-    const holding = definePlugin({
-      name: 'holding',
-      api: 1,
-      setup(gateway) {
-        const timer = setInterval(() => {}, 1000)
-        gateway.onStop(() => {
-          clearInterval(timer)
-          stopped.push(phase)
-        })
-        const hang = (): Promise<void> => {
-          ending.abort(new Error('asked to stop'))
-          return never()
-        }
-        if (phase === 'setup') return hang()
-        if (phase === 'start') gateway.onStart(hang)
-        else gateway.onReady(hang)
-      },
+    const holding = plugin('holding', (gateway) => {
+      const timer = setInterval(() => {}, 1000)
+      gateway.onStop(() => {
+        clearInterval(timer)
+        stopped.push(phase)
+      })
+      const hang = (): Promise<void> => {
+        ending.abort(new Error('asked to stop'))
+        return never()
+      }
+      if (phase === 'setup') return hang()
+      if (phase === 'start') gateway.onStart(hang)
+      else gateway.onReady(hang)
     })
-    const list = [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, { use: holding }]
+    const list = [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, holding]
 
     await assert.rejects(serve(list, { ...context, signal: ending.signal }), /asked to stop/)
     assert.deepEqual(stopped, [phase])

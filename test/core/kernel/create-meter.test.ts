@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePlugin, type Instrument, Telemetry } from 'sallyport'
 import { booted } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 
 test('measurements reach every observer of the list, with the prefix of this gateway', async (t) => {
   const seen: [string, Instrument['kind'], string, number, object, string?][] = []
@@ -16,21 +17,17 @@ test('measurements reach every observer of the list, with the prefix of this gat
             seen.push([name, kind, metric, value, labels, ...traceId]),
         }),
     })
-  const measuring = definePlugin({
-    name: 'measuring',
-    api: 1,
-    setup({ meter, onReady }) {
-      const count = meter.counter('calls_total', 'Calls', ['kind'])
-      const level = meter.gauge('level', 'Level')
-      const time = meter.histogram('seconds', 'Seconds')
-      onReady(() => {
-        count(2, { kind: 'a' })
-        level(3)
-        time(0.5, {}, 'a1')
-      })
-    },
+  const measuring = plugin('measuring', ({ meter, onReady }) => {
+    const count = meter.counter('calls_total', 'Calls', ['kind'])
+    const level = meter.gauge('level', 'Level')
+    const time = meter.histogram('seconds', 'Seconds')
+    onReady(() => {
+      count(2, { kind: 'a' })
+      level(3)
+      time(0.5, {}, 'a1')
+    })
   })
-  await booted(t, [{ use: measuring }, { use: observing('one') }, { use: observing('two') }])
+  await booted(t, [measuring, { use: observing('one') }, { use: observing('two') }])
 
   assert.deepEqual(seen, [
     ['one', 'counter', 'sallyport_calls_total', 2, { kind: 'a' }, undefined],

@@ -4,6 +4,7 @@ import { BackgroundTask, definePlugin, type Plugin } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
+import { plugin } from '#kit/plugin.js'
 
 const open = { use: 'auth/anonymous' }
 
@@ -51,15 +52,11 @@ test('a stop ends the background tasks before it waits for anything', async (t) 
 
 test('a background task that throws when it should end holds up neither a reload nor a stop', async (t) => {
   const steps: string[] = []
-  const stops = definePlugin({
-    name: 'stops',
-    api: 1,
-    setup: (gateway) => gateway.onStop(() => void steps.push('stopped')),
-  })
+  const stops = plugin('stops', (gateway) => gateway.onStop(() => void steps.push('stopped')))
   const throwing = task(new Promise(() => {}), () => {
     throw new Error('cannot end')
   })
-  const list = [open, { use: stops }, { use: throwing }]
+  const list = [open, stops, { use: throwing }]
   const { log, lines } = recordedLog()
   const running = await serving(t, list, { log })
 

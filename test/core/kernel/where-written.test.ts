@@ -4,6 +4,7 @@ import { ConfigError, definePlugin } from 'sallyport'
 import { boot, LogScrubber } from 'sallyport/embed'
 import { z } from 'zod'
 import { recordedLog } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 
 const wrong = (name: string, place: string) =>
   definePlugin({
@@ -17,17 +18,13 @@ const wrong = (name: string, place: string) =>
 
 test('what setting up finds wrong is reported of all plugins, each at the place where its option was written', async () => {
   const ends: string[] = []
-  const last = definePlugin({
-    name: 'last',
-    api: 1,
-    setup: (gateway) => gateway.onStop(() => void ends.push('stopped')),
-  })
+  const last = plugin('last', (gateway) => gateway.onStop(() => void ends.push('stopped')))
   const list = [
     { use: wrong('one', 'file') },
     { use: wrong('two', 'file'), origin: { file: ['sources', 3, 'path'] } },
     { scope: '/inner', plugins: [{ use: wrong('three', 'the disk') }] },
     { use: wrong('four', 'the disk'), named: ['sources', 4] },
-    { use: last },
+    last,
   ]
   const { log } = recordedLog()
   const context = { catalogue: {}, folder: '/', log, scrubber: new LogScrubber() }

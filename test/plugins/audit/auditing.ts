@@ -1,7 +1,8 @@
 import type { TestContext } from 'node:test'
-import { definePlugin, type List, Telemetry } from 'sallyport'
+import { type List, Telemetry } from 'sallyport'
 import { boot } from 'sallyport/embed'
 import { contextFor, recordedLog } from '#kit/booted.js'
+import { providing } from '#kit/plugin.js'
 import { feeder } from './feeder.js'
 
 export const WAITING = 'audit events cannot be stored, and wait in memory'
@@ -18,16 +19,10 @@ export async function auditing(
   const { log, lines } = recordedLog()
   const { plugin, feed } = feeder()
   const losses: number[] = []
-  const telemetry = definePlugin({
-    name: 'telemetry',
-    api: 1,
-    provides: [Telemetry],
-    setup: (gateway) =>
-      gateway.provide(Telemetry, {
-        measure: ({ name }, value) => void (name === 'sallyport_audit_lost_total' && losses.push(value)),
-      }),
+  const telemetry = providing('telemetry', Telemetry, {
+    measure: ({ name }, value) => void (name === 'sallyport_audit_lost_total' && losses.push(value)),
   })
-  const running = await boot([{ use: telemetry }, entry, { use: plugin }], contextFor({ log, ...more }))
+  const running = await boot([telemetry, entry, { use: plugin }], contextFor({ log, ...more }))
   await running.ready({})
   t.after(() => running.stop())
   const said = (wanted: string) => lines.filter(({ msg }) => msg === wanted)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ConfigError, definePlugin } from 'sallyport'
+import { ConfigError } from 'sallyport'
 import { boot, planList } from 'sallyport/embed'
 import { contractSuite } from 'sallyport/testing'
 import { SharedResources } from '#core/kernel/shared-resources.js'
@@ -10,6 +10,7 @@ import { contextFor } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
+import { plugin } from '#kit/plugin.js'
 import { AGAIN, LOSING, LOST, WAITING } from './auditing.js'
 import { event, idsIn, upTo } from './feeder.js'
 import { type Received, receiver, sending } from './receiver.js'
@@ -180,18 +181,15 @@ test('while a reload fails, and after it, events go where they went', async (t) 
   const sharedResources = new SharedResources()
   const [before, after] = [await receiver(t), await receiver(t)]
   const { feed } = await sending(t, { url: before.url }, { sharedResources })
-  const fails = definePlugin({
-    name: 'fails',
-    api: 1,
-    setup: (gateway) =>
-      gateway.onStart(async () => {
-        feed(event('1'))
-        await eventually(() => before.received.length + after.received.length > 0)
-        throw new Error('on purpose')
-      }),
-  })
+  const fails = plugin('fails', (gateway) =>
+    gateway.onStart(async () => {
+      feed(event('1'))
+      await eventually(() => before.received.length + after.received.length > 0)
+      throw new Error('on purpose')
+    }),
+  )
   const next = { use: 'audit/http', with: { url: after.url, allowPrivateIP: true } }
-  await assert.rejects(boot([next, { use: fails }], contextFor({ sharedResources })), /on purpose/)
+  await assert.rejects(boot([next, fails], contextFor({ sharedResources })), /on purpose/)
 
   feed(event('2'))
   await eventually(() => idsOf(before.received).length > 1)

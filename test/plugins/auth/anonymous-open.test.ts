@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { Authenticator, definePlugin, type Entry } from 'sallyport'
+import { Authenticator, type Entry } from 'sallyport'
 import { booted, recordedLog } from 'sallyport/testing'
+import { providing } from '#kit/plugin.js'
 import { fileRegistry, server } from '../registry/registry.js'
 
-const accepting = (open: unknown): Entry => ({
-  use: definePlugin({
-    name: 'accepting',
-    api: 1,
-    provides: [Authenticator],
-    setup: (gateway) =>
-      gateway.provide(Authenticator, {
-        provider: 'theirs',
-        ...Object({ open }),
-        authenticate: () => ({ identity: { provider: 'theirs', subject: 'anybody', claims: {} } }),
-      }),
-  }),
-})
+const accepting = (open: unknown): Entry =>
+  providing('accepting', Authenticator, {
+    provider: 'theirs',
+    ...Object({ open }),
+    authenticate: () => ({ identity: { provider: 'theirs', subject: 'anybody', claims: {} } }),
+  })
 
 const open: Readonly<Record<string, Entry>> = {
   'auth/anonymous': { use: 'auth/anonymous' },

@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin, PublicAddress } from 'sallyport'
+import { PublicAddress } from 'sallyport'
 import { booted, recordedLog } from 'sallyport/testing'
+import { plugin, providing } from '#kit/plugin.js'
 
-const whoami = definePlugin({
-  name: 'whoami',
-  api: 1,
-  setup: ({ http }) => void http.get('/', ({ identity }) => identity),
-})
+const whoami = plugin('whoami', ({ http }) => void http.get('/', ({ identity }) => identity))
 
 test('every caller is accepted as anonymous, whatever its credentials, and that is logged as a warning', async (t) => {
   const { log, lines } = recordedLog()
-  const app = await booted(t, [{ use: 'auth/anonymous' }, { use: whoami }], { log })
+  const app = await booted(t, [{ use: 'auth/anonymous' }, whoami], { log })
 
   for (const headers of [{}, { authorization: 'Bearer made-up' }, { authorization: 'nonsense' }]) {
     const { statusCode, body } = await app.inject({ url: '/', headers })
@@ -25,21 +22,11 @@ test('every caller is accepted as anonymous, whatever its credentials, and that 
 })
 
 test('a list that is reachable from the internet is refused, unless `public` is set', async (t) => {
-  const tunnel = definePlugin({
-    name: 'tunnel',
-    api: 1,
-    provides: [PublicAddress],
-    setup: (gateway) =>
-      gateway.provide(PublicAddress, {
-        origin: 'https://a.example',
-        watch: (seen) => seen('https://a.example'),
-      }),
+  const tunnel = providing('tunnel', PublicAddress, {
+    origin: 'https://a.example',
+    watch: (seen) => seen('https://a.example'),
   })
-  const list = (options: object) => [
-    { use: 'auth/anonymous', with: options },
-    { use: tunnel },
-    { use: whoami },
-  ]
+  const list = (options: object) => [{ use: 'auth/anonymous', with: options }, tunnel, whoami]
 
   await assert.rejects(booted(t, list({})), { code: 'CONFIG_INVALID' })
   const app = await booted(t, list({ public: true }))

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin, type Instrument, type Labels, Telemetry } from 'sallyport'
+import { type Instrument, type Labels, Telemetry } from 'sallyport'
 import { authenticatorSuite, booted, closedRoute, issuing } from 'sallyport/testing'
+import { providing } from '#kit/plugin.js'
 
 for (const [kind, form] of [
   ['a JWT', 'jwt'],
@@ -26,23 +27,17 @@ test('key fetches, introspections, cached tokens and refusals are counted, by pr
   const issuer = await issuing(t)
   const { introspectionUrl } = issuer
   const counts = new Map<string, number>()
-  const counting = definePlugin({
-    name: 'counting',
-    api: 1,
-    provides: [Telemetry],
-    setup: (gateway) =>
-      gateway.provide(Telemetry, {
-        measure: ({ name }: Instrument, value: number, labels: Labels) => {
-          const key = [name.replace('sallyport_', ''), ...Object.values(labels)].join(' ')
-          counts.set(key, (counts.get(key) ?? 0) + value)
-        },
-      }),
+  const counting = providing('counting', Telemetry, {
+    measure: ({ name }: Instrument, value: number, labels: Labels) => {
+      const key = [name.replace('sallyport_', ''), ...Object.values(labels)].join(' ')
+      counts.set(key, (counts.get(key) ?? 0) + value)
+    },
   })
   const list = [
     { use: 'discovery/issuer' },
     { use: 'auth/oidc', with: { ...issuer.provider, introspectionUrl } },
     { use: closedRoute },
-    { use: counting },
+    counting,
   ]
   const app = await booted(t, list)
   const [jwt, opaque] = [await issuer.jwt(), issuer.opaque()]

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin } from 'sallyport'
 import { booted } from 'sallyport/testing'
+import { plugin } from '#kit/plugin.js'
 
 test('a path is public with all that is below it, and no other', async (t) => {
-  const routes = definePlugin({
-    name: 'routes',
-    api: 1,
-    setup({ http }) {
-      for (const path of ['/a', '/a/:name', '/ab', '/b']) http.get(path, () => 'open')
-    },
+  const routes = plugin('routes', ({ http }) => {
+    for (const path of ['/a', '/a/:name', '/ab', '/b']) http.get(path, () => 'open')
   })
-  const app = await booted(t, [{ use: 'auth/public-paths', with: { paths: ['/a/'] } }, { use: routes }])
+  const app = await booted(t, [{ use: 'auth/public-paths', with: { paths: ['/a/'] } }, routes])
   const status = async (path: string) => (await app.inject(path)).statusCode
 
   for (const path of ['/a', '/a/x', '/a?b']) assert.equal(await status(path), 200, path)

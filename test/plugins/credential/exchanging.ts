@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders, RequestListener } from 'node:http'
 import type { TestContext } from 'node:test'
-import { Authenticator, Credential, definePlugin, type Entry, type OutgoingCredential } from 'sallyport'
+import { Authenticator, Credential, type Entry, type OutgoingCredential } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
+import { providing } from '#kit/plugin.js'
 
 export interface Asked {
   readonly path: string
@@ -52,35 +53,21 @@ export const refusing =
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(fields))
 
 /** Accepts any bearer token as its own subject, until the time in a header. */
-export const bearers: Entry = {
-  use: definePlugin({
-    name: 'bearers',
-    api: 1,
-    provides: [Authenticator],
-    setup: (gateway) =>
-      gateway.provide(Authenticator, {
-        provider: 'bearers',
-        authenticate: ({ credentials, headers }) => {
-          if (credentials.kind !== 'bearer') return { rejection: { kind: 'notMine', cause: 'missing' } }
-          // A subject is logged, and a token never is.
-          const { token, digest: subject } = credentials
-          const ends = headers['x-ends']
-          const expiresAt = ends === undefined ? {} : { expiresAt: Number(ends) }
-          return { identity: { provider: 'bearers', subject, claims: {}, token, ...expiresAt } }
-        },
-      }),
-  }),
-}
+export const bearers: Entry = providing('bearers', Authenticator, {
+  provider: 'bearers',
+  authenticate: ({ credentials, headers }) => {
+    if (credentials.kind !== 'bearer') return { rejection: { kind: 'notMine', cause: 'missing' } }
+    // A subject is logged, and a token never is.
+    const { token, digest: subject } = credentials
+    const ends = headers['x-ends']
+    const expiresAt = ends === undefined ? {} : { expiresAt: Number(ends) }
+    return { identity: { provider: 'bearers', subject, claims: {}, token, ...expiresAt } }
+  },
+})
 
 /** A credential with the tokens of the test, as of a login. */
-export const loginCredential = (credential: () => OutgoingCredential | undefined): Entry => ({
-  use: definePlugin({
-    name: 'login',
-    api: 1,
-    provides: [Credential],
-    setup: (gateway) => gateway.provide(Credential, { name: 'login', present: credential }),
-  }),
-})
+export const loginCredential = (credential: () => OutgoingCredential | undefined): Entry =>
+  providing('login', Credential, { name: 'login', present: credential })
 
 export const exchange = (url: string, options: Fields = {}): Entry => ({
   use: 'credential/token-exchange',

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { Authenticator, definePlugin, type List, Refusal, ResourceMetadata } from 'sallyport'
 import { booted, closedRoute, serving } from 'sallyport/testing'
+import { plugin, providing } from '#kit/plugin.js'
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 const ISSUER = 'https://idp.example.com/'
@@ -188,18 +189,14 @@ test('RS-36: a refusal is never stored', async (t) => {
 test('RS-30: no realm, description or attribute breaks the header', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), async (realm, hostile) => {
-      const refusing = definePlugin({
-        name: 'refusing',
-        api: 1,
-        setup({ http }) {
-          http.get('/refused', { config: { public: true } }, () => {
-            throw new Refusal(401, 'SOMETHING', hostile, { challenge: { scope: hostile } })
-          })
-        },
+      const refusing = plugin('refusing', ({ http }) => {
+        http.get('/refused', { config: { public: true } }, () => {
+          throw new Refusal(401, 'SOMETHING', hostile, { challenge: { scope: hostile } })
+        })
       })
       const app = await booted(t, [
         { use: 'discovery/resource', with: { resource: 'https://r.example', realm } },
-        { use: refusing },
+        refusing,
       ])
       const header = (await app.inject('/refused')).headers['www-authenticate']
       const names = attributesOf(String(header)).map(([name]) => name)
@@ -220,13 +217,8 @@ test('RS-30: no realm, description or attribute breaks the header', async (t) =>
 })
 
 test('two parts that disagree about the document stop the start', async (t) => {
-  const disagreeing = definePlugin({
-    name: 'disagreeing',
-    api: 1,
-    provides: [ResourceMetadata],
-    setup: (gateway) => gateway.provide(ResourceMetadata, { resource: 'https://other.example' }),
-  })
-  const list = [...listWith({ resource: 'https://r.example' }), { use: disagreeing }]
+  const disagreeing = providing('disagreeing', ResourceMetadata, { resource: 'https://other.example' })
+  const list = [...listWith({ resource: 'https://r.example' }), disagreeing]
   await assert.rejects(booted(t, list), { code: 'CONFIG_INVALID' })
 })
 

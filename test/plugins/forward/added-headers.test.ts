@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin, type Entry, HeaderSource } from 'sallyport'
+import { type Entry, HeaderSource } from 'sallyport'
 import { listening } from '#kit/listening.js'
+import { providing } from '#kit/plugin.js'
 import { proxied, send } from './proxied.js'
 
-const headerSource = (headers: () => unknown): Entry => ({
-  use: definePlugin({
-    name: 'adding',
-    api: 1,
-    provides: [HeaderSource],
-    setup: (gateway) => gateway.provide(HeaderSource, { names: ['x-a'], headers } as HeaderSource),
-  }),
-})
+const headerSource = (headers: () => unknown): Entry =>
+  providing('adding', HeaderSource, { names: ['x-a'], headers } as HeaderSource)
 
 const BROKEN: readonly (readonly [headers: () => unknown, told: RegExp])[] = [
   [() => assert.fail('a mistake of its own'), /"message":"a mistake of its own"/],

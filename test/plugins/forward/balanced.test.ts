@@ -7,10 +7,11 @@ import { createSecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { Credential, definePlugin } from 'sallyport'
+import { Credential } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 import { closedPort, listening } from '#kit/listening.js'
+import { providing } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 import { authority, tlsListening } from '#kit/tls.js'
 import { call, openRequest, send } from './proxied.js'
@@ -178,23 +179,17 @@ test('the credential is presented, the caller’s token is not, and limits hold'
     seen.push(request.headers.authorization)
     response.end()
   })
-  const credential = definePlugin({
+  const credential = providing('fixed', Credential, {
     name: 'fixed',
-    api: 1,
-    provides: [Credential],
-    setup: (gateway) =>
-      gateway.provide(Credential, {
-        name: 'fixed',
-        present: () => ({ header: 'authorization', value: 'Bearer ours', accessToken: 'ours' }),
-      }),
+    present: () => ({ header: 'authorization', value: 'Bearer ours', accessToken: 'ours' }),
   })
-  const main = await balanced(t, [target], { maxBody: 100 }, [{ use: credential }])
+  const main = await balanced(t, [target], { maxBody: 100 }, [credential])
   await send(main, post('/', { authorization: 'Bearer theirs' }))
   assert.deepEqual(seen, ['Bearer ours'])
   assert.equal((await send(main, { ...call(1), body: 'x'.repeat(101) })).status, 413)
   assert.equal(seen.length, 1)
 
-  await assert.rejects(balanced(t, ['http://192.0.2.1'], {}, [{ use: credential }]), /allowPlainHttp/)
+  await assert.rejects(balanced(t, ['http://192.0.2.1'], {}, [credential]), /allowPlainHttp/)
 
   const without = await balanced(t, [target])
   await send(without, post('/', { authorization: 'Bearer theirs' }))

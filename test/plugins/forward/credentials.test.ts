@@ -12,6 +12,7 @@ import {
   UpstreamError,
 } from 'sallyport'
 import { listening } from '#kit/listening.js'
+import { providing } from '#kit/plugin.js'
 import { call, proxied, send } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
@@ -19,29 +20,20 @@ import { answerTo, rawTarget } from './raw-target.js'
 function countingCredential(options: { renewals?: number; deadline?: number } = {}) {
   const refusals: TargetRefusal[] = []
   let version = 1
-  const entry: Entry = {
-    use: definePlugin({
-      name: 'counting',
-      api: 1,
-      provides: [Credential],
-      setup(gateway) {
-        gateway.provide(Credential, {
-          name: 'counting',
-          present: () => ({
-            header: 'authorization',
-            value: `Bearer v${version}`,
-            accessToken: `v${version}`,
-          }),
-          async renew(_request, refused) {
-            refusals.push(refused)
-            if (version > (options.renewals ?? 1)) return false
-            version++
-            return true
-          },
-        })
-      },
+  const entry: Entry = providing('counting', Credential, {
+    name: 'counting',
+    present: () => ({
+      header: 'authorization',
+      value: `Bearer v${version}`,
+      accessToken: `v${version}`,
     }),
-  }
+    async renew(_request, refused) {
+      refusals.push(refused)
+      if (version > (options.renewals ?? 1)) return false
+      version++
+      return true
+    },
+  })
   return { entry, refusals }
 }
 
@@ -197,14 +189,7 @@ test('the caller’s headers are removed in whatever case a plugin writes their 
   const names = ['X-User', 'X_Team']
   const { main } = await proxied(t, origin, {}, [
     credentialOf('key', () => ({ header: 'X-Api-Key', value: 'ours' })),
-    {
-      use: definePlugin({
-        name: 'adding',
-        api: 1,
-        provides: [HeaderSource],
-        setup: (gateway) => gateway.provide(HeaderSource, { names, headers: () => [['X-User', 'ours']] }),
-      }),
-    },
+    providing('adding', HeaderSource, { names, headers: () => [['X-User', 'ours']] }),
   ])
 
   const mine = { 'x-user': 'mine', 'X-Team': 'mine', 'x-api-key': 'mine' }
@@ -324,21 +309,13 @@ test('without a credential a redirect is forwarded', async (t) => {
 
 test('added headers replace the caller’s own, in any case', async (t) => {
   const origin = await listening(t, (request, response) => response.end(JSON.stringify(request.rawHeaders)))
-  const source: Entry = {
-    use: definePlugin({
-      name: 'source',
-      api: 1,
-      provides: [HeaderSource],
-      setup: (gateway) =>
-        gateway.provide(HeaderSource, {
-          names: ['x-tenant', 'x-empty'],
-          headers: () => [
-            ['x-tenant', 'one'],
-            ['x-tenant', 'two'],
-          ],
-        }),
-    }),
-  }
+  const source: Entry = providing('source', HeaderSource, {
+    names: ['x-tenant', 'x-empty'],
+    headers: () => [
+      ['x-tenant', 'one'],
+      ['x-tenant', 'two'],
+    ],
+  })
   const { main } = await proxied(t, origin, {}, [source])
   const { body } = await send(main, { headers: { 'X-TENANT': 'evil', 'X-Empty': 'evil' } })
   const raw: string[] = JSON.parse(body)

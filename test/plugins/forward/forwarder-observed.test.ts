@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import { definePlugin, type OutgoingHeaders, Tracer } from 'sallyport'
+import { type OutgoingHeaders, Tracer } from 'sallyport'
 import { eventually } from '#kit/captured-log.js'
 import { listening } from '#kit/listening.js'
+import { providing } from '#kit/plugin.js'
 import { observing, TRACE_ID, type Traced } from '../../core/http/observing.js'
 import { proxied, send } from './proxied.js'
 
@@ -178,14 +179,8 @@ test('a trace with headers that no request may have adds none, and its request g
   ]
   let headers: unknown
   const trace = { traceId: TRACE_ID, sampled: true, intoMeta: true, part() {}, end() {} }
-  const use = definePlugin({
-    name: 'tracing',
-    api: 1,
-    provides: [Tracer],
-    setup: (gateway) =>
-      gateway.provide(Tracer, {
-        start: () => ({ ...trace, headers: headers as OutgoingHeaders }),
-      }),
+  const tracing = providing('tracing', Tracer, {
+    start: () => ({ ...trace, headers: headers as OutgoingHeaders }),
   })
   const reached: string[] = []
   const target = await listening(t, (incoming, response) => {
@@ -194,7 +189,7 @@ test('a trace with headers that no request may have adds none, and its request g
       response.end()
     })
   })
-  const { main, lines } = await proxied(t, target, {}, [{ use }])
+  const { main, lines } = await proxied(t, target, {}, [tracing])
   const body = toolCall('x')
   for (headers of bad) {
     const { status } = await send(main, { method: 'POST', headers: JSON_TYPE, body })

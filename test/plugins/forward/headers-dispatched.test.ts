@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { type Dispatch, definePlugin } from 'sallyport'
+import type { Dispatch } from 'sallyport'
 import { listening } from '#kit/listening.js'
+import { plugin } from '#kit/plugin.js'
 import { proxied } from './proxied.js'
 
 test('a dispatched request brings a body of any size, and has no trailers', async (t) => {
@@ -10,14 +11,10 @@ test('a dispatched request brings a body of any size, and has no trailers', asyn
     void buffer(request).then(({ byteLength }) => response.end(String(byteLength)))
   })
   let dispatch: Dispatch = () => assert.fail('not booted')
-  const user = definePlugin({
-    name: 'user',
-    api: 1,
-    setup(gateway) {
-      dispatch = gateway.dispatch
-    },
+  const user = plugin('user', (gateway) => {
+    dispatch = gateway.dispatch
   })
-  await proxied(t, target, {}, [{ use: user }])
+  await proxied(t, target, {}, [user])
 
   for (const size of [1, 64 * 1024, 300 * 1024, 3_000_000]) {
     const { statusCode, body } = await dispatch({

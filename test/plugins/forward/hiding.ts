@@ -1,5 +1,6 @@
 import type { Entry, ListedSubject, Policy } from 'sallyport'
-import { definePlugin, Policy as PolicyCapability } from 'sallyport'
+import { Policy as PolicyCapability } from 'sallyport'
+import { providing } from '#kit/plugin.js'
 
 /** What these tests hide: every name with an `x` in it. */
 export const isShown = ({ name }: Pick<ListedSubject, 'name'>): boolean => !name.includes('x')
@@ -10,11 +11,5 @@ export const hiding: Policy = {
 }
 
 /** A plugin with a policy of the test. */
-export const policy = (shows: Policy['shows'] = hiding.shows): Entry => ({
-  use: definePlugin({
-    name: 'hiding',
-    api: 1,
-    provides: [PolicyCapability],
-    setup: (gateway) => gateway.provide(PolicyCapability, { ...hiding, shows }),
-  }),
-})
+export const policy = (shows: Policy['shows'] = hiding.shows): Entry =>
+  providing('hiding', PolicyCapability, { ...hiding, shows })

@@ -2,24 +2,18 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { definePlugin, type Judgement, Policy, type PolicyQuestion } from 'sallyport'
+import { type Judgement, Policy, type PolicyQuestion } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { providing } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { openRequest, proxied, send } from './proxied.js'
 import { rawTarget } from './raw-target.js'
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
 
-const judging = (judge: (question: PolicyQuestion) => Judgement | Promise<Judgement>) => ({
-  use: definePlugin({
-    name: 'judging',
-    api: 1,
-    provides: [Policy],
-    setup: (gateway) =>
-      gateway.provide(Policy, { judge, shows: (_caller, listed) => listed.map(() => true) }),
-  }),
-})
+const judging = (judge: (question: PolicyQuestion) => Judgement | Promise<Judgement>) =>
+  providing('judging', Policy, { judge, shows: (_caller, listed) => listed.map(() => true) })
 
 const deniesSecret = judging(({ subject }) =>
   subject?.name === 'secret' ? { allowed: false, reason: 'not for you' } : { allowed: true },

@@ -3,10 +3,11 @@ import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { test } from 'node:test'
-import { Authenticator, definePlugin } from 'sallyport'
+import { Authenticator } from 'sallyport'
 import { LONGEST_WAIT } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
+import { providing } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { call, openRequest, proxied, send, targetRoute } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
@@ -212,22 +213,16 @@ test('a caller that disconnects cancels its request, on both transports', async 
 /** An authenticator that the test lets decide. */
 function delayedAuthenticator() {
   const events = new EventEmitter()
-  const use = definePlugin({
-    name: 'deciding',
-    api: 1,
-    provides: [Authenticator],
-    setup: (gateway) =>
-      gateway.provide(Authenticator, {
-        provider: 'deciding',
-        async authenticate({ raw }) {
-          const decided = once(events, 'decide')
-          events.emit('asked', raw)
-          await decided
-          return { identity: { provider: 'deciding', subject: 'anybody', claims: {} } }
-        },
-      }),
+  const deciding = providing('deciding', Authenticator, {
+    provider: 'deciding',
+    async authenticate({ raw }) {
+      const decided = once(events, 'decide')
+      events.emit('asked', raw)
+      await decided
+      return { identity: { provider: 'deciding', subject: 'anybody', claims: {} } }
+    },
   })
-  return { entry: { use }, events }
+  return { entry: deciding, events }
 }
 
 for (const [name, bytes] of [

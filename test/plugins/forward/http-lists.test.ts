@@ -7,9 +7,10 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
-import { Credential, definePlugin, type Policy } from 'sallyport'
+import { Credential, type Policy } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { listening, portOf } from '#kit/listening.js'
+import { providing } from '#kit/plugin.js'
 import { policy } from './hiding.js'
 import { call, openRequest, proxied, send } from './proxied.js'
 
@@ -149,19 +150,11 @@ test('the policy is asked for the caller of a request, also after a renewal and 
     return listed.map(({ name }) => name === 'a')
   }
   let version = 1
-  const renewed = {
-    use: definePlugin({
-      name: 'renewed',
-      api: 1,
-      provides: [Credential],
-      setup: (gateway) =>
-        gateway.provide(Credential, {
-          name: 'renewed',
-          present: () => ({ header: 'authorization', value: `v${version}`, accessToken: 'x' }),
-          renew: async () => ++version === 2,
-        }),
-    }),
-  }
+  const renewed = providing('renewed', Credential, {
+    name: 'renewed',
+    present: () => ({ header: 'authorization', value: `v${version}`, accessToken: 'x' }),
+    renew: async () => ++version === 2,
+  })
   const origin = await listening(t, (request, response) => {
     request.resume()
     if (request.headers.authorization === 'v1') response.writeHead(401).end(LIST)

@@ -1,25 +1,19 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { definePlugin, type Entry, type Labels, Telemetry } from 'sallyport'
+import { type Entry, type Labels, Telemetry } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { closedPort, listening } from '#kit/listening.js'
+import { providing } from '#kit/plugin.js'
 import { call, proxied, send } from './proxied.js'
 
 const TARGET_ANSWERS = 'sallyport_target_answers_total'
 
 /** Keeps the labels of what is counted of the target. */
-const countingInto = (labels: Labels[]): Entry => ({
-  use: definePlugin({
-    name: 'counting',
-    api: 1,
-    provides: [Telemetry],
-    setup: (gateway) =>
-      gateway.provide(Telemetry, {
-        measure: ({ name }, _value, values) => void (name === TARGET_ANSWERS && labels.push(values)),
-      }),
-  }),
-})
+const countingInto = (labels: Labels[]): Entry =>
+  providing('counting', Telemetry, {
+    measure: ({ name }, _value, values) => void (name === TARGET_ANSWERS && labels.push(values)),
+  })
 
 /** A proxy, and its metrics of the target. */
 async function proxyWithMetrics(t: TestContext, target: string, more: readonly Entry[] = []) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
+import { plugin } from '#kit/plugin.js'
 import { allowedDifferences } from './allowed-differences.js'
 import { corpus } from './corpus.js'
 import type { Message } from './message.js'
@@ -67,17 +67,13 @@ for (const [{ name, request, answer }, [proxy, observers]] of corpus.flatMap((ea
 
 test('the path of a scope is the path of the target, with a slash after it and without', async (t) => {
   const target = await listening(t, (request, response) => response.end(`${request.method} ${request.url}`))
-  const taken = definePlugin({
-    name: 'taken',
-    api: 1,
-    setup: ({ http }) => void http.get('/', () => 'a page'),
-  })
+  const taken = plugin('taken', ({ http }) => void http.get('/', () => 'a page'))
   const forward = { use: 'forward/http', with: { target: `${target}/mcp` } }
   const { addresses } = await serving(t, [
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },
     { use: 'auth/anonymous' },
     { scope: '/notes', plugins: [forward] },
-    { scope: '/shared', plugins: [{ use: taken }, forward] },
+    { scope: '/shared', plugins: [taken, forward] },
   ])
   const ask = async (path: string, method = 'POST') =>
     (await send(addresses.main ?? '', { path, method })).body

@@ -7,11 +7,12 @@ import { gzipSync } from 'node:zlib'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { FastifyRequest } from 'fastify'
-import { type AuditEvent, definePlugin, type Entry } from 'sallyport'
+import type { AuditEvent, Entry } from 'sallyport'
 import { observationOf } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { mcpTarget } from '#kit/mcp-target.js'
+import { plugin } from '#kit/plugin.js'
 import { policy } from './hiding.js'
 import { observing } from './observing.js'
 import { openRequest, proxied, renewed, send } from './proxied.js'
@@ -319,14 +320,10 @@ for (const how of EITHER)
 test('what a stream was asked for is read when it begins, so that nothing holds the body', async (t) => {
   const origin = await target(t, (response) => response.writeHead(200, SSE_TYPE).flushHeaders())
   const requests: FastifyRequest[] = []
-  const use = definePlugin({
-    name: 'seeing',
-    api: 1,
-    setup({ http }) {
-      http.addHook('onRequest', async (request) => void requests.push(request))
-    },
+  const seeing = plugin('seeing', ({ http }) => {
+    http.addHook('onRequest', async (request) => void requests.push(request))
   })
-  const { main } = await observed(t, origin, 'without metrics', [{ use }])
+  const { main } = await observed(t, origin, 'without metrics', [seeing])
   await openRequest(main, post(request(1, 'tools/call', { name: 'a' })))
   const [body] = requests.map((each) => observationOf(each)?.body)
   assert.equal(body?.unparsed, undefined)

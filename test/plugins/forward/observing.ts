@@ -8,6 +8,7 @@ import {
   type Trace,
   Tracer,
 } from 'sallyport'
+import { providing } from '#kit/plugin.js'
 
 /** An audit sink and, unless it is alone, a telemetry of the test, and what they are given. */
 export function observing(measures = true) {
@@ -48,11 +49,4 @@ const trace: Trace = {
 }
 
 /** A tracer of the test, whose trace goes into `_meta` too. */
-export const tracing = (): Entry => ({
-  use: definePlugin({
-    name: 'tracing',
-    api: 1,
-    provides: [Tracer],
-    setup: (gateway) => gateway.provide(Tracer, { start: () => trace }),
-  }),
-})
+export const tracing = (): Entry => providing('tracing', Tracer, { start: () => trace })

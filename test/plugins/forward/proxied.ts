@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test'
 import { Credential, definePlugin, type Entry } from 'sallyport'
 import type { ServeContext } from 'sallyport/embed'
 import { recordedLog, serving } from '#kit/booted.js'
+import { providing } from '#kit/plugin.js'
 
 /** How these tests reach a target: directly, since loopback never goes through an outgoing proxy. */
 export const targetRoute = {
@@ -31,20 +32,11 @@ export async function proxied(
 }
 
 /** A renewable credential, for which bodies are kept. */
-export const renewable = {
-  use: definePlugin({
-    name: 'renewable',
-    api: 1,
-    provides: [Credential],
-    setup(gateway) {
-      gateway.provide(Credential, {
-        name: 'renewable',
-        present: () => ({ header: 'authorization', value: 'Bearer x', accessToken: 'x' }),
-        renew: () => Promise.resolve(true),
-      })
-    },
-  }),
-}
+export const renewable = providing('renewable', Credential, {
+  name: 'renewable',
+  present: () => ({ header: 'authorization', value: 'Bearer x', accessToken: 'x' }),
+  renew: () => Promise.resolve(true),
+})
 
 /** A credential that is new once the target has refused the first. */
 export const renewed = {

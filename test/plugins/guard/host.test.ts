@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin, PublicAddress } from 'sallyport'
+import { PublicAddress } from 'sallyport'
 import { booted, contractSuite, recordedLog, serving } from 'sallyport/testing'
-import { plugin } from '#kit/plugin.js'
+import { plugin, providing } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
 
 contractSuite('guard/host', () => ({
@@ -57,19 +57,13 @@ test('a second Host, and another host in the request target, are refused (T13)',
 
 test('only the current public address is accepted', async (t) => {
   let announce: (origin: string) => void = () => {}
-  const tunnel = definePlugin({
-    name: 'tunnel',
-    api: 1,
-    provides: [PublicAddress],
-    setup: (gateway) =>
-      gateway.provide(PublicAddress, {
-        origin: undefined,
-        watch: (watcher) => {
-          announce = watcher
-        },
-      }),
+  const tunnel = providing('tunnel', PublicAddress, {
+    origin: undefined,
+    watch: (watcher) => {
+      announce = watcher
+    },
   })
-  const list = [{ use: 'guard/host', with: { allowed: ['a.example'], public: true } }, { use: tunnel }, open]
+  const list = [{ use: 'guard/host', with: { allowed: ['a.example'], public: true } }, tunnel, open]
   const app = await booted(t, list)
   const statuses = async () =>
     Promise.all(

@@ -1,25 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Authenticator, definePlugin, type Identity } from 'sallyport'
+import { Authenticator, type Identity } from 'sallyport'
 import { booted, contractSuite, listening } from 'sallyport/testing'
+import { providing } from '#kit/plugin.js'
 
 contractSuite('headers/identity', () => ({
   list: [{ use: 'headers/identity', with: { headers: [{ name: 'X-User', claim: 'sub' }] } }],
 }))
 
 /** Accepts every caller with the claims in a header. */
-const acceptsAll = definePlugin({
-  name: 'accepts-all',
-  api: 1,
-  provides: [Authenticator],
-  setup: (gateway) =>
-    gateway.provide(Authenticator, {
-      provider: 'accepts-all',
-      authenticate: ({ headers }) => {
-        const claims: Identity['claims'] = JSON.parse(String(headers['x-claims']))
-        return { identity: { provider: 'accepts-all', subject: 'me', claims } }
-      },
-    }),
+const acceptsAll = providing('accepts-all', Authenticator, {
+  provider: 'accepts-all',
+  authenticate: ({ headers }) => {
+    const claims: Identity['claims'] = JSON.parse(String(headers['x-claims']))
+    return { identity: { provider: 'accepts-all', subject: 'me', claims } }
+  },
 })
 
 test('claims are sent as header values, and headers of the caller with these names are not', async (t) => {
@@ -27,7 +22,7 @@ test('claims are sent as header values, and headers of the caller with these nam
     response.end(JSON.stringify([headers['x-user'], headers['x-groups']])),
   )
   const app = await booted(t, [
-    { use: acceptsAll },
+    acceptsAll,
     {
       use: 'headers/identity',
       with: {

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ConfigError, definePlugin, type Entry, SecretStore } from 'sallyport'
+import { ConfigError, type Entry, SecretStore } from 'sallyport'
 import { booted, recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
+import { providing } from '#kit/plugin.js'
 import { variables } from '#kit/variables.js'
 
 test('headers get their secrets from the first store that has them', async (t) => {
@@ -76,21 +77,14 @@ test('a header follows the file of its secret, and keeps the last valid value', 
 
 test('a secret that changes while another one is looked up is the new one', async (t) => {
   let value = 'old'
-  const vault = definePlugin({
-    name: 'secrets/vault',
-    api: 1,
-    provides: [SecretStore],
-    setup(gateway) {
-      gateway.provide(SecretStore, {
-        name: 'vault',
-        async get(name) {
-          if (name === 'key') return value
-          value = 'new'
-          return 'other'
-        },
-        watch: () => () => {},
-      })
+  const vault = providing('secrets/vault', SecretStore, {
+    name: 'vault',
+    async get(name) {
+      if (name === 'key') return value
+      value = 'new'
+      return 'other'
     },
+    watch: () => () => {},
   })
   const target = await listening(t, ({ headers }, response) => response.end(headers['x-key']))
   const headers = [
@@ -99,7 +93,7 @@ test('a secret that changes while another one is looked up is the new one', asyn
   ]
   const app = await booted(t, [
     { use: 'auth/anonymous' },
-    { use: vault },
+    vault,
     { use: 'headers/stored', with: { headers } },
     { use: 'forward/http', with: { target } },
   ])

@@ -1,24 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin, type List } from 'sallyport'
+import type { List } from 'sallyport'
 import { booted } from 'sallyport/testing'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
+import { plugin } from '#kit/plugin.js'
 
 const page = 'https://app.example'
 const list: List = [
   { use: 'guard/origin', with: { allowed: [page] } },
   { use: 'http/cors', with: { exposed: ['X-One', 'X-Two'], maxAge: 7 } },
-  {
-    use: definePlugin({
-      name: 'routes',
-      api: 1,
-      setup({ http }) {
-        http.get('/open', { config: { public: true } }, () => 'open')
-        http.get('/closed', () => 'closed')
-      },
-    }),
-  },
+  plugin('routes', ({ http }) => {
+    http.get('/open', { config: { public: true } }, () => 'open')
+    http.get('/closed', () => 'closed')
+  }),
 ]
 
 test('a page with an allowed origin may read every response, errors too', async (t) => {

@@ -5,6 +5,7 @@ import { definePlugin, Health, type HealthState, type Meter } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { readOpenMetrics } from '#kit/open-metrics.js'
+import { plugin } from '#kit/plugin.js'
 import { noPrometheus, promtool, scraping } from '#kit/prometheus.js'
 import { prefersOpenMetrics } from '../../../plugins/internal/metrics/open-metrics.js'
 
@@ -179,18 +180,14 @@ interface Wishes {
 /** A gateway with a meter to measure with. */
 async function measuring(t: TestContext, { process = false, further = [] }: Wishes = {}) {
   let meter: Meter | undefined
-  const measures = definePlugin({
-    name: 'measures',
-    api: 1,
-    setup: (gateway) => {
-      meter = gateway.meter
-    },
+  const measures = plugin('measures', (gateway) => {
+    meter = gateway.meter
   })
   const with_ = { address: '127.0.0.1:0' }
   const running = await serving(t, [
     { use: 'internal/server', with: with_ },
     { use: 'internal/metrics', with: { process } },
-    { use: measures },
+    measures,
     ...further,
   ])
   assert.ok(meter)

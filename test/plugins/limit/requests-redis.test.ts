@@ -1,24 +1,20 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { definePlugin } from 'sallyport'
 import { booted, recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { plugin } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 import { noRedis, testRedis } from '#kit/redis.js'
 
 const skip = noRedis ?? false
 
-const routes = definePlugin({
-  name: 'routes',
-  api: 1,
-  setup: ({ http }) => void http.get('/', () => 'here'),
-})
+const routes = plugin('routes', ({ http }) => void http.get('/', () => 'here'))
 
 async function limited(t: TestContext, options: object) {
   const { log, lines, scrubber } = recordedLog()
-  const list = [{ use: routes }, { use: 'auth/anonymous' }, { use: 'limit/requests', with: options }]
+  const list = [routes, { use: 'auth/anonymous' }, { use: 'limit/requests', with: options }]
   const app = await booted(t, list, { log, scrubber })
   const said = () => lines.map(({ msg }) => String(msg)).filter((line) => line.startsWith('limits are'))
   const ask = async (remoteAddress = '192.0.2.1') =>

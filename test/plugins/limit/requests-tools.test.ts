@@ -1,22 +1,15 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { definePlugin, type List } from 'sallyport'
+import type { List } from 'sallyport'
 import { booted } from '#kit/booted.js'
 import { corp } from '#kit/corp.js'
+import { plugin } from '#kit/plugin.js'
 import { noRedis, testRedis } from '#kit/redis.js'
 
-const mcp = definePlugin({
-  name: 'mcp',
-  api: 1,
-  setup: ({ http }) => void http.all('/', { config: { mcp: true } }, () => 'here'),
-})
+const mcp = plugin('mcp', ({ http }) => void http.all('/', { config: { mcp: true } }, () => 'here'))
 
-const listWith = (options: object): List => [
-  { use: mcp },
-  { use: corp() },
-  { use: 'limit/requests', with: options },
-]
+const listWith = (options: object): List => [mcp, { use: corp() }, { use: 'limit/requests', with: options }]
 
 const toolCall = (name: string) => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } })
 

@@ -2,19 +2,15 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { List } from 'sallyport'
-import { definePlugin } from 'sallyport'
 import { booted } from '#kit/booted.js'
 import { corp } from '#kit/corp.js'
+import { plugin } from '#kit/plugin.js'
 import { HOUR, twoClocks } from '#kit/two-clocks.js'
 
-const routes = definePlugin({
-  name: 'routes',
-  api: 1,
-  setup: ({ http }) => void http.get('/', () => 'here'),
-})
+const routes = plugin('routes', ({ http }) => void http.get('/', () => 'here'))
 
 const listWith = (options: object): List => [
-  { use: routes },
+  routes,
   { use: corp() },
   { use: 'limit/requests', with: options },
 ]
@@ -103,7 +99,7 @@ test('requests without good credentials count for their address alone', async (t
 test('in anonymous mode callers are addresses', async (t) => {
   const limits = [{ by: 'caller', rate: '2/1m' }]
   const app = await booted(t, [
-    { use: routes },
+    routes,
     { use: 'auth/anonymous' },
     { use: 'limit/requests', with: { limits } },
   ])

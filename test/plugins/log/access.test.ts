@@ -3,13 +3,14 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { Authenticator, definePlugin, type Entry, Refusal } from 'sallyport'
+import { Authenticator, type Entry, Refusal } from 'sallyport'
 import { boot } from 'sallyport/embed'
 import { contractSuite } from 'sallyport/testing'
 import { contextFor, recordedLog, serving } from '#kit/booted.js'
 import { capturedLog, eventually } from '#kit/captured-log.js'
 import { corp } from '#kit/corp.js'
 import { portOf } from '#kit/listening.js'
+import { plugin, providing } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 
 const callers = corp((token) => ({ subject: JSON.parse(`"${subjectIn(token)}"`) }))
@@ -17,32 +18,28 @@ const callers = corp((token) => ({ subject: JSON.parse(`"${subjectIn(token)}"`) 
 const subjectIn = (token: string): string =>
   token === 'long' ? 'x'.repeat(10_000) : token === 'bad' ? String.raw`a\nb\u001b[31m` : token
 
-const routes = definePlugin({
-  name: 'routes',
-  api: 1,
-  setup: ({ http }) => {
-    http.get('/small/:id', () => 'hello')
-    http.get('/scoped', () => {
-      throw new Refusal(403, 'INSUFFICIENT_SCOPE', 'no', {
-        reasons: [{ provider: 'scopes', cause: 'scope' }],
-      })
+const routes = plugin('routes', ({ http }) => {
+  http.get('/small/:id', () => 'hello')
+  http.get('/scoped', () => {
+    throw new Refusal(403, 'INSUFFICIENT_SCOPE', 'no', {
+      reasons: [{ provider: 'scopes', cause: 'scope' }],
     })
-    http.get('/failing', () => {
-      throw new Error('no')
-    })
-    http.get('/stream', (_request, reply) => {
-      reply.hijack()
-      reply.raw.writeHead(200, { 'content-type': 'text/event-stream' })
-      reply.raw.write('data: ä\n\n')
-    })
-    http.get('/silent', (_request, reply) => void reply.hijack())
-  },
+  })
+  http.get('/failing', () => {
+    throw new Error('no')
+  })
+  http.get('/stream', (_request, reply) => {
+    reply.hijack()
+    reply.raw.writeHead(200, { 'content-type': 'text/event-stream' })
+    reply.raw.write('data: ä\n\n')
+  })
+  http.get('/silent', (_request, reply) => void reply.hijack())
 })
 
 async function logged(
   t: TestContext,
   requests: string | undefined,
-  more: readonly Entry[] = [{ use: callers }, { use: routes }],
+  more: readonly Entry[] = [{ use: callers }, routes],
 ) {
   const { log, lines } = recordedLog()
   const list = [
@@ -238,19 +235,11 @@ test('for people too, a claim with line breaks and escapes is one line', async (
   const app = await boot(
     [
       { use: 'log/access', with: { requests: 'all' } },
-      {
-        use: definePlugin({
-          name: 'caller',
-          api: 1,
-          provides: [Authenticator],
-          setup: (gateway) =>
-            gateway.provide(Authenticator, {
-              provider: 'corp',
-              authenticate: () => ({ identity: { provider: 'corp', subject, claims: {} } }),
-            }),
-        }),
-      },
-      { use: routes },
+      providing('caller', Authenticator, {
+        provider: 'corp',
+        authenticate: () => ({ identity: { provider: 'corp', subject, claims: {} } }),
+      }),
+      routes,
     ],
     contextFor({ log }),
   )

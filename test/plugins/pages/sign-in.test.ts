@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin } from 'sallyport'
 import { eventually } from 'sallyport/testing'
 import { Secret } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { PAGES } from '#kit/oidc-provider.js'
 import { linkIn, PAGE, Person } from '#kit/person.js'
+import { plugin } from '#kit/plugin.js'
 import { authority } from '#kit/tls.js'
 import { Seal } from '#plugins/pages/sign-in/seal.js'
 import { KEY, signInRegistry } from './sign-in-registry.js'
@@ -61,20 +61,16 @@ test('CL-05 CL-08 T10: somebody signs in from a page, comes back to it, and sign
     assert.ok(!log.includes(secret), secret)
 })
 
-const thirdParty = definePlugin({
-  name: 'third-party',
-  api: 1,
-  setup({ http }) {
-    http.get('/own', (_request, reply) => reply.send('own'))
-    for (const method of ['GET', 'POST'] as const) {
-      const handler = () => 'asked for'
-      http.route({ method, url: '/open-to-sessions', config: { session: true }, handler })
-    }
-  },
+const thirdParty = plugin('third-party', ({ http }) => {
+  http.get('/own', (_request, reply) => reply.send('own'))
+  for (const method of ['GET', 'POST'] as const) {
+    const handler = () => 'asked for'
+    http.route({ method, url: '/open-to-sessions', config: { session: true }, handler })
+  }
 })
 
 test('the cookie opens pages and the registry API for reading, and nothing else', async (t) => {
-  const { origin, issuer } = await signInRegistry(t, { plugins: [{ use: thirdParty }] })
+  const { origin, issuer } = await signInRegistry(t, { plugins: [thirdParty] })
   const person = new Person()
   await person.signIn(`${origin}/registry/default`)
   const api = `${origin}/registry/default/v0.1/servers`

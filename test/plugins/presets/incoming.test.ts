@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigError, definePlugin, type Entry, isScope } from 'sallyport'
+import { ConfigError, type Entry, isScope } from 'sallyport'
 import { pathText } from 'sallyport/embed'
 import { authSection, incomingEntries } from 'sallyport/presets/incoming'
 import { booted, closedRoute, issuing } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
+import { plugin } from '#kit/plugin.js'
 
 const provider = { name: 'corp', issuerUrl: 'https://idp.example', audience: 'registry' }
 const oauth = { resourceUrl: 'https://r.example', providers: [provider] }
@@ -71,12 +72,11 @@ test('`publicPaths` of both places hold beside the ones that are always public',
     publicPaths: ['/a'],
     oauth: { ...oauth, publicPaths: ['/b'], providers: [issuer.provider] },
   })
-  const routes = definePlugin({
-    name: 'routes',
-    api: 1,
-    setup: ({ http }) => void ['/a', '/b', '/c', '/openapi.json'].map((path) => http.get(path, () => path)),
-  })
-  const app = await booted(t, [...incomingEntries(auth), { use: routes }])
+  const routes = plugin(
+    'routes',
+    ({ http }) => void ['/a', '/b', '/c', '/openapi.json'].map((path) => http.get(path, () => path)),
+  )
+  const app = await booted(t, [...incomingEntries(auth), routes])
   const statuses = await Promise.all(
     ['/a', '/b', '/c', '/openapi.json', '/.well-known/x'].map(
       async (url) => (await app.inject(url)).statusCode,

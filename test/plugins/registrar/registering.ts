@@ -1,27 +1,18 @@
 import type { TestContext } from 'node:test'
-import {
-  ClientRegistrar,
-  definePlugin,
-  type Entry,
-  type RegisteredClient,
-  type RegistrationRequest,
-} from 'sallyport'
+import { ClientRegistrar, type Entry, type RegisteredClient, type RegistrationRequest } from 'sallyport'
 import { booted, recordedLog } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 
 /** The registrars of a list, called in order as a login does. */
 export async function startRegistrars(t: TestContext, entries: readonly Entry[], directory?: string) {
   const found: (readonly ClientRegistrar[])[] = []
-  const use = definePlugin({
-    name: 'taking',
-    api: 1,
-    setup(gateway) {
-      const registrars = gateway.use(ClientRegistrar)
-      gateway.onStart(() => void found.push(registrars()))
-    },
+  const taking = plugin('taking', (gateway) => {
+    const registrars = gateway.use(ClientRegistrar)
+    gateway.onStart(() => void found.push(registrars()))
   })
   const store =
     directory === undefined ? { use: 'state/memory' } : { use: 'state/files', with: { directory } }
-  await booted(t, [store, ...entries, { use }], { log: recordedLog().log })
+  await booted(t, [store, ...entries, taking], { log: recordedLog().log })
   const registrars = found.flat()
   return {
     registrars,

@@ -6,11 +6,12 @@ import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { definePlugin, Guard } from 'sallyport'
+import { Guard } from 'sallyport'
 import { booted, serving } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { ownSources } from '#kit/own-sources.js'
+import { providing } from '#kit/plugin.js'
 import { BASE, fileRegistry, registryOf, server, sourcePlugin } from './registry.js'
 
 const SIZE = 3_000
@@ -73,15 +74,10 @@ test('kill -9 during syncs leaves a complete last good state', async (t) => {
 test('requests in flight get complete responses when the gateway stops', async (t) => {
   const many = Array.from({ length: 100 }, (_, index) => server(`a.example/s${index}`, '1.0.0'))
   const release: (() => void)[] = []
-  const slow = definePlugin({
-    name: 'slow',
-    api: 1,
-    provides: [Guard],
-    setup: (gateway) => gateway.provide(Guard, () => new Promise<void>((resolve) => release.push(resolve))),
-  })
+  const slow = providing('slow', Guard, () => new Promise<void>((resolve) => release.push(resolve)))
   const running = await serving(t, [
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-    { use: slow },
+    slow,
     ...fileRegistry(t, many).list,
   ])
   const agent = new Agent({ keepAlive: true })

@@ -1,8 +1,9 @@
 import type { TestContext } from 'node:test'
-import { type AuditEvent, AuditSink, definePlugin, type Entry } from 'sallyport'
+import { type AuditEvent, AuditSink, type Entry } from 'sallyport'
 import { booted, recordedLog } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 import { type Issuer, issuing } from '#kit/issuer.js'
+import { providing } from '#kit/plugin.js'
 import { server } from './registry.js'
 
 export const ROOT = '/registry/default/v0.1'
@@ -53,14 +54,9 @@ export function publishingList(t: TestContext, issuer: Issuer, given: Given = {}
 export async function publishing(t: TestContext, given: Given = {}) {
   const issuer = await issuing(t)
   const events: AuditEvent[] = []
-  const sink = definePlugin({
-    name: 'audit/test',
-    api: 1,
-    provides: [AuditSink],
-    setup: (gateway) => gateway.provide(AuditSink, (event) => void events.push(event)),
-  })
+  const sink = providing('audit/test', AuditSink, (event) => void events.push(event))
   const { log, lines } = recordedLog()
-  const list = publishingList(t, issuer, { ...given, further: [{ use: sink }, ...(given.further ?? [])] })
+  const list = publishingList(t, issuer, { ...given, further: [sink, ...(given.further ?? [])] })
   const app = await booted(t, list, { log })
   const token = await issuer.jwt()
 

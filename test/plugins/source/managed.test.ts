@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin, ManagedSource, type Publications, type RegistryView } from 'sallyport'
+import { ManagedSource, type Publications, type RegistryView } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { booted, contextFor, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { plugin } from '#kit/plugin.js'
 import { BASE, OFFICIAL } from '../registry/registry.js'
 import { actor, limits, publish, publishedList, publishing, versionOf } from '../store/publishing.js'
 
@@ -109,18 +110,14 @@ test('a list without a store that publications fit into says so', async (t) => {
 test('a reload hands the open journal over, and what is published then is served', async (t) => {
   const directory = folder(t)
   let publications: () => Publications = () => assert.fail('not booted')
-  const user = definePlugin({
-    name: 'user',
-    api: 1,
-    setup(gateway) {
-      const sources = gateway.use(ManagedSource)
-      gateway.onStart(() => {
-        publications = sources()[0]?.publications ?? publications
-      })
-    },
+  const user = plugin('user', (gateway) => {
+    const sources = gateway.use(ManagedSource)
+    gateway.onStart(() => {
+      publications = sources()[0]?.publications ?? publications
+    })
   })
   const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
-  const list = [listen, ...publishedList(files(directory)), { use: user }]
+  const list = [listen, ...publishedList(files(directory)), user]
   const running = await serving(t, list)
   await publish(publications(), 'a.example/one', '1.0.0')
   const before = publications()

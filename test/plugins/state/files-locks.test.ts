@@ -4,10 +4,11 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, w
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { definePlugin, SecretStore } from 'sallyport'
+import { SecretStore } from 'sallyport'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
 import { folder } from '#kit/folder.js'
+import { providing } from '#kit/plugin.js'
 import { startAuthorizationServer } from '../credential/oauth/authorization-server.js'
 import { proxyWithLogin, signInUser } from '../credential/oauth/proxy-with-login.js'
 import { storing } from './storing.js'
@@ -142,22 +143,16 @@ test('a lock of another machine is waited for, and its file is logged', async (t
 test('a start does not fail while another machine holds the lock of the keys', async (t) => {
   const directory = folder(t)
   const secrets = new Map<string, string>()
-  const secretStore = definePlugin({
+  const secretStore = providing('secret-store', SecretStore, {
     name: 'secret-store',
-    api: 1,
-    provides: [SecretStore],
-    setup: ({ provide }) =>
-      provide(SecretStore, {
-        name: 'secret-store',
-        get: async (name) => secrets.get(name),
-        keeping: {
-          set: async (name: string, value: string) => void secrets.set(name, value),
-          delete: async (name: string) => secrets.delete(name),
-          names: async () => [...secrets.keys()],
-        },
-      }),
+    get: async (name) => secrets.get(name),
+    keeping: {
+      set: async (name: string, value: string) => void secrets.set(name, value),
+      delete: async (name: string) => secrets.delete(name),
+      names: async () => [...secrets.keys()],
+    },
   })
-  const registrars = [{ use: secretStore }, { use: 'registrar/remembered' }, { use: 'registrar/dynamic' }]
+  const registrars = [secretStore, { use: 'registrar/remembered' }, { use: 'registrar/dynamic' }]
   const server = await startAuthorizationServer(t)
   const { urls } = signInUser(t)
   const first = await proxyWithLogin(t, server.target, { login: 'start' }, { directory, registrars })

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { definePlugin, type Health, Health as HealthCapability } from 'sallyport'
+import { type Health, Health as HealthCapability } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { booted } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
+import { plugin } from '#kit/plugin.js'
 import { noRedis, type TestRedis, testRedis } from '#kit/redis.js'
 import { variables } from '#kit/variables.js'
 import { storing } from './storing.js'
@@ -178,15 +179,11 @@ test('a server that is away at the start: not ready with the reason, and judged 
 }, async (t) => {
   const redis = await testRedis(t, { stopped: true })
   const checks: Health[] = []
-  const looking = definePlugin({
-    name: 'looking',
-    api: 1,
-    setup(gateway) {
-      const all = gateway.use(HealthCapability)
-      gateway.onStart(() => void checks.push(...all().filter(({ name }) => name === 'state/redis')))
-    },
+  const looking = plugin('looking', (gateway) => {
+    const all = gateway.use(HealthCapability)
+    gateway.onStart(() => void checks.push(...all().filter(({ name }) => name === 'state/redis')))
   })
-  await booted(t, [...list(redis.url), { use: looking }])
+  await booted(t, [...list(redis.url), looking])
   const state = () => checks[0]?.check()
   assert.equal(state()?.status, 'down')
   assert.match(String(state()?.reason), /nothing listens/)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { definePlugin } from 'sallyport'
 import { booted } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
+import { plugin } from '#kit/plugin.js'
 import { variables } from '#kit/variables.js'
 import { SealedValues } from '#plugins/state/sealed-values.js'
 
@@ -12,12 +12,8 @@ async function opened(
   options: Parameters<typeof SealedValues.open>[1],
 ): Promise<SealedValues> {
   const found: SealedValues[] = []
-  const use = definePlugin({
-    name: 'sealing',
-    api: 1,
-    setup: (gateway) => void found.push(SealedValues.open(gateway, options)),
-  })
-  await booted(t, [{ use }])
+  const sealing = plugin('sealing', (gateway) => void found.push(SealedValues.open(gateway, options)))
+  await booted(t, [sealing])
   const [values] = found
   assert.ok(values)
   return values

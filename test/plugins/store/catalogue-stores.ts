@@ -1,12 +1,7 @@
 import type { TestContext } from 'node:test'
-import {
-  CatalogueStore,
-  definePlugin,
-  type SourceStore,
-  type StoredContents,
-  type VersionKey,
-} from 'sallyport'
+import { CatalogueStore, type SourceStore, type StoredContents, type VersionKey } from 'sallyport'
 import { booted } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 
 /** What the catalogue store of a list with this entry provides; each call is another process to the others. */
 export async function storeOf(
@@ -15,14 +10,10 @@ export async function storeOf(
   options: object,
 ): Promise<(name: string, place?: string) => SourceStore> {
   let stores: () => readonly CatalogueStore[] = () => []
-  const user = definePlugin({
-    name: 'user',
-    api: 1,
-    setup(gateway) {
-      stores = gateway.use(CatalogueStore)
-    },
+  const user = plugin('user', (gateway) => {
+    stores = gateway.use(CatalogueStore)
   })
-  await booted(t, [{ use, with: options }, { use: user }])
+  await booted(t, [{ use, with: options }, user])
   return (name, place = 'https://registry.example.com') => {
     const [store] = stores()
     if (store === undefined) throw new Error('there is no store')

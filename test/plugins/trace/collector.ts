@@ -7,10 +7,11 @@ import {
 } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { definePlugin, type Entry, type McpCall, type McpMessage, Telemetry, Tracer } from 'sallyport'
+import { type Entry, type McpCall, type McpMessage, Telemetry, Tracer } from 'sallyport'
 import { boot } from 'sallyport/embed'
 import { booted, contextFor, recordedLog, serving } from '#kit/booted.js'
 import { portOf } from '#kit/listening.js'
+import { plugin, providing } from '#kit/plugin.js'
 
 export interface ExportedSpan {
   readonly traceId: string
@@ -100,28 +101,18 @@ type Beginning = Parameters<Tracer['start']>[0]
 /** A list with one tracer, and what a request to it looks like. Spans are exported when it stops. */
 export async function tracing(t: TestContext, options: Readonly<Record<string, unknown>>) {
   let tracers: () => readonly Tracer[] = () => []
-  const taking = definePlugin({
-    name: 'taking',
-    api: 1,
-    setup: (gateway) => {
-      tracers = gateway.use(Tracer)
-    },
+  const taking = plugin('taking', (gateway) => {
+    tracers = gateway.use(Tracer)
   })
   const counts = new Map<string, number>()
-  const measuring = definePlugin({
-    name: 'measuring',
-    api: 1,
-    provides: [Telemetry],
-    setup: (gateway) =>
-      gateway.provide(Telemetry, {
-        measure({ name }, value, labels) {
-          const key = [name, ...Object.values(labels)].join(' ')
-          counts.set(key, (counts.get(key) ?? 0) + value)
-        },
-      }),
+  const measuring = providing('measuring', Telemetry, {
+    measure({ name }, value, labels) {
+      const key = [name, ...Object.values(labels)].join(' ')
+      counts.set(key, (counts.get(key) ?? 0) + value)
+    },
   })
   const { log, lines } = recordedLog()
-  const list = [{ use: measuring }, { use: taking }, { use: 'trace/otlp', with: { sample: 1, ...options } }]
+  const list = [measuring, taking, { use: 'trace/otlp', with: { sample: 1, ...options } }]
   const running = await boot(list, contextFor({ log }))
   t.after(() => running.stop())
   const [tracer] = tracers()
@@ -153,17 +144,13 @@ export async function traced(
 /** How a request looks to a tracer that came with these headers: it was sent to another list, which has no tracer. */
 async function requests(t: TestContext) {
   let seen: Beginning['request'] | undefined
-  const looking = definePlugin({
-    name: 'looking',
-    api: 1,
-    setup: ({ http }) => {
-      http.all('/mcp', { config: { public: true } }, (request) => {
-        seen = request
-        return 'here'
-      })
-    },
+  const looking = plugin('looking', ({ http }) => {
+    http.all('/mcp', { config: { public: true } }, (request) => {
+      seen = request
+      return 'here'
+    })
   })
-  const app = await booted(t, [{ use: looking }])
+  const app = await booted(t, [looking])
   return async (headers: Readonly<Record<string, string>> = {}) => {
     await app.inject({ method: 'POST', url: '/mcp', headers })
     if (seen === undefined) throw new Error('no request came')

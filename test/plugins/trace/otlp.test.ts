@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { test } from 'node:test'
-import { definePlugin, Guard, Refusal } from 'sallyport'
+import { Guard, Refusal } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { closedPort, listening } from '#kit/listening.js'
+import { plugin, providing } from '#kit/plugin.js'
 import {
   CLIENT,
   collector,
@@ -113,16 +114,10 @@ test('what failed is an error, and what was refused is none', async (t) => {
     response.writeHead(isFound ? 200 : request.method === 'GET' ? 405 : 404, JSON_TYPE)
     request.resume().on('end', () => response.end(isFound ? '{"id":7,"result":{"isError":true}}' : ''))
   })
-  const refusing = definePlugin({
-    name: 'refusing',
-    api: 1,
-    provides: [Guard],
-    setup: (gateway) =>
-      gateway.provide(Guard, ({ headers }) => {
-        if (headers['x-refused'] !== undefined) throw new Refusal(403, 'NOT_HERE', 'not here')
-      }),
+  const refusing = providing('refusing', Guard, ({ headers }) => {
+    if (headers['x-refused'] !== undefined) throw new Refusal(403, 'NOT_HERE', 'not here')
   })
-  const { running, main } = await traced(t, { url }, target, [{ use: refusing }])
+  const { running, main } = await traced(t, { url }, target, [refusing])
   const call = { method: 'POST', headers: JSON_TYPE, body: '{"id":7,"method":"ping"}' }
   const refused = { ...call, headers: { ...JSON_TYPE, 'x-refused': '1' } }
   for (const [path, request] of [
@@ -153,16 +148,12 @@ test('what failed is an error, and what was refused is none', async (t) => {
 
 test('a 4xx of the gateway itself is no error, and a 5xx is one', async (t) => {
   const { url, spans } = await collector(t)
-  const answering = definePlugin({
-    name: 'answering',
-    api: 1,
-    setup: ({ http }) => {
-      http.get<{ Params: { status: string } }>('/own/:status', ({ params }, reply) =>
-        reply.code(Number(params.status)).send(),
-      )
-    },
+  const answering = plugin('answering', ({ http }) => {
+    http.get<{ Params: { status: string } }>('/own/:status', ({ params }, reply) =>
+      reply.code(Number(params.status)).send(),
+    )
   })
-  const { running, main } = await traced(t, { url }, await closedPort(), [{ use: answering }])
+  const { running, main } = await traced(t, { url }, await closedPort(), [answering])
   for (const status of [404, 500]) assert.equal((await fetch(`${main}/own/${status}`)).status, status)
   await running.stop(0)
 

@@ -17,15 +17,15 @@ import { contextFor, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
 import { folder } from '#kit/folder.js'
+import { plugin } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 import { started, statusOf } from './tunnelled.js'
 
 const door = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
-const welcome = definePlugin({
-  name: 'welcome',
-  api: 1,
-  setup: ({ http }) => void http.get('/', { config: { public: true } }, () => 'welcome'),
-})
+const welcome = plugin(
+  'welcome',
+  ({ http }) => void http.get('/', { config: { public: true } }, () => 'welcome'),
+)
 
 /** A tunnel that leads nowhere, under the URL that it is told to have. */
 function leading(url: string, notes: string[] = [], key = 'one'): Plugin {
@@ -59,7 +59,7 @@ const listOf = (tunnel: Plugin): Entry[] => [
   { use: tunnel },
   { use: 'tunnel/connection' },
   { use: 'guard/host', with: { public: true } },
-  { use: welcome },
+  welcome,
 ]
 
 contractSuite('tunnel/command', () => ({
@@ -156,17 +156,13 @@ test('a reload with the same key keeps the tunnel, and with another one opens th
 
 test('whoever begins to watch once the tunnel is open is told its origin at once', async (t) => {
   let addresses: readonly PublicAddress[] = []
-  const watching = definePlugin({
-    name: 'watching',
-    api: 1,
-    setup(gateway) {
-      const provided = gateway.use(PublicAddress)
-      gateway.onStart(() => {
-        addresses = provided()
-      })
-    },
+  const watching = plugin('watching', (gateway) => {
+    const provided = gateway.use(PublicAddress)
+    gateway.onStart(() => {
+      addresses = provided()
+    })
   })
-  await serving(t, [...listOf(leading('https://a.example/')), { use: watching }])
+  await serving(t, [...listOf(leading('https://a.example/')), watching])
   const told: string[] = []
   addresses[0]?.watch((origin) => void told.push(origin))
   assert.deepEqual(told, ['https://a.example'])
@@ -250,19 +246,15 @@ for (const [where, listWith] of Object.entries(openLists)) {
     })
     assert.deepEqual(notes, [])
 
-    const running = await serving(t, [door, ...tunnelTo(notes), { use: welcome }])
+    const running = await serving(t, [door, ...tunnelTo(notes), welcome])
     await assert.rejects(running.swap(listWith([])), /auth\/anonymous/)
     assert.equal(await statusOf(running.addresses.main ?? '', { host: 'a.example' }), 200)
   })
 }
 
 test('without an authenticator, a tunnel refuses every caller', async (t) => {
-  const closed = definePlugin({
-    name: 'closed',
-    api: 1,
-    setup: ({ http }) => void http.get('/', () => 'closed'),
-  })
-  const running = await serving(t, [door, ...tunnelTo([]), { use: closed }])
+  const closed = plugin('closed', ({ http }) => void http.get('/', () => 'closed'))
+  const running = await serving(t, [door, ...tunnelTo([]), closed])
   assert.equal(await statusOf(running.addresses.main ?? '', { host: 'a.example' }), 401)
 })
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { definePlugin } from 'sallyport'
 import { closedRoute, type Issuer, issuing, recordedLog } from 'sallyport/testing'
 import { serving } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
 import { type Authority, authority, type Identity, secureListener } from '#kit/tls.js'
 
@@ -14,15 +14,11 @@ const thumbprintOf = ({ cert }: Identity): string =>
 const bound = (certificate: Identity) => ({ cnf: { 'x5t#S256': thumbprintOf(certificate) } })
 
 /** Asks the same list without a socket, with the credentials of the request. */
-const inside = definePlugin({
-  name: 'inside',
-  api: 1,
-  setup({ http, dispatch }) {
-    http.get('/inside', { config: { public: true } }, async ({ headers }, reply) => {
-      const { statusCode } = await dispatch({ url: '/closed', headers })
-      return reply.code(statusCode).send('')
-    })
-  },
+const inside = plugin('inside', ({ http, dispatch }) => {
+  http.get('/inside', { config: { public: true } }, async ({ headers }, reply) => {
+    const { statusCode } = await dispatch({ url: '/closed', headers })
+    return reply.code(statusCode).send('')
+  })
 })
 
 async function gate(t: TestContext, issuer: Issuer, ours: Authority) {
@@ -35,7 +31,7 @@ async function gate(t: TestContext, issuer: Issuer, ours: Authority) {
       { use: 'discovery/issuer' },
       { use: 'auth/oidc', with: { ...issuer.provider, introspectionUrl } },
       { use: closedRoute },
-      { use: inside },
+      inside,
     ],
     { log },
   )

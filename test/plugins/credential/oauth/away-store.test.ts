@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { definePlugin, StateStore, UpstreamError } from 'sallyport'
+import { StateStore, UpstreamError } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { providing } from '#kit/plugin.js'
 import { call, send, targetRoute } from '../../forward/proxied.js'
 import { startAuthorizationServer } from './authorization-server.js'
 import { loginEntries, signInUser } from './proxy-with-login.js'
@@ -15,24 +16,18 @@ function sharedStore() {
     if (isAway) throw new UpstreamError('STORE_AWAY', 'the store is away', { statusCode: 503 })
     return values
   }
-  const use = definePlugin({
-    name: 'state/shared',
-    api: 1,
-    provides: [StateStore],
-    setup: (gateway) =>
-      gateway.provide(StateStore, {
-        get: async (key) => (await there()).get(key),
-        set: async (key, value) => void (await there()).set(key, value),
-        delete: async (key) => void (await there()).delete(key),
-        keys: async () => [...(await there()).keys()],
-        locked: async (_key, work) => {
-          await there()
-          return work()
-        },
-      }),
+  const stateShared = providing('state/shared', StateStore, {
+    get: async (key) => (await there()).get(key),
+    set: async (key, value) => void (await there()).set(key, value),
+    delete: async (key) => void (await there()).delete(key),
+    keys: async () => [...(await there()).keys()],
+    locked: async (_key, work) => {
+      await there()
+      return work()
+    },
   })
   return {
-    entry: { use },
+    entry: stateShared,
     goAway() {
       isAway = true
     },

@@ -3,11 +3,12 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { definePlugin, type Entry } from 'sallyport'
+import type { Entry } from 'sallyport'
 import { booted, recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
+import { plugin } from '#kit/plugin.js'
 import { variables } from '#kit/variables.js'
 import { call, send } from '../../forward/proxied.js'
 import { sendJson, startAuthorizationServer } from './authorization-server.js'
@@ -263,6 +264,6 @@ test('a client secret without a configured issuer belongs to the first that acce
 test('a list without a state store or without a client registrar does not start', async (t) => {
   const entries = loginEntries({ target: 'http://127.0.0.1:1/mcp' })
   const alone = entries.filter(({ use }) => use === 'credential/oauth')
-  const other = { use: definePlugin({ name: 'nothing', api: 1, setup: () => {} }) }
+  const other = plugin('nothing', () => {})
   await assert.rejects(booted(t, [...alone, other], { log: recordedLog().log }), { code: 'CONFIG_INVALID' })
 })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Authenticator, definePlugin } from 'sallyport'
+import { Authenticator } from 'sallyport'
+import { providing } from '#kit/plugin.js'
 import { document, publishing, ROOT } from '../publishing.js'
 
 const anonymous = { authorization: '' }
@@ -23,22 +24,16 @@ test('a token is checked and handed back with its own end, and opens what it ope
   assert.equal((await publish(document(), { authorization: `Bearer ${token}` })).statusCode, 200)
 })
 
-const accepting = definePlugin({
-  name: 'auth/test',
-  api: 1,
-  provides: [Authenticator],
-  setup: (gateway) =>
-    gateway.provide(Authenticator, {
-      provider: 'test',
-      authenticate: ({ credentials }) =>
-        credentials.kind === 'bearer' && credentials.token === 'mine'
-          ? { identity: { provider: 'test', subject: 'me', claims: {} } }
-          : { rejection: { kind: 'notMine', cause: 'foreign' } },
-    }),
+const accepting = providing('auth/test', Authenticator, {
+  provider: 'test',
+  authenticate: ({ credentials }) =>
+    credentials.kind === 'bearer' && credentials.token === 'mine'
+      ? { identity: { provider: 'test', subject: 'me', claims: {} } }
+      : { rejection: { kind: 'notMine', cause: 'foreign' } },
 })
 
 test('a token without an end is handed back for five minutes', async (t) => {
-  const { send } = await publishing(t, { further: [{ use: accepting }] })
+  const { send } = await publishing(t, { further: [accepting] })
   const before = Math.floor(Date.now() / 1000)
   const response = await send('POST', '/auth/oidc', { oidc_token: 'mine' }, anonymous)
 

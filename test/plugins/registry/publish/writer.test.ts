@@ -15,6 +15,7 @@ import { booted } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { issuing } from '#kit/issuer.js'
+import { providing } from '#kit/plugin.js'
 import { noPostgres, PostgresCluster } from '#kit/postgres.js'
 import { document, publishing, publishingList, ROOT } from '../publishing.js'
 import { internalRoutes, OFFICIAL, payload, server, sourcePlugin } from '../registry.js'
@@ -113,12 +114,7 @@ test('what is stored and cannot be served yet is a 503 that says so, and is audi
 test('a publication is audited when its caller has gone before the answer', async (t) => {
   const issuer = await issuing(t)
   const events: AuditEvent[] = []
-  const sink = definePlugin({
-    name: 'audit/test',
-    api: 1,
-    provides: [AuditSink],
-    setup: (gateway) => gateway.provide(AuditSink, (event) => void events.push(event)),
-  })
+  const sink = providing('audit/test', AuditSink, (event) => void events.push(event))
   let release = (): void => {}
   let reached = false
   const held = new Promise<void>((resolve) => {
@@ -131,7 +127,7 @@ test('a publication is audited when its caller has gone before the answer', asyn
       return held
     },
   })
-  const list = publishingList(t, issuer, { managed: { use: source }, further: [{ use: sink }] })
+  const list = publishingList(t, issuer, { managed: { use: source }, further: [sink] })
   const { addresses } = await serving(t, [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, ...list])
   const { port, hostname } = new URL(addresses.main ?? '')
   const body = JSON.stringify(document())
@@ -163,15 +159,8 @@ test('a publication is audited when its caller has gone before the answer', asyn
 
 test('a catalogue that cannot be refreshed is refused at the start', async (t) => {
   const issuer = await issuing(t)
-  const fixed = definePlugin({
-    name: 'catalogue/fixed',
-    api: 1,
-    provides: [ServerCatalogue],
-    setup: (gateway) => gateway.provide(ServerCatalogue, { names: [], registry: () => undefined }),
-  })
-  const list = publishingList(t, issuer).map((entry) =>
-    entry.use === 'registry/catalogue' ? { use: fixed } : entry,
-  )
+  const fixed = providing('catalogue/fixed', ServerCatalogue, { names: [], registry: () => undefined })
+  const list = publishingList(t, issuer).map((entry) => (entry.use === 'registry/catalogue' ? fixed : entry))
   await assert.rejects(serving(t, list), /cannot be published to/)
 })
 
