@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
+import { listen } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 
 const skip = process.platform === 'win32' && 'no mkfifo'
@@ -20,11 +21,7 @@ test('of two reloads the later one is in force, also where a slow file has held 
   const home = folder(t, {})
   const file = join(home, 'run.json')
   const write = (target: string | undefined): void => {
-    const plugins = [
-      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-      { use: 'auth/anonymous' },
-      { use: 'forward/http', with: { target } },
-    ]
+    const plugins = [listen, { use: 'auth/anonymous' }, { use: 'forward/http', with: { target } }]
     writeFileSync(`${file}.new`, JSON.stringify({ plugins }))
     renameSync(`${file}.new`, file)
   }

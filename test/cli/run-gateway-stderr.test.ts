@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { freePort } from '#kit/free-port.js'
+import { listen } from '#kit/plugin.js'
 import { bin } from '#kit/program.js'
 
 interface Started {
@@ -104,11 +105,7 @@ export default {
 
 test('while nobody reads stderr requests are answered, and a stop ends the process', async (t) => {
   const home = folder(t)
-  const plugins = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-    { use: 'auth/anonymous' },
-    { use: './noisy.mjs' },
-  ]
+  const plugins = [listen, { use: 'auth/anonymous' }, { use: './noisy.mjs' }]
   writeFileSync(join(home, 'run.json'), JSON.stringify({ plugins }))
   writeFileSync(join(home, 'noisy.mjs'), noisy)
   const { child, url } = await running(t, ['run', '--config', join(home, 'run.json')], 'pipe')

@@ -4,6 +4,7 @@ import type { Entry } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { createLog, serve } from 'sallyport/embed'
 import { z } from 'zod'
+import { listen } from '#kit/plugin.js'
 import { installed } from './installed.js'
 
 // The official suite's enterprise-managed authorization, through a gateway that has its context as options.
@@ -64,7 +65,7 @@ async function listFor(target: string, given: unknown): Promise<readonly Entry[]
   const server = Metadata.parse(await json(`${servers[0]}/.well-known/oauth-authorization-server`))
   const common = { allowPrivateIP: true }
   return [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     { use: 'credential/static-bearer', with: { token: context.idp_id_token } },
     {

@@ -46,7 +46,7 @@ const rowsIn = (database: TestDatabase) =>
 /** Two replicas of a registry over one source. */
 async function replicasOf(t: TestContext, url: string, fetch: () => FetchResult) {
   const source = sourcePlugin('main', async () => fetch())
-  const list = [storeOf(url), ...registryOf([{ use: source }], ['main']), { use: internalRoutes }]
+  const list = [storeOf(url), ...registryOf([source], ['main']), internalRoutes]
   const apps = [await booted(t, list), await booted(t, list)]
   return {
     sync: () => Promise.all(apps.map((app) => app.inject({ method: 'POST', url: '/internal/sync/main' }))),

@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { Guard } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
-import { providing } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 
 const folder = join(import.meta.dirname, '../../examples/signed-requests')
 const key = readFileSync(join(folder, 'signing.key'), 'utf8').trim()
@@ -37,7 +37,7 @@ async function signing(t: TestContext, options: object = {}, more: object[] = []
   const { addresses } = await serving(
     t,
     [
-      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+      listen,
       { use: 'auth/anonymous' },
       ...(more as []),
       { use: hmac, with: { keyFile: 'signing.key', ...options } },

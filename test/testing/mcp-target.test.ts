@@ -4,6 +4,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { eventually, type McpTarget, mcpTarget, serving } from 'sallyport/testing'
+import { listen } from '#kit/plugin.js'
 
 // A name that the compiler does not follow: the types behind it do not compile under our conditions.
 const OLD: string = '@modelcontextprotocol/sdk/client/sse.js'
@@ -51,7 +52,7 @@ for (const era of ['2025-11-25', '2024-11-05'] as const) {
     assert.equal(target.sessions, 1)
     if (era === '2024-11-05') return
     const { addresses } = await serving(t, [
-      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+      listen,
       { use: 'auth/anonymous' },
       { use: 'credential/static-bearer', with: { token: 'mine' } },
       { use: 'forward/http', with: { target: target.url } },

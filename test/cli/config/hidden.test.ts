@@ -10,6 +10,7 @@ import { registry } from '#cli/commands/registry/run.js'
 import { run } from '#cli/commands/run/run.js'
 import { partsOf } from '#cli/config/hidden.js'
 import { folder } from '#kit/folder.js'
+import { listen } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 import { parsed } from '../parsed.js'
 
@@ -67,7 +68,7 @@ const registryFile = {
 
 const listFile = {
   plugins: [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'state/files', with: { directory: './state', passphrase: 'x', passphraseFile: './pass' } },
     { use: 'registrar/given', with: { clientId: 'x', clientSecretFile: './secret' } },
     { use: 'credential/static-bearer', with: { file: './token', token: 'x', headerName: 'authorization' } },

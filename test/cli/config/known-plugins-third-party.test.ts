@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { folder } from '#kit/folder.js'
+import { listen } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 
 const root = join(import.meta.dirname, '../../..')
@@ -65,7 +66,7 @@ const own = { key: SECRET }
 /** A list for `run` with all four. */
 const list = {
   plugins: [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     ...names.map((name) => ({ use: useOf(name), with: own })),
     { use: 'tunnel/connection' },
     {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { booted, serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { BASE, fileRegistry, server } from '../../plugins/registry/registry.js'
 
@@ -25,7 +25,6 @@ const request = (path: string, more = ''): string =>
 
 test("the gateway's own responses are nosniff", async (t) => {
   const target = await listening(t, (_request, response) => response.end('<script>'))
-  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
   const running = await serving(t, [
     listen,
     { use: 'internal/server', with: { address: '127.0.0.1:0' } },

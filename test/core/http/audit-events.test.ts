@@ -6,7 +6,7 @@ import { type Entry, type Identity, UpstreamError } from 'sallyport'
 import { observationOf } from 'sallyport/toolkit'
 import { booted, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { policy } from './judged.js'
 import { asAnn, known, observing, taking } from './observing.js'
@@ -182,7 +182,6 @@ test('what failed says how: by its answer, by its status, or by its end', async 
 
 test('a client that leaves has failed calls; the end of its stream is none', async (t) => {
   const { observed, entry } = observing('audit')
-  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
   const { addresses } = await serving(t, [listen, entry, known(), failing])
   const body = JSON.stringify(toolCall(1))
   const head = `Host: a\r\nAuthorization: Bearer x\r\nContent-Type: application/json\r\n`

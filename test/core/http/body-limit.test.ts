@@ -4,10 +4,8 @@ import { connect } from 'node:net'
 import { test } from 'node:test'
 import { type Gateway, Guard } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
-
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
 const strange = (setup: (gateway: Gateway) => unknown) => plugin('strange', setup, { provides: [Guard] })
 

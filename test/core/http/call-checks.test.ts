@@ -4,13 +4,13 @@ import { test } from 'node:test'
 import { Guard, type Judgement, type List, type PolicyQuestion } from 'sallyport'
 import { booted, recordedLog, serving } from '#kit/booted.js'
 import { corp } from '#kit/corp.js'
-import { plugin, providing } from '#kit/plugin.js'
+import { listen, plugin, providing } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { ALLOWED, JSON_TYPE, mcpRoute, policy, toolCall } from './judged.js'
 
 type App = Awaited<ReturnType<typeof booted>>
 
-const list = (...more: List): List => [{ use: mcpRoute }, { use: corp() }, ...more]
+const list = (...more: List): List => [mcpRoute, corp(), ...more]
 
 const call = (app: App, payload: object, url = '/mcp') =>
   app.inject({ method: 'POST', url, payload, headers: { ...JSON_TYPE, authorization: 'Bearer alice' } })
@@ -237,7 +237,7 @@ test('what is no message passes without a body, and what nobody can judge does n
 
 test('the policies of outer scopes count, and an inner scope has its own besides', async (t) => {
   const app = await booted(t, [
-    { scope: '/inner', plugins: [{ use: mcpRoute }, policy(denies('inner'), 'inner')] },
+    { scope: '/inner', plugins: [mcpRoute, policy(denies('inner'), 'inner')] },
     ...list(policy(denies('outer'), 'outer')),
   ])
   const status = async (url: string, name: string) => (await call(app, toolCall(name), url)).statusCode
@@ -257,7 +257,7 @@ test('nothing is read of a caller whom a guard, authentication or the limiter re
     if (headers['x-guarded'] !== undefined) throw new Error('no')
   })
   const { addresses } = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     ...list(
       policy(() => ALLOWED),
       refuses,
@@ -290,12 +290,7 @@ test('nothing is read of a caller whom a guard, authentication or the limiter re
 test('a body that never ends is 408 where the route reads none itself', async (t) => {
   const { addresses } = await serving(
     t,
-    [
-      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-      { use: 'auth/anonymous' },
-      { use: mcpRoute },
-      policy(() => ALLOWED),
-    ],
+    [listen, { use: 'auth/anonymous' }, mcpRoute, policy(() => ALLOWED)],
     { bodyDeadline: 50 },
   )
   const answer = await spoken(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { observationOf } from 'sallyport/toolkit'
 import { booted, contextFor, serving } from '#kit/booted.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { asAnn, known, observing, TRACE_ID, taking } from './observing.js'
 
 const call = (method: string, name?: string) => ({
@@ -53,7 +53,6 @@ test('calls are measured by method and tool, whose names are bounded', async (t)
 
 test('after a reload the tools that a server has listed before keep their names', async (t) => {
   const { observed, entry } = observing('measure')
-  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
   const list = [listen, entry, known(), listing(['search']), taking]
   const running = await serving(t, list)
   const main = running.addresses.main ?? ''

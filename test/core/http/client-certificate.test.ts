@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { clientThumbprint } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
 import { portOf } from '#kit/listening.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
 import { authority, secureListener } from '#kit/tls.js'
 
@@ -30,7 +30,7 @@ test('the thumbprint is that of the certificate on the connection, and of nothin
 })
 
 test('there is none where no certificate is asked for, and on plain http', async (t) => {
-  const plain = await serving(t, [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, tell])
+  const plain = await serving(t, [listen, tell])
   assert.equal((await asked(plain.addresses.main ?? '', 'GET /')).body, 'none')
 
   const ours = authority(t)

@@ -5,9 +5,8 @@ import fc from 'fast-check'
 import { Authenticator, type Credentials, definePlugin } from 'sallyport'
 import { gateOf, issuing } from 'sallyport/testing'
 import { serving } from '#kit/booted.js'
+import { listen } from '#kit/plugin.js'
 import { asked, spoken } from '#kit/raw.js'
-
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
 /** Accepts every request and responds with its credentials. */
 const mirror = definePlugin({

@@ -1,23 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin } from 'sallyport'
 import { isDispatched } from '#core/http/dispatched-request.js'
 import { booted } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 
 test('a request of a plugin differs from one that came from outside', async (t) => {
-  const plugin = definePlugin({
-    name: 'asking',
-    api: 1,
-    setup(gateway) {
-      const config = { public: true }
-      gateway.http.get('/inner', { config }, (request) => [isDispatched(request)])
-      gateway.http.get('/outer', { config }, async (request) => [
-        isDispatched(request),
-        ...(await gateway.dispatch('/inner')).json(),
-        ...(await gateway.dispatch({ url: '/inner' })).json(),
-      ])
-    },
+  const asking = plugin('asking', (gateway) => {
+    const config = { public: true }
+    gateway.http.get('/inner', { config }, (request) => [isDispatched(request)])
+    gateway.http.get('/outer', { config }, async (request) => [
+      isDispatched(request),
+      ...(await gateway.dispatch('/inner')).json(),
+      ...(await gateway.dispatch({ url: '/inner' })).json(),
+    ])
   })
-  const app = await booted(t, [{ use: plugin }])
+  const app = await booted(t, [asking])
   assert.deepEqual((await app.inject('/outer')).json(), [false, true, true])
 })

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { AccessSink, definePlugin, type EndedRequest } from 'sallyport'
+import { AccessSink, definePlugin } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { listen, plugin, providing } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 
 interface Seen {
@@ -16,43 +17,33 @@ interface Seen {
 
 function watching(from: 0 | 400 = 0) {
   const seen: Seen[] = []
-  const plugin = definePlugin({
-    name: 'watching',
-    api: 1,
-    provides: [AccessSink],
-    setup: (gateway) =>
-      gateway.provide(AccessSink, {
-        from,
-        ended({ status, bytes, aborted, refused, durationMs, request }: EndedRequest) {
-          assert.ok(durationMs >= 0)
-          seen.push({ status, bytes, aborted, refused, route: request.routeOptions.url })
-        },
-      }),
+  const sink = providing('watching', AccessSink, {
+    from,
+    ended({ status, bytes, aborted, refused, durationMs, request }) {
+      assert.ok(durationMs >= 0)
+      seen.push({ status, bytes, aborted, refused, route: request.routeOptions.url })
+    },
   })
-  return { seen, plugin }
+  return { seen, sink }
 }
 
-const routes = definePlugin({
-  name: 'routes',
-  api: 1,
-  setup: ({ http }) => {
-    const config = { public: true }
-    http.get('/hello', { config }, () => 'hello')
-    http.get('/large', { config }, () => Buffer.alloc(64 * 1024 ** 2))
-    http.get('/closed', () => 'let in')
-    http.get('/socket', { config: { upgrades: true } }, () => 'let in')
-    http.get('/cut', { config }, (_request, reply) => {
-      reply.hijack()
-      reply.raw.writeHead(200)
-      reply.raw.write('half', () => reply.raw.destroy())
-    })
-    http.get('/never', { config }, (_request, reply) => void reply.hijack())
-  },
+const routes = plugin('routes', ({ http }) => {
+  const config = { public: true }
+  http.get('/hello', { config }, () => 'hello')
+  http.get('/large', { config }, () => Buffer.alloc(64 * 1024 ** 2))
+  http.get('/closed', () => 'let in')
+  http.get('/socket', { config: { upgrades: true } }, () => 'let in')
+  http.get('/cut', { config }, (_request, reply) => {
+    reply.hijack()
+    reply.raw.writeHead(200)
+    reply.raw.write('half', () => reply.raw.destroy())
+  })
+  http.get('/never', { config }, (_request, reply) => void reply.hijack())
 })
 
 test('each request is seen once, however it ends', async (t) => {
-  const { seen, plugin } = watching()
-  const list = [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, { use: plugin }, { use: routes }]
+  const { seen, sink } = watching()
+  const list = [listen, sink, routes]
   const { addresses } = await serving(t, list)
   const main = addresses.main ?? ''
   const ask = (target: string) =>
@@ -81,7 +72,7 @@ test('each request is seen once, however it ends', async (t) => {
 })
 
 test('a sink is told of what it wants, and one that fails changes nothing', async (t) => {
-  const { seen, plugin } = watching(400)
+  const { seen, sink } = watching(400)
   const failing = definePlugin({
     name: 'failing',
     api: 1,
@@ -95,12 +86,7 @@ test('a sink is told of what it wants, and one that fails changes nothing', asyn
     },
   })
   const { log, lines } = recordedLog()
-  const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-    { use: failing },
-    { use: plugin },
-    { use: routes },
-  ]
+  const list = [listen, { use: failing }, sink, routes]
   const { addresses } = await serving(t, list, { log })
 
   const ask = (path: string) => fetch((addresses.main ?? '') + path).then((response) => response.text())
@@ -114,8 +100,8 @@ test('a sink is told of what it wants, and one that fails changes nothing', asyn
 })
 
 test('a response to an upgrade is complete, and one whose client resets the connection is not', async (t) => {
-  const { seen, plugin } = watching()
-  const list = [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, { use: plugin }, { use: routes }]
+  const { seen, sink } = watching()
+  const list = [listen, sink, routes]
   const { addresses } = await serving(t, list)
   const main = addresses.main ?? ''
   const upgrade = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
@@ -139,29 +125,20 @@ test('a response to an upgrade is complete, and one whose client resets the conn
 })
 
 test('what a request dispatches is no request of its own: no sink hears of it, and no line has an address for it', async (t) => {
-  const { seen, plugin } = watching()
+  const { seen, sink } = watching()
   const { log, lines } = recordedLog()
-  const asking = definePlugin({
-    name: 'asking',
-    api: 1,
-    setup(gateway) {
-      gateway.http.post('/echo', { config: { public: true } }, ({ body }) => body)
-      gateway.http.get('/asking', { config: { public: true } }, async () => {
-        const payload = { said: 'ä' }
-        const echo = await gateway.dispatch({ method: 'POST', url: '/echo', payload })
-        const headers = { authorization: 'Bearer x' }
-        for (const request of ['/closed', { url: '/closed', headers }])
-          assert.equal((await gateway.dispatch(request)).statusCode, 401)
-        return echo.json()
-      })
-    },
+  const asking = plugin('asking', (gateway) => {
+    gateway.http.post('/echo', { config: { public: true } }, ({ body }) => body)
+    gateway.http.get('/asking', { config: { public: true } }, async () => {
+      const payload = { said: 'ä' }
+      const echo = await gateway.dispatch({ method: 'POST', url: '/echo', payload })
+      const headers = { authorization: 'Bearer x' }
+      for (const request of ['/closed', { url: '/closed', headers }])
+        assert.equal((await gateway.dispatch(request)).statusCode, 401)
+      return echo.json()
+    })
   })
-  const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-    { use: plugin },
-    { use: routes },
-    { use: asking },
-  ]
+  const list = [listen, sink, routes, asking]
   const { addresses } = await serving(t, list, { log })
 
   const response = await fetch(`${addresses.main}/asking`)

@@ -3,9 +3,10 @@ import { posix } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import type { FastifyRequest } from 'fastify'
-import { definePlugin, type List } from 'sallyport'
+import type { List } from 'sallyport'
 import { authSection, incomingEntries } from 'sallyport/presets/incoming'
 import { issuing, serving } from 'sallyport/testing'
+import { listen, plugin } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
 
 interface Entered {
@@ -23,31 +24,27 @@ function watched(entered: Entered[]) {
       entered.push({ route, open: isOpen(params), verified: request.identity !== undefined })
       return 'entered'
     }
-  return definePlugin({
-    name: 'watched',
-    api: 1,
-    setup({ http }) {
-      const never = () => false
-      http.all('/closed', note('closed', never))
-      http.all('/', note('root', never))
-      http.get(
-        '/openapi.json',
-        note('openapi', () => true),
-      )
-      http.all(
-        '/registry/:name/v0.1/servers',
-        note('servers', ({ name }) => name === 'public'),
-      )
-      http.all(
-        '/registry/:name',
-        note('registry', ({ name }) => name === 'public'),
-      )
-      // A handler may resolve the rest as a file server would, so the resolved path has to be public too.
-      http.all(
-        '/files/*',
-        note('files', ({ '*': rest = '' }) => `${posix.normalize(`/${rest}`)}/`.startsWith('/open/')),
-      )
-    },
+  return plugin('watched', ({ http }) => {
+    const never = () => false
+    http.all('/closed', note('closed', never))
+    http.all('/', note('root', never))
+    http.get(
+      '/openapi.json',
+      note('openapi', () => true),
+    )
+    http.all(
+      '/registry/:name/v0.1/servers',
+      note('servers', ({ name }) => name === 'public'),
+    )
+    http.all(
+      '/registry/:name',
+      note('registry', ({ name }) => name === 'public'),
+    )
+    // A handler may resolve the rest as a file server would, so the resolved path has to be public too.
+    http.all(
+      '/files/*',
+      note('files', ({ '*': rest = '' }) => `${posix.normalize(`/${rest}`)}/`.startsWith('/open/')),
+    )
   })
 }
 
@@ -62,11 +59,7 @@ async function gateway(t: TestContext) {
       providers: [issuer.provider],
     },
   })
-  const list: List = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-    ...incomingEntries(auth),
-    { use: watched(entered) },
-  ]
+  const list: List = [listen, ...incomingEntries(auth), watched(entered)]
   const { main = '' } = (await serving(t, list)).addresses
   return { main, entered, token: await issuer.jwt() }
 }

@@ -6,7 +6,7 @@ import { closed, plugin, providing } from '#kit/plugin.js'
 import { onlyGood, routes } from './gated-routes.js'
 
 test('a route without config needs an authenticated caller', async (t) => {
-  const app = await booted(t, [{ use: routes }, { use: onlyGood }])
+  const app = await booted(t, [routes, onlyGood])
 
   assert.equal((await app.inject('/closed')).statusCode, 401)
   assert.equal(
@@ -21,7 +21,7 @@ test('a route without config needs an authenticated caller', async (t) => {
 })
 
 test('an unknown path is 401 without authentication and 404 with it', async (t) => {
-  const app = await booted(t, [{ use: routes }, { use: onlyGood }])
+  const app = await booted(t, [routes, onlyGood])
 
   assert.equal((await app.inject('/nowhere')).statusCode, 401)
   assert.equal(
@@ -32,7 +32,7 @@ test('an unknown path is 401 without authentication and 404 with it', async (t) 
 })
 
 test('a list without an authenticator refuses every request', async (t) => {
-  const app = await booted(t, [{ use: routes }])
+  const app = await booted(t, [routes])
   assert.equal((await app.inject('/closed')).statusCode, 401)
 })
 
@@ -40,7 +40,7 @@ test('guards run before authentication, on public and unknown routes too', async
   const never = providing('never', Guard, () => {
     throw new Refusal(403, 'NEVER', 'nobody passes')
   })
-  const app = await booted(t, [{ use: routes }, { use: onlyGood }, never])
+  const app = await booted(t, [routes, onlyGood, never])
 
   for (const url of ['/open', '/closed', '/nowhere', '/%zz', '/things/a/parts']) {
     assert.equal((await app.inject(url)).statusCode, 403, url)
@@ -49,9 +49,9 @@ test('guards run before authentication, on public and unknown routes too', async
 
 test('a scope has routes, unknown paths and a gate of its own', async (t) => {
   const app = await booted(t, [
-    { use: onlyGood },
-    { scope: '/inner', plugins: [{ use: 'auth/anonymous' }, { use: routes }] },
-    { use: routes },
+    onlyGood,
+    { scope: '/inner', plugins: [{ use: 'auth/anonymous' }, routes] },
+    routes,
   ])
 
   assert.equal((await app.inject('/inner/closed')).body, 'closed')

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Gateway, Guard } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
-import { plugin } from '#kit/plugin.js'
-
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+import { listen, plugin } from '#kit/plugin.js'
 
 const strange = (setup: (gateway: Gateway) => unknown) => plugin('strange', setup, { provides: [Guard] })
 

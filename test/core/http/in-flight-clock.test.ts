@@ -2,18 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { send } from '../../plugins/forward/proxied.js'
 
 test('a drain keeps to its limit when the system clock goes back an hour', async (t) => {
   const clock = twoClocks(t)
   const never = plugin('never', ({ http }) => void http.get('/', () => new Promise(() => {})))
-  const running = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-    { use: 'auth/anonymous' },
-    never,
-  ])
+  const running = await serving(t, [listen, { use: 'auth/anonymous' }, never])
   const main = running.addresses.main ?? ''
   const asked = send(main).catch(() => 'cut off')
   await eventually(async () => (await send(main, { path: '/nothing' })).status === 404)

@@ -7,10 +7,8 @@ import { Guard } from 'sallyport'
 import { ask } from '#kit/ask.js'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { slowRoute } from '../kernel/slow-route.js'
-
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
 test('T16 pipelined requests of a connection that closes are removed', async (t) => {
   let waiting = 0

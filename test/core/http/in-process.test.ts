@@ -3,12 +3,12 @@ import { EventEmitter, once } from 'node:events'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { Authenticator, definePlugin, type Gateway, type Plugin } from 'sallyport'
+import { Authenticator, type Entry, type Gateway } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { plugin, providing } from '#kit/plugin.js'
 
-function seen(take: (gateway: Gateway) => void): Plugin {
-  return definePlugin({ name: 'seen', api: 1, setup: (gateway) => gateway.onReady(() => take(gateway)) })
+function seen(take: (gateway: Gateway) => void): Entry {
+  return plugin('seen', (gateway) => gateway.onReady(() => take(gateway)))
 }
 
 const left = new EventEmitter()
@@ -35,7 +35,7 @@ test('a connection from within the process streams, and passes the gate like any
         ? { identity: { provider: 'closed', subject: 'me', claims: {} } }
         : { rejection: { kind: 'notMine', cause: 'format' } },
   })
-  const running = await serving(t, [closed, routes, { use: seen((own) => found.push(own)) }])
+  const running = await serving(t, [closed, routes, seen((own) => found.push(own))])
   const [gateway] = found
   assert.ok(gateway !== undefined)
   assert.equal(running.addresses.main, undefined)

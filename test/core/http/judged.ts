@@ -1,18 +1,14 @@
 import type { FastifyRequest } from 'fastify'
-import { definePlugin, type Entry, type Judgement, Policy, type PolicyQuestion } from 'sallyport'
-import { providing } from '#kit/plugin.js'
+import { type Entry, type Judgement, Policy, type PolicyQuestion } from 'sallyport'
+import { plugin, providing } from '#kit/plugin.js'
 
 /** A route to no MCP server at all: it tells what the message was, as the target would be told. */
-export const mcpRoute = definePlugin({
-  name: 'mcp-route',
-  api: 1,
-  setup({ http }) {
-    const read = async (request: FastifyRequest): Promise<void> => void (await request.message())
-    http.all('/mcp', { config: { mcp: true }, onRequest: read }, async (request) => ({
-      message: await request.message(),
-    }))
-    http.post('/plain', () => 'plain')
-  },
+export const mcpRoute = plugin('mcp-route', ({ http }) => {
+  const read = async (request: FastifyRequest): Promise<void> => void (await request.message())
+  http.all('/mcp', { config: { mcp: true }, onRequest: read }, async (request) => ({
+    message: await request.message(),
+  }))
+  http.post('/plain', () => 'plain')
 })
 
 export const policy = (

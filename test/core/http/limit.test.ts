@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { definePlugin, type Identity, Limiter, type LimitKey, type List } from 'sallyport'
+import { type Identity, Limiter, type LimitKey, type List } from 'sallyport'
 import { booted } from '#kit/booted.js'
 import { corp } from '#kit/corp.js'
-import { plugin } from '#kit/plugin.js'
+import { plugin, providing } from '#kit/plugin.js'
 import { routes } from './gated-routes.js'
 
 type Take = Limiter['take']
 
-const limiting = (take: Take) =>
-  definePlugin({
-    name: 'limiting',
-    api: 1,
-    provides: [Limiter],
-    setup: (gateway) => gateway.provide(Limiter, { take }),
-  })
+const limiting = (take: Take) => providing('limiting', Limiter, { take })
 
 const withToken = (token: string, url = '/closed') => ({ url, headers: { authorization: `Bearer ${token}` } })
 
@@ -29,7 +23,7 @@ function counted(answer: Take = () => 0): {
     keys.push({ caller: key.caller, address: key.address, cost })
     return answer(key, cost)
   }
-  return { list: [{ use: routes }, { use: limiting(take) }, { use: corp() }], keys }
+  return { list: [routes, limiting(take), corp()], keys }
 }
 
 test('what was let in counts by caller and address, what lacked credentials by address alone', async (t) => {
@@ -55,11 +49,11 @@ test('what was let in counts by caller and address, what lacked credentials by a
 
 test('in anonymous mode the caller is the address', async (t) => {
   const callers: unknown[] = []
-  const use = limiting(({ caller }) => {
+  const limiter = limiting(({ caller }) => {
     callers.push(caller)
     return 0
   })
-  const app = await booted(t, [{ use: routes }, { use: 'auth/anonymous' }, { use }])
+  const app = await booted(t, [routes, { use: 'auth/anonymous' }, limiter])
 
   await app.inject({ url: '/closed', remoteAddress: '192.0.2.7' })
 
@@ -110,7 +104,7 @@ test('a scope is limited by the list around it, or by a limiter of its own', asy
   const own = counted(() => 5_000)
   const inner = own.list.slice(0, 2)
   const app = await booted(t, [
-    { scope: '/outer', plugins: [{ use: routes }] },
+    { scope: '/outer', plugins: [routes] },
     { scope: '/own', plugins: inner },
     ...list,
   ])
@@ -124,15 +118,13 @@ test('two callers never have one name, nor that of an address, whatever they are
   const identities = new Map<string, Partial<Identity>>()
   const names: unknown[] = []
   const app = await booted(t, [
-    { use: routes },
-    { use: corp((token) => identities.get(token) ?? {}) },
-    {
-      use: limiting(({ caller, address }) => {
-        names.push(caller)
-        assert.notEqual(caller, address)
-        return 0
-      }),
-    },
+    routes,
+    corp((token) => identities.get(token) ?? {}),
+    limiting(({ caller, address }) => {
+      names.push(caller)
+      assert.notEqual(caller, address)
+      return 0
+    }),
   ])
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -156,23 +148,17 @@ const mcp = plugin('mcp', ({ http }) => void http.post('/mcp', { config: { mcp: 
 
 test('calls are counted after their request, for the same key, and what is over the limit is 429', async (t) => {
   const keys: unknown[] = []
-  const use = definePlugin({
-    name: 'counting',
-    api: 1,
-    provides: [Limiter],
-    setup: (gateway) =>
-      gateway.provide(Limiter, {
-        take({ caller }) {
-          keys.push(['take', caller])
-          return 0
-        },
-        async takeCalls({ caller }, { calls }) {
-          keys.push([calls.length, caller])
-          return calls.length > 1 ? 1_500 : 0
-        },
-      }),
+  const limiter = providing('counting', Limiter, {
+    take({ caller }) {
+      keys.push(['take', caller])
+      return 0
+    },
+    async takeCalls({ caller }, { calls }) {
+      keys.push([calls.length, caller])
+      return calls.length > 1 ? 1_500 : 0
+    },
   })
-  const app = await booted(t, [mcp, { use }, { use: corp() }])
+  const app = await booted(t, [mcp, limiter, corp()])
   const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
   const send = (payload: object) => app.inject({ method: 'POST', payload, ...withToken('alice', '/mcp') })
 
@@ -189,13 +175,8 @@ test('calls are counted after their request, for the same key, and what is over 
 })
 
 test('a limiter that answers nothing about calls lets none in', async (t) => {
-  const use = definePlugin({
-    name: 'counting',
-    api: 1,
-    provides: [Limiter],
-    setup: (gateway) => gateway.provide(Limiter, { take: () => 0, takeCalls: () => undefined as never }),
-  })
-  const app = await booted(t, [mcp, { use }, { use: corp() }])
+  const limiter = providing('counting', Limiter, { take: () => 0, takeCalls: () => undefined as never })
+  const app = await booted(t, [mcp, limiter, corp()])
   const payload = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
   const { statusCode, body } = await app.inject({ method: 'POST', payload, ...withToken('alice', '/mcp') })

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { listen } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 
 const needsProc = { skip: process.platform === 'linux' ? false : 'the timers of sockets are read from /proc' }
@@ -27,7 +28,6 @@ function timerOf(server: number, client: number | undefined): readonly [string, 
 }
 
 test('TCP keep-alive probes begin after a minute', needsProc, async (t) => {
-  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
   const { main = '' } = (await serving(t, [listen])).addresses
   const socket = dial(main)
   t.after(() => void socket.destroy())

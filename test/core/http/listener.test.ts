@@ -8,9 +8,7 @@ import { serve } from 'sallyport/embed'
 import { ask } from '#kit/ask.js'
 import { recordedLog, serving } from '#kit/booted.js'
 import { closedPort } from '#kit/listening.js'
-import { plugin } from '#kit/plugin.js'
-
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+import { listen, plugin } from '#kit/plugin.js'
 
 const word = (text: string) =>
   plugin('word', ({ http }) => http.get('/', { config: { public: true } }, () => text))

@@ -2,16 +2,12 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { serving } from '#kit/booted.js'
+import { listen } from '#kit/plugin.js'
 import { spoken } from '#kit/raw.js'
 import { ALLOWED, mcpRoute, policy, toolCall } from './judged.js'
 
 async function gateway(t: TestContext) {
-  const { addresses } = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-    { use: 'auth/anonymous' },
-    { use: mcpRoute },
-    policy(() => ALLOWED),
-  ])
+  const { addresses } = await serving(t, [listen, { use: 'auth/anonymous' }, mcpRoute, policy(() => ALLOWED)])
   const send = async (
     body: unknown,
     headers: readonly string[],

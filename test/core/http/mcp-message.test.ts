@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { booted } from '#kit/booted.js'
 import { JSON_TYPE, mcpRoute, toolCall } from './judged.js'
 
-const list = [{ use: 'auth/anonymous' }, { use: mcpRoute }]
+const list = [{ use: 'auth/anonymous' }, mcpRoute]
 
 type App = Awaited<ReturnType<typeof booted>>
 

@@ -4,58 +4,47 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { definePlugin, Guard, type Plugin } from 'sallyport'
+import { Guard } from 'sallyport'
 import { takeSocket } from 'sallyport/toolkit'
 import { Accepted } from '#kit/accepted.js'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
+import { listen, plugin, providing } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { refusing } from './gated-routes.js'
 
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 const HANDSHAKE = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
 const LONG = 16 * 1024 ** 2
 
-const routes = definePlugin({
-  name: 'routes',
-  api: 1,
-  setup({ http }) {
-    http.get('/plain', { config: { public: true } }, () => 'plain')
-    http.get('/closed', { config: { upgrades: true } }, () => 'closed')
-    http.get('/long', { config: { public: true } }, () => {
-      const piece = Buffer.alloc(64 * 1024, 'x')
-      return Readable.from(Array.from({ length: LONG / piece.length }, () => piece))
-    })
-    http.get('/twice', { config: { public: true, upgrades: true } }, ({ raw }) => {
-      takeSocket(raw)
-      return takeSocket(raw)
-    })
-    // Sends back what it gets, and ends after the end.
-    http.get('/mirror', { config: { public: true, upgrades: true } }, ({ raw }, reply) => {
-      reply.hijack()
-      const socket = takeSocket(raw)
-      socket.pipe(socket)
-    })
-  },
+const routes = plugin('routes', ({ http }) => {
+  http.get('/plain', { config: { public: true } }, () => 'plain')
+  http.get('/closed', { config: { upgrades: true } }, () => 'closed')
+  http.get('/long', { config: { public: true } }, () => {
+    const piece = Buffer.alloc(64 * 1024, 'x')
+    return Readable.from(Array.from({ length: LONG / piece.length }, () => piece))
+  })
+  http.get('/twice', { config: { public: true, upgrades: true } }, ({ raw }) => {
+    takeSocket(raw)
+    return takeSocket(raw)
+  })
+  // Sends back what it gets, and ends after the end.
+  http.get('/mirror', { config: { public: true, upgrades: true } }, ({ raw }, reply) => {
+    reply.hijack()
+    const socket = takeSocket(raw)
+    socket.pipe(socket)
+  })
 })
 
 /** A guard that holds requests until it is opened. */
 function turnstile() {
   const { promise: opened, resolve: open } = deferred()
   const asked: true[] = []
-  const plugin: Plugin = definePlugin({
-    name: 'turnstile',
-    api: 1,
-    provides: [Guard],
-    setup(gateway) {
-      gateway.provide(Guard, () => {
-        asked.push(true)
-        return opened
-      })
-    },
+  const guard = providing('turnstile', Guard, () => {
+    asked.push(true)
+    return opened
   })
-  return { plugin, open, asked }
+  return { guard, open, asked }
 }
 
 /** A connection that does not end by itself when the other side does. */
@@ -81,8 +70,8 @@ const CALLERS: Readonly<Record<string, (socket: Socket, t: { after(end: () => vo
 
 test('after an ordinary response to an upgrade the socket ends, whatever the client does', async (t) => {
   const accepted = new Accepted(t)
-  const closed = await serving(t, [{ use: refusing }, { use: routes }, listen])
-  const open = await serving(t, [{ use: routes }, { use: 'auth/anonymous' }, listen])
+  const closed = await serving(t, [refusing, routes, listen])
+  const open = await serving(t, [routes, { use: 'auth/anonymous' }, listen])
   const requests = [
     [closed, 401, 'GET /closed HTTP/1.1\r\n'],
     [closed, 403, 'GET /closed HTTP/1.1\r\nX-Refused: 1\r\n'],
@@ -117,8 +106,8 @@ test('after an ordinary response to an upgrade the socket ends, whatever the cli
 
 test('a client that disconnects during authentication is noticed then', async (t) => {
   const accepted = new Accepted(t)
-  const { plugin, asked } = turnstile()
-  const { main = '' } = (await serving(t, [{ use: plugin }, { use: routes }, listen])).addresses
+  const { guard, asked } = turnstile()
+  const { main = '' } = (await serving(t, [guard, routes, listen])).addresses
 
   for (const behind of ['', 'x', 'x'.repeat(32 * 1024)]) {
     for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
@@ -135,8 +124,8 @@ test('a client that disconnects during authentication is noticed then', async (t
 
 test('what a client sends before its socket is taken arrives, up to a limit', async (t) => {
   const accepted = new Accepted(t)
-  const { plugin, open, asked } = turnstile()
-  const { main = '' } = (await serving(t, [{ use: plugin }, { use: routes }, listen])).addresses
+  const { guard, open, asked } = turnstile()
+  const { main = '' } = (await serving(t, [guard, routes, listen])).addresses
 
   const early = fc.sample(fc.array(fc.uint8Array({ minLength: 1, maxLength: 2_000 }), { maxLength: 20 }), 20)
   const callers = early.map((chunks) => {
@@ -165,7 +154,7 @@ test('what a client sends before its socket is taken arrives, up to a limit', as
 })
 
 test('a long response to an upgrade arrives whole', { timeout: 10_000 }, async (t) => {
-  const { main = '' } = (await serving(t, [{ use: routes }, listen])).addresses
+  const { main = '' } = (await serving(t, [routes, listen])).addresses
 
   const answer = await spoken(main, `GET /long HTTP/1.1\r\n${HANDSHAKE}\r\nx`)
   assert.ok(answer.length > LONG && answer.endsWith('\r\n0\r\n\r\n'), `${answer.length} bytes`)
@@ -173,8 +162,8 @@ test('a long response to an upgrade arrives whole', { timeout: 10_000 }, async (
 
 test('an h2c client that disconnects is noticed, before its response and after', async (t) => {
   const accepted = new Accepted(t)
-  const { plugin, open, asked } = turnstile()
-  const { main = '' } = (await serving(t, [{ use: plugin }, { use: routes }, listen])).addresses
+  const { guard, open, asked } = turnstile()
+  const { main = '' } = (await serving(t, [guard, routes, listen])).addresses
   const h2c = 'GET /plain HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'
 
   const early = dial(main)
@@ -194,8 +183,8 @@ test('an h2c client that disconnects is noticed, before its response and after',
 test('connections refused because of the limit, or because they are not HTTP, are closed', async (t) => {
   const accepted = new Accepted(t)
   const one = { use: 'listen/http', with: { address: '127.0.0.1:0', maxConnections: 1 } }
-  const { main: full = '' } = (await serving(t, [{ use: routes }, one])).addresses
-  const { main = '' } = (await serving(t, [{ use: routes }, listen])).addresses
+  const { main: full = '' } = (await serving(t, [routes, one])).addresses
+  const { main = '' } = (await serving(t, [routes, listen])).addresses
 
   const first = dial(full)
   await once(first, 'connect')

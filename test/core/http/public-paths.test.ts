@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigError, definePlugin, PublicPath } from 'sallyport'
+import { ConfigError, PublicPath } from 'sallyport'
 import { boot } from 'sallyport/embed'
 import { booted, contextFor } from '#kit/booted.js'
 import { plugin, providing } from '#kit/plugin.js'
@@ -36,7 +36,7 @@ test('RS-35 below a wildcard only an unambiguous path is public', async (t) => {
 
 test('public paths are compared by whole segments of the matched route', async (t) => {
   const openThings = providing('open-things', PublicPath, '/things/free')
-  const app = await booted(t, [{ use: routes }, { use: onlyGood }, openThings])
+  const app = await booted(t, [routes, onlyGood, openThings])
 
   assert.equal((await app.inject('/things/free/parts')).statusCode, 200)
   assert.equal((await app.inject('/things/fre%65/parts')).statusCode, 200)
@@ -46,19 +46,9 @@ test('public paths are compared by whole segments of the matched route', async (
 })
 
 test('RS-35: a path that is public outside a scope is not public inside it, and the other way round', async (t) => {
-  const opening = (path: string) =>
-    definePlugin({
-      name: 'opening',
-      api: 1,
-      provides: [PublicPath],
-      setup: (gateway) => gateway.provide(PublicPath, path),
-    })
+  const opening = (path: string) => providing('opening', PublicPath, path)
   const any = plugin('any', ({ http }) => void http.get('/*', () => 'let in'))
-  const app = await booted(t, [
-    { use: opening('/outer') },
-    { scope: '/in', plugins: [{ use: opening('/inner') }, any] },
-    any,
-  ])
+  const app = await booted(t, [opening('/outer'), { scope: '/in', plugins: [opening('/inner'), any] }, any])
 
   assert.equal((await app.inject('/outer/x')).statusCode, 200)
   assert.equal((await app.inject('/in/inner/x')).statusCode, 200)

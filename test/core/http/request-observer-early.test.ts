@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { type AuditEvent, AuditSink, type Judgement } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { providing } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 import { ALLOWED, JSON_TYPE, mcpRoute, policy, toolCall } from './judged.js'
 
 /** A call whose caller leaves while a policy thinks about it, and the events of that. */
@@ -19,8 +19,7 @@ async function leftEarly(t: TestContext) {
     return (await decided)[0] ?? assert.fail()
   })
   const decide = (judgement: Judgement): boolean => thinking.emit('decided', judgement)
-  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
-  const list = [listen, { use: 'auth/anonymous' }, auditing, { use: mcpRoute }, slow]
+  const list = [listen, { use: 'auth/anonymous' }, auditing, mcpRoute, slow]
   const running = await serving(t, list)
   const { addresses } = running
 

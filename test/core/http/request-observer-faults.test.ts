@@ -12,11 +12,9 @@ import {
 } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { providing } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 
 const NOT_TOLD = 'an ended request was not audited, measured or traced in full'
-
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
 /** Takes every token as a subject; nobody can read the claims of `odd` once it was let in. */
 const accepting = providing('accepting', Authenticator, {

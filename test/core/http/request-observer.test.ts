@@ -13,7 +13,7 @@ import {
 import { booted, recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
-import { closed, plugin } from '#kit/plugin.js'
+import { closed, listen, plugin } from '#kit/plugin.js'
 
 test('observers that throw or reject change no response and do not end the process', async (t) => {
   const failing = plugin(
@@ -124,7 +124,6 @@ test('a request whose client has left is counted, and its time is no time of an 
       return reply
     })
   })
-  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
   const { addresses } = await serving(t, [listen, measuring, ...list])
   const leaving = new AbortController()
   const reached = new Promise<void>((resolve) => {
@@ -154,7 +153,7 @@ test('what has ended while another request went on is audited before the plugins
       atStop = events.length
     })
   })
-  const server = await serving(t, [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, ...list])
+  const server = await serving(t, [listen, ...list])
   const held = fetch(`${server.addresses.main}/held`, { headers: mine })
   const response = await fetch(`${server.addresses.main}/`, { headers: mine })
   await response.text()
@@ -178,7 +177,7 @@ test('what was changed for a caller that is gone is audited after its request, a
       return 'late'
     })
   })
-  const server = await serving(t, [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, ...list])
+  const server = await serving(t, [listen, ...list])
   const held = fetch(`${server.addresses.main}/held`, { headers: mine })
   const leaving = new AbortController()
   const late = fetch(`${server.addresses.main}/late`, { headers: mine, signal: leaving.signal })
@@ -218,11 +217,7 @@ test('a refusal is audited also when its caller has left before it', async (t) =
     },
     { provides: [AuditSink, Authenticator] },
   )
-  const { addresses } = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-    slow,
-    closed,
-  ])
+  const { addresses } = await serving(t, [listen, slow, closed])
   const leaving = new AbortController()
   const left = fetch(`${addresses.main}/`, { headers: mine, signal: leaving.signal })
   await asked

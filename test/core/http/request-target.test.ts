@@ -3,14 +3,14 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { routedTarget } from '#core/http/request-target.js'
 import { serving } from '#kit/booted.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
 
 const echo = plugin('echo', ({ http }) => {
   http.get('/*', { config: { public: true } }, ({ originalUrl }) => originalUrl)
   http.get('/named', () => 'closed')
 })
-const list = [echo, { use: 'listen/http', with: { address: '127.0.0.1:0' } }]
+const list = [echo, listen]
 
 test('a path that cannot be decoded matches a route, whose handler gets the original', async (t) => {
   const { main = '' } = (await serving(t, list)).addresses

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { excludeFromDrain, isUpgrade, takeSocket } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { secureListener } from '#kit/tls.js'
 import { refusing } from './gated-routes.js'
 
 /** Each of these holds on both kinds of port. */
 const PORTS = {
-  http: () => ({ use: 'listen/http', with: { address: '127.0.0.1:0' } }),
+  http: () => listen,
   https: (t: TestContext) => secureListener(t),
 }
 
@@ -35,7 +35,7 @@ const mirror = plugin('mirror', ({ http }) => {
 for (const [kind, port] of Object.entries(PORTS)) {
   test(`an upgrade passes guards and authentication before its route gets the socket: ${kind}`, async (t) => {
     const listen = port(t)
-    const { main = '' } = (await serving(t, [{ use: refusing }, mirror, listen])).addresses
+    const { main = '' } = (await serving(t, [refusing, mirror, listen])).addresses
 
     assert.match(
       await spoken(main, `GET /mirror HTTP/1.1\r\nX-Refused: 1\r\n${HANDSHAKE}\r\n`),

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { Guard } from 'sallyport'
 import { serving } from '#kit/booted.js'
-import { plugin, providing } from '#kit/plugin.js'
+import { listen, plugin, providing } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 
 const listTo = (guard: Guard) => [
-  { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+  listen,
   { use: 'auth/anonymous' },
   providing('looks', Guard, guard),
   plugin('route', ({ http }) => void http.post('/', ({ body }) => ({ body }))),

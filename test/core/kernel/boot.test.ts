@@ -6,7 +6,7 @@ import { boot, serve } from 'sallyport/embed'
 import { contextFor } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { noting } from './noting.js'
 
 const never = (): Promise<void> => new Promise<void>(() => {})
@@ -23,7 +23,7 @@ test('a boot that fails half way stops what was set up, and says which plugin fa
     })
 
     await assert.rejects(
-      boot([{ use: noting('a', notes) }, bad, { use: noting('later', notes) }], context),
+      boot([noting('a', notes), bad, noting('later', notes)], context),
       (error) =>
         error instanceof GatewayError && error.message === `plugin "bad" failed in ${phase}: out of luck`,
     )
@@ -33,7 +33,7 @@ test('a boot that fails half way stops what was set up, and says which plugin fa
 
 test('a plugin that never finishes loading is named by its place', async (t) => {
   const root = folder(t, { 'stuck.mjs': 'await new Promise(() => {})' })
-  const list = [{ use: noting('a', []) }, { scope: '/in', plugins: [{ use: './stuck.mjs' }] }]
+  const list = [noting('a', []), { scope: '/in', plugins: [{ use: './stuck.mjs' }] }]
 
   await assert.rejects(boot(list, { ...context, folder: root, limits: { start: 50 } }), {
     code: 'PLUGIN_LATE',
@@ -87,7 +87,7 @@ test('a boot can be aborted at each of its steps, and leaves no handle open', as
       if (phase === 'start') gateway.onStart(hang)
       else gateway.onReady(hang)
     })
-    const list = [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, holding]
+    const list = [listen, holding]
 
     await assert.rejects(serve(list, { ...context, signal: ending.signal }), /asked to stop/)
     assert.deepEqual(stopped, [phase])
@@ -115,7 +115,6 @@ test('two gateways in one process share nothing', async () => {
         gateway.http.get('/', { config: { public: true } }, () => given())
       },
     })
-  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
   const [left, right] = await Promise.all(
     ['left', 'right'].map((salt) => serve([listen, { use: answer(salt) }], context)),
   )

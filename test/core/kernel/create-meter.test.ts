@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin, type Instrument, Telemetry } from 'sallyport'
+import { type Instrument, Telemetry } from 'sallyport'
 import { booted } from '#kit/booted.js'
-import { plugin } from '#kit/plugin.js'
+import { plugin, providing } from '#kit/plugin.js'
 
 test('measurements reach every observer of the list, with the prefix of this gateway', async (t) => {
   const seen: [string, Instrument['kind'], string, number, object, string?][] = []
   const observing = (name: string) =>
-    definePlugin({
-      name,
-      api: 1,
-      provides: [Telemetry],
-      setup: (gateway) =>
-        gateway.provide(Telemetry, {
-          measure: ({ kind, name: metric }, value, labels, ...traceId) =>
-            seen.push([name, kind, metric, value, labels, ...traceId]),
-        }),
+    providing(name, Telemetry, {
+      measure: ({ kind, name: metric }, value, labels, ...traceId) =>
+        seen.push([name, kind, metric, value, labels, ...traceId]),
     })
   const measuring = plugin('measuring', ({ meter, onReady }) => {
     const count = meter.counter('calls_total', 'Calls', ['kind'])
@@ -27,7 +21,7 @@ test('measurements reach every observer of the list, with the prefix of this gat
       time(0.5, {}, 'a1')
     })
   })
-  await booted(t, [measuring, { use: observing('one') }, { use: observing('two') }])
+  await booted(t, [measuring, observing('one'), observing('two')])
 
   assert.deepEqual(seen, [
     ['one', 'counter', 'sallyport_calls_total', 2, { kind: 'a' }, undefined],

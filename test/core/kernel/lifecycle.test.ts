@@ -12,11 +12,7 @@ const context = contextFor({})
 test('every step runs in list order, through scopes, and the last to start is the first to stop', async () => {
   const notes: string[] = []
   const running = await boot(
-    [
-      { use: noting('a', notes) },
-      { scope: '/in', plugins: [{ use: noting('b', notes) }] },
-      { use: noting('c', notes) },
-    ],
+    [noting('a', notes), { scope: '/in', plugins: [noting('b', notes)] }, noting('c', notes)],
     context,
   )
   await running.ready({})
@@ -49,7 +45,7 @@ test('a stop step that fails or hangs keeps no other from running', async () => 
   const throwing = noting('throwing', notes, (gateway) =>
     gateway.onStop(() => Promise.reject(new Error('no'))),
   )
-  const running = await boot([{ use: noting('first', notes) }, { use: hanging }, { use: throwing }], {
+  const running = await boot([noting('first', notes), hanging, throwing], {
     ...context,
     log,
     limits: { stop: 20 },

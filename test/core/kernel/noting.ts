@@ -1,16 +1,13 @@
-import { definePlugin, type Gateway } from 'sallyport'
+import type { Gateway } from 'sallyport'
+import { plugin } from '#kit/plugin.js'
 
 /** A plugin that records each of its steps. */
 export function noting(name: string, notes: string[], more: (gateway: Gateway) => void = () => {}) {
-  return definePlugin({
-    name,
-    api: 1,
-    setup(gateway) {
-      notes.push(`${name} setup`)
-      gateway.onStart(() => void notes.push(`${name} start`))
-      gateway.onReady(() => void notes.push(`${name} ready`))
-      gateway.onStop(() => void notes.push(`${name} stop`))
-      more(gateway)
-    },
+  return plugin(name, (gateway) => {
+    notes.push(`${name} setup`)
+    gateway.onStart(() => void notes.push(`${name} start`))
+    gateway.onReady(() => void notes.push(`${name} ready`))
+    gateway.onStop(() => void notes.push(`${name} stop`))
+    more(gateway)
   })
 }

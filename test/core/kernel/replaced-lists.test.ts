@@ -6,9 +6,8 @@ import type { ServeContext } from 'sallyport/embed'
 import { ask } from '#kit/ask.js'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { listen } from '#kit/plugin.js'
 import { slowRoute } from './slow-route.js'
-
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
 /** A list with a slow route; `steps` are those that it went through, in order. */
 function lasting(name: string) {

@@ -1,25 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BackgroundTask, definePlugin, type Plugin } from 'sallyport'
+import { BackgroundTask, type Entry } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
-import { plugin } from '#kit/plugin.js'
+import { plugin, providing } from '#kit/plugin.js'
 
 const open = { use: 'auth/anonymous' }
 
-function task(over: Promise<void>, end: () => void = () => {}): Plugin {
-  return definePlugin({
-    name: `task-${Math.random()}`,
-    api: 1,
-    provides: [BackgroundTask],
-    setup: (gateway) => gateway.provide(BackgroundTask, { over, end }),
-  })
+function task(over: Promise<void>, end: () => void = () => {}): Entry {
+  return providing(`task-${Math.random()}`, BackgroundTask, { over, end })
 }
 
 test('the gateway ends when all background tasks of its list are over', async (t) => {
   const { promise: late, resolve: finish } = deferred()
-  const running = await serving(t, [open, { use: task(Promise.resolve()) }, { use: task(late) }])
+  const running = await serving(t, [open, task(Promise.resolve()), task(late)])
   let over = false
   void running.over.then(() => {
     over = true
@@ -36,7 +31,7 @@ test('a background task that fails rejects `over`', async (t) => {
   const work = new Promise<void>((_resolve, reject) => {
     fail = reject
   })
-  const running = await serving(t, [open, { use: task(work) }])
+  const running = await serving(t, [open, task(work)])
 
   fail(new Error('lost'))
   await assert.rejects(running.over, /lost/)
@@ -44,7 +39,7 @@ test('a background task that fails rejects `over`', async (t) => {
 
 test('a stop ends the background tasks before it waits for anything', async (t) => {
   let ended = 0
-  const running = await serving(t, [open, { use: task(Promise.resolve(), () => ended++) }])
+  const running = await serving(t, [open, task(Promise.resolve(), () => ended++)])
 
   await running.stop()
   assert.ok(ended > 0)
@@ -56,7 +51,7 @@ test('a background task that throws when it should end holds up neither a reload
   const throwing = task(new Promise(() => {}), () => {
     throw new Error('cannot end')
   })
-  const list = [open, stops, { use: throwing }]
+  const list = [open, stops, throwing]
   const { log, lines } = recordedLog()
   const running = await serving(t, list, { log })
 

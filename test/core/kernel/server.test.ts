@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
 import { Agent } from 'node:http'
 import { test } from 'node:test'
-import { ConfigError, definePlugin, GatewayError, PublicAddress } from 'sallyport'
+import { ConfigError, GatewayError, PublicAddress } from 'sallyport'
 import { ask } from '#kit/ask.js'
 import { serving } from '#kit/booted.js'
 import { deferred } from '#kit/deferred.js'
 import { closedPort } from '#kit/listening.js'
-import { closed, plugin } from '#kit/plugin.js'
+import { closed, listen, plugin, providing } from '#kit/plugin.js'
 import { slowRoute } from './slow-route.js'
-
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
 const word = (text: string) =>
   plugin('word', ({ http }) => http.get('/', { config: { public: true } }, () => text))
@@ -110,20 +108,13 @@ test('the main and the internal port at one address are a ConfigError that says 
 
 test('the public address is among the addresses, once it is known', async (t) => {
   let origin: string | undefined
-  const address = definePlugin({
-    name: 'address',
-    api: 1,
-    provides: [PublicAddress],
-    setup(gateway) {
-      gateway.provide(PublicAddress, {
-        get origin() {
-          return origin
-        },
-        watch: () => {},
-      })
+  const address = providing('address', PublicAddress, {
+    get origin() {
+      return origin
     },
+    watch: () => {},
   })
-  const running = await serving(t, [listen, { use: address }])
+  const running = await serving(t, [listen, address])
 
   assert.equal('public' in running.addresses, false)
   origin = 'https://a.example'

@@ -1,25 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin, type Gateway } from 'sallyport'
+import type { Gateway } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+import { listen, plugin } from '#kit/plugin.js'
 
 function sharing(notes: string[], key: string, more: (gateway: Gateway) => void = () => {}) {
-  const use = definePlugin({
-    name: 'sharing',
-    api: 1,
-    setup(gateway) {
-      const open = (): object => {
-        notes.push(`open ${key}`)
-        return {}
-      }
-      gateway.share(key, open, () => void notes.push(`close ${key}`))
-      more(gateway)
-    },
+  return plugin('sharing', (gateway) => {
+    const open = (): object => {
+      notes.push(`open ${key}`)
+      return {}
+    }
+    gateway.share(key, open, () => void notes.push(`close ${key}`))
+    more(gateway)
   })
-  return { use }
 }
 
 test('a shared value outlives a reload that uses the same key, and no other', async (t) => {

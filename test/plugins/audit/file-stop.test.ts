@@ -9,6 +9,7 @@ import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { portOf } from '#kit/listening.js'
+import { listen } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { GenerationLock, HeldLocks } from '#plugins/store/files/generation-lock.js'
 import { thisProcess } from '#plugins/store/files/lock-owner.js'
@@ -49,7 +50,7 @@ async function busy(t: TestContext, requests: readonly string[]) {
   const { log, lines } = recordedLog()
   const place = folder(t)
   const listTo = (name: string) => [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     { use: 'audit/file', with: { path: join(place, name) } },
     { use: 'forward/http', with: { target: target.url } },

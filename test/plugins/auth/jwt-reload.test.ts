@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { closedRoute, issuing, serving } from 'sallyport/testing'
+import { listen } from '#kit/plugin.js'
 
 test('keys outlive a reload while their provider is away, but not when the list names another place for them', async (t) => {
   const issuer = await issuing(t)
   const listWith = (options: object = {}) => [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'discovery/issuer' },
     { use: 'auth/jwt', with: { ...issuer.provider, ...options } },
     { use: closedRoute },
@@ -31,7 +32,7 @@ test('keys outlive a reload while their provider is away, but not when the list 
 test('keys that were withdrawn are not used after a reload', async (t) => {
   const issuer = await issuing(t)
   const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'discovery/issuer' },
     { use: 'auth/jwt', with: issuer.provider },
     { use: closedRoute },

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 import { Authenticator, Credential, type Entry, type OutgoingCredential } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
-import { providing } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 
 export interface Asked {
   readonly path: string
@@ -87,7 +87,6 @@ export async function echo(t: TestContext, takes: (authorization?: string) => nu
 /** A forwarder behind these entries, on a socket. */
 export async function gatewayOf(t: TestContext, target: string, entries: readonly Entry[]) {
   const { log, lines, scrubber } = recordedLog()
-  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
   const running = await serving(t, [listen, ...entries, { use: 'forward/http', with: { target } }], {
     log,
     scrubber,

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { Authenticator, definePlugin, type List, Refusal, ResourceMetadata } from 'sallyport'
 import { booted, closedRoute, serving } from 'sallyport/testing'
-import { plugin, providing } from '#kit/plugin.js'
+import { listen, plugin, providing } from '#kit/plugin.js'
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 const ISSUER = 'https://idp.example.com/'
@@ -91,11 +91,7 @@ test('RS-02: a resource with a path has its document at root and with the path i
 })
 
 test('RS-03: the challenge of every 401 points to a document of the resource that was called', async (t) => {
-  const list: List = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-    ...listWith({ path: '/mcp' }),
-    { scope: '/inner', plugins: listWith({}) },
-  ]
+  const list: List = [listen, ...listWith({ path: '/mcp' }), { scope: '/inner', plugins: listWith({}) }]
   const { main = '' } = (await serving(t, list)).addresses
   for (const [path, resource] of [
     ['/closed', `${main}/mcp`],

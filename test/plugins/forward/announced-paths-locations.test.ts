@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { mcpTarget } from '#kit/mcp-target.js'
+import { listen } from '#kit/plugin.js'
 import { proxied, send } from './proxied.js'
 
 /** A target at `/api/mcp` that redirects what has the query `from` to what its header says, and else says what it is asked for. */
@@ -17,7 +18,7 @@ async function redirecting(t: Parameters<typeof listening>[0], status = 307) {
   })
   const forwarder = (at: string) => ({ use: 'forward/http', with: { target: target + at } })
   const { addresses } = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     { scope: '/notes', plugins: [forwarder('/api/mcp')] },
     { scope: '/whole', plugins: [forwarder('')] },

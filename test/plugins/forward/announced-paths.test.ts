@@ -4,6 +4,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { recordedLog, serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { mcpTarget } from '#kit/mcp-target.js'
+import { listen } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 import { openRequest, proxied, send } from './proxied.js'
 
@@ -26,7 +27,7 @@ test('a legacy SSE server works at every path that leads to it', async (t) => {
   const target = await mcpTarget(t, { era: '2024-11-05' })
   const { origin } = new URL(target.url)
   const { addresses } = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     { use: 'forward/http', with: { target: target.url } },
     { scope: '/notes', plugins: [{ use: 'forward/http', with: { target: target.url } }] },
@@ -61,7 +62,7 @@ async function announcing(t: TestContext, endpoint: string, headers: Record<stri
   const { addresses } = await serving(
     t,
     [
-      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+      listen,
       { use: 'auth/anonymous' },
       { scope, plugins: [{ use: 'forward/http', with: { target: `${target}/api/sse` } }] },
     ],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { STATUS_CODES } from 'node:http'
 import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
+import { listen } from '#kit/plugin.js'
 import { corpus } from './corpus.js'
 import type { Message } from './message.js'
 import { observing } from './observing.js'
@@ -38,7 +39,7 @@ for (const [{ name, request, answer }, [proxy, observers]] of corpus.flatMap((ea
   test(`the same directly and through ${proxy}: ${name}`, async (t) => {
     const target = await rawTarget(t, () => answer)
     const list = [
-      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+      listen,
       { use: 'auth/anonymous' },
       ...observers,
       {

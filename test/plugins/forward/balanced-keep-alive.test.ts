@@ -4,11 +4,12 @@ import { request as httpRequest, type IncomingMessage, type ServerResponse } fro
 import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
+import { listen } from '#kit/plugin.js'
 import { spoken } from '#kit/raw.js'
 import { call, openRequest } from './proxied.js'
 
 const list = (target: string) => [
-  { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+  listen,
   { use: 'auth/anonymous' },
   { use: 'forward/balanced', with: { targets: [target] } },
 ]

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
+import { listen } from '#kit/plugin.js'
 
 /** A server that begins a session with each request that has none. */
 const replica = (t: TestContext, name: string): Promise<string> =>
@@ -11,7 +12,7 @@ const replica = (t: TestContext, name: string): Promise<string> =>
   })
 
 const list = (targets: readonly string[]) => [
-  { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+  listen,
   { use: 'auth/anonymous' },
   { use: 'forward/balanced', with: { targets } },
 ]

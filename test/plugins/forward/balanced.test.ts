@@ -11,7 +11,7 @@ import { Credential } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 import { closedPort, listening } from '#kit/listening.js'
-import { providing } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 import { authority, tlsListening } from '#kit/tls.js'
 import { call, openRequest, send } from './proxied.js'
@@ -25,7 +25,7 @@ async function balanced(
   { log, scrubber } = recordedLog(),
 ): Promise<string> {
   const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     ...more,
     { use: 'forward/balanced', with: { targets, ...options } },
@@ -261,7 +261,7 @@ test('HTTP/2 is spoken to a replica that offers it, where it is on', async (t) =
   ] as const) {
     const config = join(folder(t), 'list.json')
     const list = [
-      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+      listen,
       { use: 'auth/anonymous' },
       { use: 'forward/balanced', with: { targets: [`https://127.0.0.1:${port}`], http2 } },
     ]

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { type Judgement, Policy, type PolicyQuestion } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { providing } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { openRequest, proxied, send } from './proxied.js'
 import { rawTarget } from './raw-target.js'
@@ -261,7 +261,7 @@ test('a request that breaks off in its body is not judged, nor sent', async (t) 
 test('`forward/balanced` is judged and limited too, in the form of JSON-RPC', async (t) => {
   const target = await rawTarget(t, () => OK)
   const running = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     { use: 'limit/requests', with: { limits: [{ by: 'tool', rate: '1/1m' }] } },
     deniesSecret,

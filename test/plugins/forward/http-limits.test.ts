@@ -7,7 +7,7 @@ import { Authenticator } from 'sallyport'
 import { LONGEST_WAIT } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
-import { providing } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { call, openRequest, proxied, send, targetRoute } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
@@ -232,7 +232,6 @@ for (const [name, bytes] of [
   test(`the request of a client that disconnected during authentication is not forwarded: ${name}`, async (t) => {
     const target = await rawTarget(t, () => OK)
     const { entry, events } = delayedAuthenticator()
-    const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
     const list = [entry, listen, { use: 'forward/http', with: { target: target.origin } }]
     const { main = '' } = (await serving(t, list)).addresses
 

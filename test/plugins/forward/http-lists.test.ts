@@ -10,7 +10,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 import { Credential, type Policy } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { listening, portOf } from '#kit/listening.js'
-import { providing } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 import { policy } from './hiding.js'
 import { call, openRequest, proxied, send } from './proxied.js'
 
@@ -173,7 +173,7 @@ test('replicas are no way around', async (t) => {
     else response.end(LIST)
   })
   const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     policy(),
     { use: 'forward/balanced', with: { targets: [origin] } },

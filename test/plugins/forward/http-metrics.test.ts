@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { type Entry, type Labels, Telemetry } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { closedPort, listening } from '#kit/listening.js'
-import { providing } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 import { call, proxied, send } from './proxied.js'
 
 const TARGET_ANSWERS = 'sallyport_target_answers_total'
@@ -65,7 +65,7 @@ test('what the gateway itself refuses is no answer of the target', async (t) => 
   const origin = await listening(t, (_request, response) => response.end())
   const labels: Labels[] = []
   const { addresses } = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     countingInto(labels),
     { use: 'forward/balanced', with: { targets: [origin] } },

@@ -6,6 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { closedPort, listening } from '#kit/listening.js'
+import { listen } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { frozenTarget } from './frozen-target.js'
 import { proxied } from './proxied.js'
@@ -86,11 +87,7 @@ for (const { use, place, framing, frame, failure } of uploads) {
   test(`a caller that sends its whole body first reads why it failed (${by})`, {
     timeout: 20_000,
   }, async (t) => {
-    const list = [
-      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-      { use: 'auth/anonymous' },
-      { use, with: { ...place(await target(t)), ...more } },
-    ]
+    const list = [listen, { use: 'auth/anonymous' }, { use, with: { ...place(await target(t)), ...more } }]
     const { addresses } = await serving(t, list)
     const caller = dial(addresses.main ?? '')
     t.after(() => caller.destroy())

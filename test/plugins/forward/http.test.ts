@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { allowedDifferences } from './allowed-differences.js'
 import { corpus } from './corpus.js'
 import type { Message } from './message.js'
@@ -10,7 +10,7 @@ import { observing } from './observing.js'
 import { send, targetRoute } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
-const open = [{ use: 'auth/anonymous' }, { use: 'listen/http', with: { address: '127.0.0.1:0' } }]
+const open = [{ use: 'auth/anonymous' }, listen]
 const transparent = { forwardAuthorization: true, forwardCookies: true }
 
 /** A message without the allowed differences. */
@@ -70,7 +70,7 @@ test('the path of a scope is the path of the target, with a slash after it and w
   const taken = plugin('taken', ({ http }) => void http.get('/', () => 'a page'))
   const forward = { use: 'forward/http', with: { target: `${target}/mcp` } }
   const { addresses } = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     { scope: '/notes', plugins: [forward] },
     { scope: '/shared', plugins: [taken, forward] },

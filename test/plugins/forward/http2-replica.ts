@@ -3,6 +3,7 @@ import { createSecureServer, type Http2SecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { serving } from '#kit/booted.js'
+import { listen } from '#kit/plugin.js'
 import { authority } from '#kit/tls.js'
 
 /** A gateway in front of one replica that speaks HTTP/2, which `prepare` gets before it listens. Returns the gateway's URL. */
@@ -18,7 +19,7 @@ export async function beforeHttp2(
   t.after(() => server.close())
   const { port } = server.address() as AddressInfo
   const gateway = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     {
       use: 'forward/balanced',

@@ -12,7 +12,7 @@ import { observationOf } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { mcpTarget } from '#kit/mcp-target.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { policy } from './hiding.js'
 import { observing } from './observing.js'
 import { openRequest, proxied, renewed, send } from './proxied.js'
@@ -61,7 +61,7 @@ async function observed(
       ? { use: how, with: { targets: [origin] } }
       : { use: 'forward/http', with: { target: origin } }
   const { addresses } = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     entry,
     ...(how === 'with a policy' ? [policy()] : []),

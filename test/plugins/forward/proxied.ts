@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 import { Credential, definePlugin, type Entry } from 'sallyport'
 import type { ServeContext } from 'sallyport/embed'
 import { recordedLog, serving } from '#kit/booted.js'
-import { providing } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 
 /** How these tests reach a target: directly, since loopback never goes through an outgoing proxy. */
 export const targetRoute = {
@@ -22,7 +22,7 @@ export async function proxied(
 ) {
   const { log, lines, scrubber } = recordedLog()
   const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     ...more,
     { use: 'forward/http', with: { target: targetRoute.urlOf(target), ...targetRoute.options, ...options } },

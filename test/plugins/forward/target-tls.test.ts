@@ -12,6 +12,7 @@ import { contextFor, recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { connectProxy } from '#kit/connect-proxy.js'
 import { folder } from '#kit/folder.js'
+import { listen } from '#kit/plugin.js'
 import { type Authority, authority, type Identity, tlsListening } from '#kit/tls.js'
 import { variables } from '#kit/variables.js'
 import { call, openRequest, proxied, send } from './proxied.js'
@@ -87,7 +88,7 @@ for (const use of ['forward/http', 'forward/balanced']) {
     })
     const target = `https://127.0.0.1:${port}`
     const list = [
-      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+      listen,
       { use: 'auth/anonymous' },
       { use, with: { ...options, ...(use === 'forward/http' ? { target } : { targets: [target] }) } },
     ]
@@ -168,7 +169,7 @@ for (const use of ['forward/http', 'forward/balanced']) {
     variables(t, { HTTPS_PROXY: proxy.url })
     const target = 'https://mcp.test'
     const { addresses } = await serving(t, [
-      { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+      listen,
       { use: 'auth/anonymous' },
       { use, with: { ...options, ...(use === 'forward/http' ? { target } : { targets: [target] }) } },
     ])

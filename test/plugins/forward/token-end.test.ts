@@ -9,6 +9,7 @@ import { eventually } from '#kit/captured-log.js'
 import { fakeClock } from '#kit/fake-clock.js'
 import { issuing } from '#kit/issuer.js'
 import { listening } from '#kit/listening.js'
+import { listen } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { targetRoute } from './proxied.js'
@@ -48,7 +49,6 @@ async function endlessTarget(t: TestContext) {
 async function streaming(t: TestContext, expiresAt: number | undefined, options: object = {}) {
   const target = await endlessTarget(t)
   const forward = { use: 'forward/http', with: { target: targetRoute.urlOf(target.origin), ...options } }
-  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
   const { main = '' } = (await serving(t, [listen, authenticatedUntil(expiresAt), forward])).addresses
   const ask = async (line: string): Promise<{ closed: boolean }> => {
     const socket = dial(main).on('error', () => {})
@@ -143,7 +143,7 @@ for (const kind of ['jwt', 'introspection'] as const) {
     const asking = { use: 'auth/introspection', with: { ...provider, introspectionUrl } }
     const { main = '' } = (
       await serving(t, [
-        { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+        listen,
         { use: 'discovery/issuer' },
         kind === 'jwt' ? { use: 'auth/jwt', with: provider } : asking,
         {

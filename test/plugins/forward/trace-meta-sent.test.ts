@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test'
 import type { Entry } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
+import { listen } from '#kit/plugin.js'
 import { policy } from './hiding.js'
 import { TRACEPARENT, tracing } from './observing.js'
 import { openRequest, renewed, send } from './proxied.js'
@@ -28,7 +29,7 @@ async function traced(t: TestContext, use: string, more: readonly Entry[] = []) 
     })
   })
   const to = use === 'forward/http' ? { target: origin } : { targets: [origin] }
-  const open = [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, { use: 'auth/anonymous' }]
+  const open = [listen, { use: 'auth/anonymous' }]
   const { addresses } = await serving(t, [...open, tracing(), ...more, { use, with: to }])
   return { main: addresses.main ?? '', seen }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PublicAddress } from 'sallyport'
 import { booted, contractSuite, recordedLog, serving } from 'sallyport/testing'
-import { plugin, providing } from '#kit/plugin.js'
+import { listen, plugin, providing } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
 
 contractSuite('guard/host', () => ({
@@ -10,7 +10,6 @@ contractSuite('guard/host', () => ({
 }))
 
 const open = plugin('open', ({ http }) => http.get('/', { config: { public: true } }, () => 'open'))
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
 test('a listed host is accepted, in any case, and no other (T7)', async (t) => {
   const app = await booted(t, [{ use: 'guard/host', with: { allowed: ['Registry.example'] } }, open])

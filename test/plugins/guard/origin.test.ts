@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { booted, contractSuite, recordedLog, serving } from 'sallyport/testing'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
 
 contractSuite('guard/origin', () => ({
@@ -9,7 +9,6 @@ contractSuite('guard/origin', () => ({
 }))
 
 const open = plugin('open', ({ http }) => http.get('/', { config: { public: true } }, () => 'open'))
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
 test('a listed origin is accepted, and so is a request without `Origin`; every other is refused (RS-32)', async (t) => {
   const app = await booted(t, [{ use: 'guard/origin', with: { allowed: ['https://app.example'] } }, open])

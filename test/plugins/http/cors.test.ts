@@ -4,7 +4,7 @@ import type { List } from 'sallyport'
 import { booted } from 'sallyport/testing'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 
 const page = 'https://app.example'
 const list: List = [
@@ -65,7 +65,7 @@ test('a preflight needs no credentials, and a request that only resembles one do
 test('a target has its own Vary, and caches keep apart what differs by origin too', async (t) => {
   const target = await listening(t, (_request, response) => response.setHeader('Vary', 'Accept').end('x'))
   const { addresses } = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     { use: 'guard/origin', with: { allowed: [page] } },
     { use: 'http/cors' },

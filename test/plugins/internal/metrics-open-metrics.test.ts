@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { definePlugin, Health, type HealthState, type Meter } from 'sallyport'
+import { Health, type HealthState, type Meter } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { readOpenMetrics } from '#kit/open-metrics.js'
-import { plugin } from '#kit/plugin.js'
+import { plugin, providing } from '#kit/plugin.js'
 import { noPrometheus, promtool, scraping } from '#kit/prometheus.js'
 import { prefersOpenMetrics } from '../../../plugins/internal/metrics/open-metrics.js'
 
@@ -136,13 +136,8 @@ test('a list with what is measured of the process follows the rules of both form
 
 test('every check of /readiness has its status', async (t) => {
   let state: HealthState = { status: 'ok' }
-  const part = definePlugin({
-    name: 'part',
-    api: 1,
-    provides: [Health],
-    setup: (gateway) => gateway.provide(Health, { name: 'my "part"', check: () => state }),
-  })
-  const { scrape } = await measuring(t, { further: [{ use: part }] })
+  const part = providing('part', Health, { name: 'my "part"', check: () => state })
+  const { scrape } = await measuring(t, { further: [part] })
   for (const status of ['ok', 'degraded', 'down', 'ok'] as const) {
     state = { status }
     const { text } = await scrape()

@@ -5,6 +5,7 @@ import { definePlugin, type Measure } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { listen } from '#kit/plugin.js'
 import { PendingCounts } from '../../../plugins/internal/metrics/pending-counts.js'
 import { slowRoute } from '../../core/kernel/slow-route.js'
 
@@ -129,7 +130,7 @@ contractSuite('internal/metrics and the health of the gateway', () => ({
 test('a reload loses no count: a call that outlasts it is counted when it ends', async (t) => {
   const { entry, arrival, finish } = slowRoute()
   const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'internal/server', with: { address: '127.0.0.1:0' } },
     { use: 'internal/metrics' },
   ]

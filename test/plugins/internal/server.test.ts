@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask } from '#kit/ask.js'
 import { serving } from '#kit/booted.js'
-
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
+import { listen } from '#kit/plugin.js'
 
 const internal = { use: 'internal/server', with: { address: '127.0.0.1:0' } }
 

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { booted, recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 import { noRedis, testRedis } from '#kit/redis.js'
 
@@ -35,7 +35,7 @@ test('three processes count one limit exactly', { skip }, async (t) => {
     { by: 'address', rate: '10000/1h' },
   ]
   const plugins = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     { use: 'limit/requests', with: { limits, redis: { url } } },
   ]
@@ -120,7 +120,7 @@ test('readiness is well again with Redis, also when nobody has come since; what 
   const limits = [{ by: 'address', rate: '5/10m' }]
   const { lines, log } = recordedLog()
   const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'internal/server', with: { address: '127.0.0.1:0' } },
     { use: 'auth/anonymous' },
     { use: 'limit/requests', with: { limits, redis: redis.url } },

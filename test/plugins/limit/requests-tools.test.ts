@@ -9,7 +9,7 @@ import { noRedis, testRedis } from '#kit/redis.js'
 
 const mcp = plugin('mcp', ({ http }) => void http.all('/', { config: { mcp: true } }, () => 'here'))
 
-const listWith = (options: object): List => [mcp, { use: corp() }, { use: 'limit/requests', with: options }]
+const listWith = (options: object): List => [mcp, corp(), { use: 'limit/requests', with: options }]
 
 const toolCall = (name: string) => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } })
 

@@ -9,11 +9,7 @@ import { HOUR, twoClocks } from '#kit/two-clocks.js'
 
 const routes = plugin('routes', ({ http }) => void http.get('/', () => 'here'))
 
-const listWith = (options: object): List => [
-  routes,
-  { use: corp() },
-  { use: 'limit/requests', with: options },
-]
+const listWith = (options: object): List => [routes, corp(), { use: 'limit/requests', with: options }]
 
 async function limited(t: TestContext, limits: readonly object[]) {
   const app = await booted(t, listWith({ limits }))

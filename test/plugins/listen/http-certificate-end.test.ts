@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { measurements } from '#kit/measurements.js'
+import { listen } from '#kit/plugin.js'
 import { authority, secureListener } from '#kit/tls.js'
 
 const END = 'sallyport_certificate_not_after_timestamp_seconds'
@@ -31,6 +32,6 @@ test('the end of the certificate is measured, of a chain the first one, and agai
 
 test('without TLS no end is measured', async (t) => {
   const { entry, last } = measurements()
-  await serving(t, [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, entry])
+  await serving(t, [listen, entry])
   assert.equal(last(END), undefined)
 })

@@ -5,13 +5,14 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
-import { ConfigError, definePlugin } from 'sallyport'
+import { ConfigError } from 'sallyport'
 import { planList, serve } from 'sallyport/embed'
 import { WatchedFile } from 'sallyport/toolkit'
 import { examine } from '#cli/tools/doctor/examine.js'
 import { contextFor, recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { plugin } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { authority, type Identity, secureListener } from '#kit/tls.js'
 
@@ -25,14 +26,13 @@ async function serialAt(origin: string): Promise<string> {
 }
 
 const ticking = (events: PassThrough) =>
-  definePlugin({
-    name: 'ticking',
-    api: 1,
-    setup: ({ http }) =>
+  plugin(
+    'ticking',
+    ({ http }) =>
       void http.get('/', { config: { public: true } }, (_request, reply) =>
         reply.type('text/event-stream').send(events),
       ),
-  })
+  )
 
 test('new files are served within five seconds, half a pair is not, and no stream is dropped', async (t) => {
   const { log, lines } = recordedLog()
@@ -41,7 +41,7 @@ test('new files are served within five seconds, half a pair is not, and no strea
   const listen = secureListener(t, ours)
   const { cert, key } = listen.with.tls
   const events = new PassThrough()
-  const running = await serving(t, [listen, { use: ticking(events) }], { log })
+  const running = await serving(t, [listen, ticking(events)], { log })
   const { main = '' } = running.addresses
   assert.equal(await serialAt(main), '1')
   const stream = dial(main)

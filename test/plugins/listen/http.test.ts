@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { ConfigError } from 'sallyport'
 import { serving } from '#kit/booted.js'
+import { listen } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { secureListener } from '#kit/tls.js'
 import { variables } from '#kit/variables.js'
@@ -12,11 +13,10 @@ const INTERVAL = 5_000
 const HEADERS_TIMEOUT = 300
 
 test('headers that arrive too slowly are a 408, byte by byte or not at all (T16)', async (t) => {
-  const plain = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
   const origins: string[] = []
-  for (const listen of [plain, secureListener(t)]) {
-    const options = { ...listen.with, headersTimeout: HEADERS_TIMEOUT }
-    const running = await serving(t, [{ ...listen, with: options }, { use: 'auth/anonymous' }])
+  for (const entry of [listen, secureListener(t)]) {
+    const options = { ...entry.with, headersTimeout: HEADERS_TIMEOUT }
+    const running = await serving(t, [{ ...entry, with: options }, { use: 'auth/anonymous' }])
     origins.push(running.addresses.main ?? '')
   }
 

@@ -39,7 +39,7 @@ const routes = plugin('routes', ({ http }) => {
 async function logged(
   t: TestContext,
   requests: string | undefined,
-  more: readonly Entry[] = [{ use: callers }, routes],
+  more: readonly Entry[] = [callers, routes],
 ) {
   const { log, lines } = recordedLog()
   const list = [

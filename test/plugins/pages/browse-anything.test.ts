@@ -20,11 +20,8 @@ const LIST = '/registry/default'
 async function registryPages(t: Parameters<typeof booted>[0]) {
   let documents: readonly unknown[] = []
   const source = sourcePlugin('main', async () => ({ kind: 'whole', payloads: [payload(documents)] }))
-  const list = [
-    ...registryOf([{ use: source }], ['main']),
-    { use: 'pages/browse', with: { anonymous: true } },
-  ]
-  const app = await booted(t, [...list, { use: internalRoutes }])
+  const list = [...registryOf([source], ['main']), { use: 'pages/browse', with: { anonymous: true } }]
+  const app = await booted(t, [...list, internalRoutes])
   return async (...randomDocument: readonly unknown[]) => {
     documents = randomDocument
     assert.equal((await app.inject(sync)).statusCode, 200)

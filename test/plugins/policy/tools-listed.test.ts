@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { issuing } from 'sallyport/testing'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
+import { listen } from '#kit/plugin.js'
 
 /** How the target writes its lists. */
 interface Form {
@@ -137,7 +138,7 @@ test('whatever the rules, the names and the protocol, what is listed can be used
   }
   const origin = await target(t, state)
   const listOf = (rules: readonly object[]) => [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/oidc', with: issuer.provider },
     { use: 'discovery/issuer' },
     { use: 'discovery/resource' },

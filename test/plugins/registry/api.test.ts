@@ -141,7 +141,7 @@ test('pages show every version once, whatever their size', async (t) => {
 
 test('a cursor keeps its position after a sync that removed its version and added others', async (t) => {
   const { list, write } = fileRegistry(t, some)
-  const app = await booted(t, [...list, { use: internalRoutes }])
+  const app = await booted(t, [...list, internalRoutes])
   const page: ListBody = (await app.inject(`${BASE}?limit=3`)).json()
   assert.equal(idsIn(page).at(-1), 'b.example/two@1.10.0-rc.1')
 
@@ -178,7 +178,7 @@ test('an invented cursor is a 400 and never a 500', async (t) => {
 
 test('an unchanged response is a 304, and HEAD has the headers of GET', async (t) => {
   const { list, write } = fileRegistry(t, some)
-  const app = await booted(t, [...list, { use: internalRoutes }])
+  const app = await booted(t, [...list, internalRoutes])
   const first = await app.inject(BASE)
   const etag = String(first.headers.etag)
   const status = async (tag: string) =>

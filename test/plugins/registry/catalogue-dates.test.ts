@@ -78,7 +78,7 @@ test('processes that read the same file serve the same bytes and tags, whenever 
 const scripted = (t: TestContext, ...answers: readonly FetchResult[]) => {
   const left = [...answers]
   const source = sourcePlugin('main', async () => left.shift() ?? { kind: 'unchanged' })
-  return booted(t, [...registryOf([{ use: source }], ['main']), { use: internalRoutes }])
+  return booted(t, [...registryOf([source], ['main']), internalRoutes])
 }
 
 const whole = (documents: unknown, asOf?: string): FetchResult => ({

@@ -11,7 +11,7 @@ import { booted, serving } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { ownSources } from '#kit/own-sources.js'
-import { providing } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 import { BASE, fileRegistry, registryOf, server, sourcePlugin } from './registry.js'
 
 const SIZE = 3_000
@@ -55,7 +55,7 @@ test('kill -9 during syncs leaves a complete last good state', async (t) => {
     child.kill('SIGKILL')
     await once(child, 'close')
 
-    const app = await booted(t, registryOf([{ use: down }], ['main'], { stateDirectory }))
+    const app = await booted(t, registryOf([down], ['main'], { stateDirectory }))
     const restored = await eventually(async () => {
       const answer = await app.inject(`${BASE}?limit=100`)
       return answer.statusCode === 200 ? answer : undefined
@@ -75,11 +75,7 @@ test('requests in flight get complete responses when the gateway stops', async (
   const many = Array.from({ length: 100 }, (_, index) => server(`a.example/s${index}`, '1.0.0'))
   const release: (() => void)[] = []
   const slow = providing('slow', Guard, () => new Promise<void>((resolve) => release.push(resolve)))
-  const running = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-    slow,
-    ...fileRegistry(t, many).list,
-  ])
+  const running = await serving(t, [listen, slow, ...fileRegistry(t, many).list])
   const agent = new Agent({ keepAlive: true })
   t.after(() => agent.destroy())
   const count = 40

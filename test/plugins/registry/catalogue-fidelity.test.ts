@@ -74,7 +74,7 @@ test('a thousand generated documents are served as they came, their values byte 
     index % 2 === 0 ? text : `{"x":1, "server" :${text},"_meta":{"com.example/w": [1.0 ,2 ] }}`,
   )
   const { list } = fileRegistry(t, `[${wrapping.join(',\r\n')}]`)
-  const app = await booted(t, [...list, { use: internalRoutes }])
+  const app = await booted(t, [...list, internalRoutes])
   await app.inject({ method: 'POST', url: '/internal/sync/main' })
   const served: string[] = []
   for (let cursor = ''; served.length < texts.length; ) {
@@ -151,10 +151,7 @@ test('T16 a YAML file of very many keys is read quickly, and one that repeats a 
   const path = join(folder(t), 'servers.yaml')
   const many = Array.from({ length: 40_000 }, (_, index) => `  k${index}: 1\n`).join('')
   const named = (name: string): string => `- name: a.example/${name}\n  version: "1.0"\n  description: d\n`
-  const list = [
-    ...registryOf([{ use: 'source/file', with: { name: 'y', path } }], ['y']),
-    { use: internalRoutes },
-  ]
+  const list = [...registryOf([{ use: 'source/file', with: { name: 'y', path } }], ['y']), internalRoutes]
 
   writeFileSync(path, `- unlike: server\n${many}${named('a')}`)
   const app = await booted(t, list)
@@ -196,7 +193,7 @@ test('a document that violates the schema is refused by name and reason, and the
     [good, /^a\.example\/good@1\.0\.0: given twice/],
   ]
   for (const [document, reason] of wrong) {
-    const app = await booted(t, [...fileRegistry(t, [good, document]).list, { use: internalRoutes }])
+    const app = await booted(t, [...fileRegistry(t, [good, document]).list, internalRoutes])
     assert.equal((await app.inject(BASE)).json().metadata.count, 1)
     const { status, checks } = (await app.inject('/internal/readiness')).json()
     assert.equal(status, 'ready')
@@ -215,7 +212,7 @@ test('T16 a document that is nested too deeply, or has too many values, is refus
   ]
   for (const [document, reason] of wrong) {
     const { list } = fileRegistry(t, `[${JSON.stringify(good)},${document}]`)
-    const app = await booted(t, [...list, { use: internalRoutes }])
+    const app = await booted(t, [...list, internalRoutes])
     // The parsing thread may take longer than a start waits for a first sync.
     await eventually(async () => (await app.inject(BASE)).statusCode === 200)
     assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/good@1.0.0'])
@@ -229,7 +226,7 @@ test('T16 a source with very many invalid documents fails as a whole', async (t)
     t,
     `[${'0,'.repeat(20_000)}${JSON.stringify(server('a.example/a', '1.0.0'))}]`,
   )
-  const app = await booted(t, [...list, { use: internalRoutes }])
+  const app = await booted(t, [...list, internalRoutes])
   const answer = await app.inject({ method: 'POST', url: '/internal/sync/main' })
   assert.match(
     answer.json().error_description,

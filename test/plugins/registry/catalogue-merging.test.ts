@@ -58,13 +58,13 @@ test('whatever several sources give, one after the other, queries find what a li
   for (const steps of fc.sample(fc.array(step, { minLength: 1, maxLength: 12 }), { numRuns: 12, seed: 11 })) {
     const held = SOURCES.map(() => new Map<string, Version>())
     let next: (typeof steps)[number] | undefined
-    const sources = SOURCES.map((name) => ({
-      use: sourcePlugin(name, async () => {
+    const sources = SOURCES.map((name) =>
+      sourcePlugin(name, async () => {
         if (next === undefined) return { kind: 'whole', payloads: [payload([])] }
         return { kind: next.kind, payloads: [payload(next.versions.map(documentOf))] }
       }),
-    }))
-    const app = await booted(t, [...registryOf(sources, SOURCES), { use: internalRoutes }])
+    )
+    const app = await booted(t, [...registryOf(sources, SOURCES), internalRoutes])
     for (next of steps) {
       const before = held[next.source] ?? new Map<string, Version>()
       const given = next.kind === 'changes' ? next.versions : next.versions.toReversed()

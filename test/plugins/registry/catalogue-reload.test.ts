@@ -7,11 +7,11 @@ import type { FetchResult } from 'sallyport'
 import { contextFor, recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { listen } from '#kit/plugin.js'
 import { slowRoute } from '../../core/kernel/slow-route.js'
 import { BASE, idsIn, one, payload, registryOf, sourcePlugin, two } from './registry.js'
 
 const never = (): Promise<FetchResult> => new Promise(() => {})
-const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 
 /** A registry whose source gives each result once, over reloads too. */
 function scripted(...answers: (() => FetchResult | Promise<FetchResult>)[]) {
@@ -24,7 +24,7 @@ function scriptedWith(options: object, ...answers: (() => FetchResult | Promise<
     seen.push(bookmark)
     return (answers.shift() ?? never)()
   })
-  return { list: [listen, ...registryOf([{ use: source }], ['main'], options)], seen }
+  return { list: [listen, ...registryOf([source], ['main'], options)], seen }
 }
 
 const whole = (bookmark: string, ...documents: unknown[]): FetchResult => ({
@@ -97,13 +97,13 @@ test('a list that was replaced reads no source while a request of it lasts', asy
     5,
   )
   const { log, lines } = recordedLog()
-  const list = [listen, ...registryOf([{ use: source }], ['main']), entry]
+  const list = [listen, ...registryOf([source], ['main']), entry]
   const running = await serving(t, list, { drainLimit: 20, log })
   const call = fetch(`${running.addresses.main}/slow`)
   await arrival
   await eventually(() => reads > 2)
 
-  await running.swap([listen, ...registryOf([{ use: sourcePlugin('main', never) }], ['main'])])
+  await running.swap([listen, ...registryOf([sourcePlugin('main', never)], ['main'])])
   await eventually(() => lines.some(({ msg }) => /go on with the configuration/.test(String(msg))))
   const after = reads
   // As long as five reads took.

@@ -35,7 +35,7 @@ function scripted(answers: readonly (() => FetchResult | Promise<FetchResult>)[]
     if (answer === undefined) throw new Error('the script is empty')
     return answer()
   })
-  return { list: [...registryOf([{ use: source }], ['main'], options), { use: internalRoutes }], seen }
+  return { list: [...registryOf([source], ['main'], options), internalRoutes], seen }
 }
 
 const failing = (error: Error) => () => Promise.reject(error)
@@ -80,8 +80,8 @@ test('until every source was read once the registry responds 503, and so does re
     await gate
     return whole(two)
   })
-  const entries = [{ use: sourcePlugin('quick', async () => whole(one)) }, { use: late }]
-  const app = await booted(t, [...registryOf(entries, ['quick', 'late']), { use: internalRoutes }])
+  const entries = [sourcePlugin('quick', async () => whole(one)), late]
+  const app = await booted(t, [...registryOf(entries, ['quick', 'late']), internalRoutes])
 
   const early = await app.inject(BASE)
   assert.equal(early.statusCode, 503)
@@ -103,7 +103,7 @@ test('until every source was read once the registry responds 503, and so does re
 test('the first source that has a name gives all its versions', async (t) => {
   const own = sourcePlugin('own', async () => whole(server('a.example/one', '1.0.0')))
   const far = sourcePlugin('far', async () => whole(server('a.example/one', '9.0.0'), two))
-  const app = await booted(t, registryOf([{ use: far }, { use: own }], ['own', 'far']))
+  const app = await booted(t, registryOf([far, own], ['own', 'far']))
   assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0', 'a.example/two@1.0.0'])
 })
 
@@ -177,7 +177,7 @@ test('a sync that is requested while one runs begins after it', async (t) => {
     if (now > 1) await new Promise<void>((resolve) => open.push(resolve))
     return whole(server('a.example/one', `${now}.0.0`))
   })
-  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: internalRoutes }])
+  const app = await booted(t, [...registryOf([source], ['main']), internalRoutes])
   const asked = [app.inject(sync), app.inject(sync), app.inject(sync)]
   await eventually(() => open[0])
   open[0]?.()
@@ -200,7 +200,7 @@ test('a failed source is read again later, and not before its Retry-After', asyn
     },
     10,
   )
-  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: internalRoutes }])
+  const app = await booted(t, [...registryOf([source], ['main']), internalRoutes])
   await eventually(async () => ((await app.inject(BASE)).statusCode === 200 ? true : undefined))
   const [first = 0, second = 0] = times
   assert.ok(second - first >= 1_990, `${second - first}`)
@@ -271,7 +271,7 @@ test('the gateway stops at once when a source hangs, and leaves no temporary fil
 
 test('POST /sync: 404 for an unknown source, 403 for a page in a browser', async (t) => {
   const { list } = fileRegistry(t, [one])
-  const app = await booted(t, [...list, { use: internalRoutes }])
+  const app = await booted(t, [...list, internalRoutes])
   assert.equal((await app.inject({ method: 'POST', url: '/internal/sync/other' })).statusCode, 404)
   assert.equal((await app.inject({ method: 'GET', url: '/internal/sync/main' })).statusCode, 404)
   assert.equal((await app.inject({ ...sync, headers: { origin: 'http://127.0.0.1' } })).statusCode, 403)
@@ -279,11 +279,11 @@ test('POST /sync: 404 for an unknown source, 403 for a page in a browser', async
 })
 
 test('unknown and duplicate names of sources are errors at the start, all of them reported', async (t) => {
-  const list = registryOf([{ use: sourcePlugin('main', async () => whole(one)) }], ['mian'])
+  const list = registryOf([sourcePlugin('main', async () => whole(one))], ['mian'])
   await assert.rejects(booted(t, list), /no source is called "mian".*did you mean "main"/)
   const twice = [
-    { use: sourcePlugin('main', async () => whole(one)) },
-    { use: sourcePlugin('main', async () => whole(two)), id: 'second' },
+    sourcePlugin('main', async () => whole(one)),
+    { ...sourcePlugin('main', async () => whole(two)), id: 'second' },
   ]
   await assert.rejects(booted(t, registryOf(twice, ['main'])), /two sources have this name/)
 })

@@ -71,7 +71,7 @@ test('many documents are parsed in a thread of their own, which ends afterwards'
     () => ({ kind: 'changes', payloads: [payload([newer, broken])] }),
     () => ({ kind: 'whole', payloads: [payload([...first.toReversed(), newer, broken])], handedOver: true }),
   ])
-  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: internalRoutes }])
+  const app = await booted(t, [...registryOf([source], ['main']), internalRoutes])
   await app.inject(sync)
   assert.deepEqual(
     (await allEntries(app)).map((entry) => entry.server),
@@ -93,7 +93,7 @@ test('many documents are parsed in a thread of their own, which ends afterwards'
 test('a few documents are parsed without a thread', async (t) => {
   const started = threads(t)
   const source = sourceOf([() => ({ kind: 'whole', payloads: [payload(many('1.0.0', 500))] })])
-  const app = await booted(t, registryOf([{ use: source }], ['main']))
+  const app = await booted(t, registryOf([source], ['main']))
   assert.equal((await allEntries(app)).length, 500)
   assert.equal(started.length, 0)
 })
@@ -104,7 +104,7 @@ test('a thread that dies fails its sync, and the contents are still served', asy
     () => ({ kind: 'whole', payloads: [payload(first)] }),
     () => ({ kind: 'whole', payloads: [payload(many('1.0.0'))] }),
   ])
-  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: internalRoutes }])
+  const app = await booted(t, [...registryOf([source], ['main']), internalRoutes])
   process.once('worker', (worker) => void worker.terminate())
   const answer = await app.inject(sync)
   assert.equal(answer.statusCode, 502)
@@ -121,7 +121,7 @@ test('a thread that dies fails its sync, and the contents are still served', asy
 test('an error in the thread is reported as it is without one', async (t) => {
   const text = JSON.stringify(many('1.0.0'))
   const source = sourceOf([() => ({ kind: 'whole', payloads: [Buffer.from(`${text.slice(0, -1)},]`)] })])
-  const app = await booted(t, [...registryOf([{ use: source }], ['main']), { use: internalRoutes }])
+  const app = await booted(t, [...registryOf([source], ['main']), internalRoutes])
   const answer = await app.inject(sync)
   assert.equal(answer.json().error_description, `not JSON at byte ${text.length}`)
 })
@@ -131,7 +131,7 @@ test('a gateway that stops does not wait for the thread', async (t) => {
     () => ({ kind: 'whole', payloads: [payload([server('a.example/one', '1.0.0')])] }),
     () => ({ kind: 'whole', payloads: [payload(many('1.0.0', 20_000))] }),
   ])
-  const running = await serving(t, registryOf([{ use: source }], ['main'], { stateDirectory: folder(t) }))
+  const running = await serving(t, registryOf([source], ['main'], { stateDirectory: folder(t) }))
   const started = once(process, 'worker') as Promise<[Worker]>
   const asked = fetch(`${running.addresses.internal}/sync/main`, { method: 'POST' }).catch(() => {})
   const [worker] = await started
@@ -146,10 +146,7 @@ test('a gateway that stops does not wait for the thread', async (t) => {
 test('two gateways in one process parse at the same time', async (t) => {
   const apps = await Promise.all(
     ['1.0.0', '2.0.0'].map((version) =>
-      booted(t, [
-        ...registryOf([{ use: sourceOf([() => whole(many(version))]) }], ['main']),
-        { use: internalRoutes },
-      ]),
+      booted(t, [...registryOf([sourceOf([() => whole(many(version))])], ['main']), internalRoutes]),
     ),
   )
   await Promise.all(apps.map((app) => app.inject(sync)))
@@ -181,8 +178,8 @@ test('whatever changes in whatever order, the latest documents are served', asyn
   const low = sourcePlugin('low', async () =>
     whole([server('a.example/S7x', '1.0.0'), server('a.example/S7', '9.0.0')]),
   )
-  const entries = registryOf([{ use: source }, { use: low }], ['main', 'low'])
-  const app = await booted(t, [...entries, { use: internalRoutes }])
+  const entries = registryOf([source, low], ['main', 'low'])
+  const app = await booted(t, [...entries, internalRoutes])
 
   const held = new Map<string, object>()
   for (const [round, documents] of given.entries()) {

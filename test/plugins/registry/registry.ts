@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { definePlugin, type Entry, type FetchResult, Source, type SyncContext } from 'sallyport'
+import { type Entry, type FetchResult, Source, type SyncContext } from 'sallyport'
 import { folder } from '#kit/folder.js'
+import { plugin, providing } from '#kit/plugin.js'
 
 /** A minimal server document. */
 export const server = (name: string, version: string, more: object = {}) => ({
@@ -53,29 +54,20 @@ type FetchFunction = (context: SyncContext) => Promise<FetchResult>
 
 /** A source with this `fetch`. */
 export function sourcePlugin(name: string, fetch: FetchFunction, every?: number) {
-  return definePlugin({
-    name: `source/${name}`,
-    api: 1,
-    provides: [Source],
-    setup: (gateway) => gateway.provide(Source, { name, place: `test ${name}`, every, fetch: fetch }),
-  })
+  return providing(`source/${name}`, Source, { name, place: `test ${name}`, every, fetch: fetch })
 }
 
 /** Routes of the internal port at `/internal` of the main one, for tests without sockets. */
-export const internalRoutes = definePlugin({
-  name: 'internal-routes',
-  api: 1,
-  setup({ http, internal }) {
-    http.all('/internal/*', async ({ method, url, headers: { origin } }, reply) => {
-      const answer = await internal.inject({
-        method: method as 'GET',
-        url: url.replace('/internal', ''),
-        headers: { ...(origin !== undefined && { origin }) },
-      })
-      const { 'content-length': _, ...headers } = answer.headers
-      return reply.code(answer.statusCode).headers(headers).send(answer.body)
+export const internalRoutes = plugin('internal-routes', ({ http, internal }) => {
+  http.all('/internal/*', async ({ method, url, headers: { origin } }, reply) => {
+    const answer = await internal.inject({
+      method: method as 'GET',
+      url: url.replace('/internal', ''),
+      headers: { ...(origin !== undefined && { origin }) },
     })
-  },
+    const { 'content-length': _, ...headers } = answer.headers
+    return reply.code(answer.statusCode).headers(headers).send(answer.body)
+  })
 })
 
 export const payload = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value))

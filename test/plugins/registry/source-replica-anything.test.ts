@@ -69,18 +69,14 @@ async function servedBy(app: App): Promise<unknown> {
   )
 }
 
-const down = { use: sourcePlugin('main', () => Promise.reject(new Error('it is down'))) }
+const down = sourcePlugin('main', () => Promise.reject(new Error('it is down')))
 const registry = (t: TestContext, store: Entry, source: Entry): Promise<App> =>
-  booted(t, [
-    store,
-    ...registryOf([source], ['main'], { stateDirectory: undefined }),
-    { use: internalRoutes },
-  ])
+  booted(t, [store, ...registryOf([source], ['main'], { stateDirectory: undefined }), internalRoutes])
 
 test('whatever is read, a follower, a later start and a restored state serve the same bytes and tags', async (t) => {
   for (const sample of fc.sample(steps, { numRuns: 12, seed: 23 })) {
     let next: FetchResult = { kind: 'whole', payloads: [] }
-    const source = { use: sourcePlugin('main', async () => next) }
+    const source = sourcePlugin('main', async () => next)
     const shared = new SharedStore()
     const store = () => ({ use: shared.plugin() })
     const files = { use: 'store/files', with: { directory: folder(t) } }
@@ -133,7 +129,7 @@ test('a change of leader changes no bytes and no tags while the source gives the
         reads.push(name)
         return { kind: 'whole', payloads: [Buffer.from(JSON.stringify(documents, null, space))] }
       }
-      return registry(t, { use: shared.plugin() }, { use: sourcePlugin('main', fetch) })
+      return registry(t, { use: shared.plugin() }, sourcePlugin('main', fetch))
     }
     const both = [await replica('first'), await replica('second')]
     const before = await Promise.all(both.map(servedBy))

@@ -5,6 +5,7 @@ import { boot } from 'sallyport/embed'
 import { booted, serving } from 'sallyport/testing'
 import { contextFor } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
+import { listen } from '#kit/plugin.js'
 import { SharedStore } from '#kit/shared-store.js'
 import {
   BASE,
@@ -45,8 +46,8 @@ class Setup {
     })
     return [
       { use: store },
-      ...registryOf([{ use: source }], ['main'], { stateDirectory: undefined, ...options }),
-      { use: internalRoutes },
+      ...registryOf([source], ['main'], { stateDirectory: undefined, ...options }),
+      internalRoutes,
     ]
   }
 
@@ -371,7 +372,6 @@ test('while the store is away a start serves the copy of its process, and reads 
 
 test('a reload serves on, and its replica leads again', async (t) => {
   const setup = new Setup(t)
-  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
   const own = setup.store.plugin()
   const running = await serving(t, [listen, ...setup.list('first', own)])
   const ask = async () => {

@@ -7,6 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { closedPort, listening } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { listen } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 import { BASE, registryOf, server } from '../registry/registry.js'
 
@@ -48,9 +49,8 @@ test('requests do not wait while a source is parsed, whatever it has', { timeout
   const internal = await closedPort()
   const list = registryOf([...files, remote], [...names, 'remote'])
   const config = join(root, 'sallyport.json')
-  const main = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
   const inner = { use: 'internal/server', with: { address: new URL(internal).host } }
-  const plugins = [main, inner, ...list.filter(({ use }) => use !== inner.use)]
+  const plugins = [listen, inner, ...list.filter(({ use }) => use !== inner.use)]
   writeFileSync(config, JSON.stringify({ plugins }))
   const gateway = program(t, ['run', `--config=${config}`], { patience: 60 })
   const url = await gateway.ready()

@@ -8,6 +8,7 @@ import { readYaml } from 'sallyport/toolkit'
 import { stringify } from 'yaml'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { listen } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 import { BASE, idsIn, internalRoutes, type ListBody, registryOf, server } from '../registry/registry.js'
 
@@ -109,10 +110,7 @@ for (const name of ['servers.yaml', 'folder']) {
     const file = name === 'folder' ? join(files, 'a.yaml') : path
     writeFileSync(file, good)
     const source = { use: 'source/file', with: { name: 'own', path, watch: false } }
-    const list = [
-      ...registryOf([source], ['own'], { stateDirectory: join(root, 'state') }),
-      { use: internalRoutes },
-    ]
+    const list = [...registryOf([source], ['own'], { stateDirectory: join(root, 'state') }), internalRoutes]
     const before = await booted(t, list)
     await before.inject({ method: 'POST', url: '/internal/sync/own' })
 
@@ -133,7 +131,7 @@ test('the program starts with a malicious file, serves the last good state and k
     config,
     JSON.stringify({
       plugins: [
-        { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+        listen,
         ...registryOf([{ use: 'source/file', with: { name: 'own', path, watch: false } }], ['own'], {
           stateDirectory: join(root, 'state'),
         }),

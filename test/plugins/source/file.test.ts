@@ -13,10 +13,7 @@ const list = (...names: string[]): string =>
   JSON.stringify(names.map((name) => server(`a.example/${name}`, '1.0.0')))
 
 const registryOver = (t: TestContext, path: string) =>
-  booted(t, [
-    ...registryOf([{ use: 'source/file', with: { name: 'own', path } }], ['own']),
-    { use: internalRoutes },
-  ])
+  booted(t, [...registryOf([{ use: 'source/file', with: { name: 'own', path } }], ['own']), internalRoutes])
 
 async function shows(app: GatewayInstance['app'], ...names: string[]): Promise<void> {
   const wanted = names.map((name) => `a.example/${name}@1.0.0`).join()
@@ -141,7 +138,7 @@ test('a malformed file is logged once, with its path, and its documents stay aft
     const source = { use: 'source/file', with: { name: 'own', path: root, watch: false } }
     const app = await booted(
       t,
-      [...registryOf([source], ['own'], { stateDirectory: state }), { use: internalRoutes }],
+      [...registryOf([source], ['own'], { stateDirectory: state }), internalRoutes],
       { log },
     )
     const sync = async () => (await app.inject({ method: 'POST', url: '/internal/sync/own' })).json()

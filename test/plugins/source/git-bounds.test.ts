@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { booted, listening } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { listen } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 import { variables } from '#kit/variables.js'
 import { BASE, idsIn, internalRoutes, registryOf, server } from '../registry/registry.js'
@@ -58,7 +59,7 @@ for (const files of [1, 40]) {
 
     const app = await booted(t, [
       ...entries(`file://${root}`, { path: 'list.json', maxBytes: 100_000 }),
-      { use: internalRoutes },
+      internalRoutes,
     ])
     const answer = await app.inject(sync)
     assert.match(answer.json().error_description, /more than \d+ bytes/)
@@ -70,12 +71,9 @@ for (const files of [1, 40]) {
 test('a repository within its limit is read by path, and one with too large files is not', async (t) => {
   const { root, commit } = repository(t)
   commit({ 'list.json': document, 'zeros.json': '0'.repeat(2_000_000) })
-  const app = await booted(t, [
-    ...entries(root, { path: 'list.json', maxBytes: 1_000_000 }),
-    { use: internalRoutes },
-  ])
+  const app = await booted(t, [...entries(root, { path: 'list.json', maxBytes: 1_000_000 }), internalRoutes])
   assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0'])
-  const whole = await booted(t, [...entries(root, { maxBytes: 1_000_000 }), { use: internalRoutes }])
+  const whole = await booted(t, [...entries(root, { maxBytes: 1_000_000 }), internalRoutes])
   assert.match((await whole.inject(sync)).json().error_description, /has more than 1000000 bytes/)
 })
 
@@ -86,7 +84,7 @@ test('kill -9 of the gateway ends git with all its processes, and its folder is 
     asked = true
   })
   const config = join(folder(t), 'sallyport.json')
-  const list = [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, ...entries(`${url}/hangs.git`)]
+  const list = [listen, ...entries(`${url}/hangs.git`)]
   writeFileSync(config, JSON.stringify({ plugins: list }))
   const gateway = program(t, ['run', `--config=${config}`], {
     environment: { TMPDIR: temporary },
@@ -137,7 +135,7 @@ test('an endless list of files is not kept in memory', async (t) => {
   writeFileSync(join(bin, 'git'), '#!/bin/sh\nexec cat /dev/zero\n')
   chmodSync(join(bin, 'git'), 0o755)
   variables(t, { PATH: `${bin}:${process.env['PATH']}` })
-  const app = await booted(t, [...entries('https://git.example.com/x.git'), { use: internalRoutes }])
+  const app = await booted(t, [...entries('https://git.example.com/x.git'), internalRoutes])
   const answer = await app.inject(sync)
   assert.match(answer.json().error_description, /git ls-remote printed more than \d+ bytes/)
 })

@@ -13,7 +13,7 @@ const sync = { method: 'POST', url: '/internal/sync/repo' } as const
 const registryOver = (t: TestContext, url: string, more: object = {}, options: object = {}) =>
   booted(t, [
     ...registryOf([{ use: 'source/git', with: { name: 'repo', url, ...more } }], ['repo'], options),
-    { use: internalRoutes },
+    internalRoutes,
   ])
 
 const doc = (name: string, more: object = {}): string =>

@@ -5,16 +5,14 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { contractSuite, listening, serving } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
+import { listen } from '#kit/plugin.js'
 import { BASE, fileRegistry, idsIn, type ListBody, server, wrapped } from '../registry/registry.js'
 import { json, mirror, one, pageOf, remoteRegistry, sync, two } from './remote.js'
 
 test('another registry is mirrored page by page, then by its changes', async (t) => {
   const many = Array.from({ length: 250 }, (_, index) => server(`a.example/s${index}`, '1.0.0', { x: 1 }))
   const upstream = fileRegistry(t, many)
-  const { addresses } = await serving(t, [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-    ...upstream.list,
-  ])
+  const { addresses } = await serving(t, [listen, ...upstream.list])
   const app = await mirror(t, `${addresses.main}/registry/default`)
   const all = async (query = '') => (await app.inject(`${BASE}?limit=100${query}`)).json()
 

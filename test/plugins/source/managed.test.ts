@@ -5,7 +5,7 @@ import { contractSuite } from 'sallyport/testing'
 import { booted, contextFor, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin } from '#kit/plugin.js'
 import { BASE, OFFICIAL } from '../registry/registry.js'
 import { actor, limits, publish, publishedList, publishing, versionOf } from '../store/publishing.js'
 
@@ -116,7 +116,6 @@ test('a reload hands the open journal over, and what is published then is served
       publications = sources()[0]?.publications ?? publications
     })
   })
-  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
   const list = [listen, ...publishedList(files(directory)), user]
   const running = await serving(t, list)
   await publish(publications(), 'a.example/one', '1.0.0')

@@ -7,7 +7,7 @@ export const sync = { method: 'POST', url: '/internal/sync/remote' } as const
 
 export function mirror(t: TestContext, url: string, more: object = {}, options: object = {}) {
   const remoteRegistry = { use: 'source/http', with: { name: 'remote', url, allowPrivateIP: true, ...more } }
-  return booted(t, [...registryOf([remoteRegistry], ['remote'], options), { use: internalRoutes }])
+  return booted(t, [...registryOf([remoteRegistry], ['remote'], options), internalRoutes])
 }
 
 export const json = (response: ServerResponse, value: unknown, headers: Record<string, string> = {}) =>

@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
-import { definePlugin, type List, SecretStore } from 'sallyport'
+import { type List, SecretStore } from 'sallyport'
 import { folder } from '#kit/folder.js'
+import { providing } from '#kit/plugin.js'
 import { storing } from './storing.js'
 
 type Options = Readonly<Record<string, unknown>>
@@ -15,20 +16,14 @@ const PASSPHRASE = { passphrase: 'open sesame' }
 
 /** A secret store that keeps its values over several boots of a test. */
 const secretStore = (stored: Map<string, string>) =>
-  definePlugin({
+  providing('secret-store', SecretStore, {
     name: 'secret-store',
-    api: 1,
-    provides: [SecretStore],
-    setup: (gateway) =>
-      gateway.provide(SecretStore, {
-        name: 'secret-store',
-        get: (name) => stored.get(name),
-        keeping: {
-          set: async (name, value) => void stored.set(name, value),
-          delete: async (name) => stored.delete(name),
-          names: async () => [...stored.keys()],
-        },
-      }),
+    get: (name) => stored.get(name),
+    keeping: {
+      set: async (name, value) => void stored.set(name, value),
+      delete: async (name) => stored.delete(name),
+      names: async () => [...stored.keys()],
+    },
   })
 
 interface Place {
@@ -39,7 +34,7 @@ interface Place {
 
 const KINDS: Readonly<Record<string, (t: TestContext) => Place>> = {
   'a passphrase': (t) => storeIn(t, [], PASSPHRASE),
-  'a stored key': (t) => storeIn(t, [{ use: secretStore(new Map()) }], {}),
+  'a stored key': (t) => storeIn(t, [secretStore(new Map())], {}),
 }
 
 function storeIn(t: TestContext, before: List, fixed: Options): Place {
@@ -145,7 +140,7 @@ test('without a key, `takeOver` stops the start, and no plain value is written n
 test('a value that is encrypted with another secret of the store is refused', async (t) => {
   const known = randomBytes(32)
   const stored = new Map([['github', known.toString('base64')]])
-  const { directory, open } = storeIn(t, [{ use: secretStore(stored) }], {})
+  const { directory, open } = storeIn(t, [secretStore(stored)], {})
   const { store } = await open()
   await store.set('key', 'value')
   const [name = ''] = Object.keys(filesIn(directory)).filter((each) =>

@@ -14,7 +14,7 @@ import { BASE, payload, registryOf, server, sourcePlugin } from '../registry/reg
 
 contractSuite('store/files', (t) => ({ list: [{ use: 'store/files', with: { directory: folder(t) } }] }))
 
-const source = (fetch: () => Promise<FetchResult>) => ({ use: sourcePlugin('main', fetch) })
+const source = (fetch: () => Promise<FetchResult>) => sourcePlugin('main', fetch)
 const documents = [server('a.example/one', '1.0.0'), server('a.example/two', '1.0.0')]
 const whole = async (): Promise<FetchResult> => ({
   kind: 'whole',

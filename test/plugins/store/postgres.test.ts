@@ -8,6 +8,7 @@ import { eventually } from '#kit/captured-log.js'
 import { contractSuite } from '#kit/contract-suite.js'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
+import { listen } from '#kit/plugin.js'
 import { noPostgres, PostgresCluster } from '#kit/postgres.js'
 import { LEVEL } from '#plugins/store/database/tables.js'
 import { PostgresSource } from '#plugins/store/postgres/postgres-source.js'
@@ -167,8 +168,8 @@ test('without its tables the store is down and says what to do, and is ready onc
   const options = { url, directory: null }
   const list = [
     { use: 'store/postgres', with: options },
-    { use: internalRoutes },
-    ...registryOf([{ use: sourcePlugin('main', async () => whole) }], ['main'], {
+    internalRoutes,
+    ...registryOf([sourcePlugin('main', async () => whole)], ['main'], {
       stateDirectory: undefined,
     }),
   ]
@@ -204,8 +205,8 @@ test('a database that is emptied while replicas run is filled by the leader’s 
   const replica = () =>
     booted(t, [
       { use: 'store/postgres', with: { url, migrate: true, directory: null } },
-      { use: internalRoutes },
-      ...registryOf([{ use: sourcePlugin('main', (context) => served.answer(context)) }], ['main'], {
+      internalRoutes,
+      ...registryOf([sourcePlugin('main', (context) => served.answer(context))], ['main'], {
         stateDirectory: undefined,
       }),
     ])
@@ -256,10 +257,10 @@ test('a change is found without notifications, at the latest by looking for it',
 async function measured(t: TestContext) {
   const database = await cluster.database()
   const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'internal/metrics', with: { process: false } },
     { use: 'store/postgres', with: { url: database.url, migrate: true, directory: null } },
-    ...registryOf([{ use: sourcePlugin('main', async () => whole) }], ['main'], {
+    ...registryOf([sourcePlugin('main', async () => whole)], ['main'], {
       stateDirectory: undefined,
     }),
   ]

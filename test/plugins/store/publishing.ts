@@ -51,7 +51,7 @@ export async function publishing(t: TestContext, store: Entry) {
   })
   const recorded = recordedLog()
   const running = await boot(
-    [{ use: internalRoutes }, ...publishedList(store), { use: 'internal/metrics' }, { use: user }],
+    [internalRoutes, ...publishedList(store), { use: 'internal/metrics' }, { use: user }],
     contextFor(recorded),
   )
   t.after(() => running.stop())

@@ -11,7 +11,7 @@ import { type Entry, type McpCall, type McpMessage, Telemetry, Tracer } from 'sa
 import { boot } from 'sallyport/embed'
 import { booted, contextFor, recordedLog, serving } from '#kit/booted.js'
 import { portOf } from '#kit/listening.js'
-import { plugin, providing } from '#kit/plugin.js'
+import { listen, plugin, providing } from '#kit/plugin.js'
 
 export interface ExportedSpan {
   readonly traceId: string
@@ -129,7 +129,7 @@ export async function traced(
   more: readonly Entry[] = [],
 ) {
   const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     ...(more.some(({ use }) => typeof use === 'string' && use.startsWith('auth/'))
       ? []
       : [{ use: 'auth/anonymous' }]),

@@ -2,61 +2,45 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import {
-  ConfigError,
-  definePlugin,
-  type Entry,
-  type List,
-  type Plugin,
-  PublicAddress,
-  Tunnel,
-} from 'sallyport'
+import { ConfigError, type Entry, type List, PublicAddress, Tunnel } from 'sallyport'
 import { serve } from 'sallyport/embed'
 import { contractSuite } from 'sallyport/testing'
 import { contextFor, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
 import { folder } from '#kit/folder.js'
-import { plugin } from '#kit/plugin.js'
+import { listen, plugin, providing } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 import { started, statusOf } from './tunnelled.js'
 
-const door = { use: 'listen/http', with: { address: '127.0.0.1:0' } }
 const welcome = plugin(
   'welcome',
   ({ http }) => void http.get('/', { config: { public: true } }, () => 'welcome'),
 )
 
 /** A tunnel that leads nowhere, under the URL that it is told to have. */
-function leading(url: string, notes: string[] = [], key = 'one'): Plugin {
-  return definePlugin({
+function leading(url: string, notes: string[] = [], key = 'one'): Entry {
+  return providing('leading', Tunnel, {
     name: 'leading',
-    api: 1,
-    provides: [Tunnel],
-    setup(gateway) {
-      gateway.provide(Tunnel, {
-        name: 'leading',
-        key,
-        async open() {
-          notes.push('open')
-          const { promise: lost, resolve: close } = deferred<string>()
-          return {
-            url,
-            lost,
-            async close() {
-              notes.push('close')
-              close('closed')
-            },
-          }
+    key,
+    async open() {
+      notes.push('open')
+      const { promise: lost, resolve: close } = deferred<string>()
+      return {
+        url,
+        lost,
+        async close() {
+          notes.push('close')
+          close('closed')
         },
-      })
+      }
     },
   })
 }
 
-const listOf = (tunnel: Plugin): Entry[] => [
-  door,
-  { use: tunnel },
+const listOf = (tunnel: Entry): Entry[] => [
+  listen,
+  tunnel,
   { use: 'tunnel/connection' },
   { use: 'guard/host', with: { public: true } },
   welcome,
@@ -227,14 +211,14 @@ test('in a configuration for run, the ready line has the public URL', async (t) 
 const anonymous = { use: 'auth/anonymous' }
 const below = (...plugins: Entry[]) => ({ scope: '/below', plugins })
 const tunnelTo = (notes: string[]): Entry[] => [
-  { use: leading('https://a.example', notes) },
+  leading('https://a.example', notes),
   { use: 'tunnel/connection' },
 ]
 const openLists: Readonly<Record<string, (notes: string[]) => List>> = {
-  'beside the tunnel': (notes) => [door, ...tunnelTo(notes), anonymous],
-  'before the tunnel': (notes) => [door, anonymous, ...tunnelTo(notes)],
-  'in a scope': (notes) => [door, ...tunnelTo(notes), below(anonymous)],
-  'with the tunnel in a scope': (notes) => [door, below(...tunnelTo(notes)), anonymous],
+  'beside the tunnel': (notes) => [listen, ...tunnelTo(notes), anonymous],
+  'before the tunnel': (notes) => [listen, anonymous, ...tunnelTo(notes)],
+  'in a scope': (notes) => [listen, ...tunnelTo(notes), below(anonymous)],
+  'with the tunnel in a scope': (notes) => [listen, below(...tunnelTo(notes)), anonymous],
 }
 for (const [where, listWith] of Object.entries(openLists)) {
   test(`a tunnel without authentication ${where} needs an explicit option`, async (t) => {
@@ -246,7 +230,7 @@ for (const [where, listWith] of Object.entries(openLists)) {
     })
     assert.deepEqual(notes, [])
 
-    const running = await serving(t, [door, ...tunnelTo(notes), welcome])
+    const running = await serving(t, [listen, ...tunnelTo(notes), welcome])
     await assert.rejects(running.swap(listWith([])), /auth\/anonymous/)
     assert.equal(await statusOf(running.addresses.main ?? '', { host: 'a.example' }), 200)
   })
@@ -254,7 +238,7 @@ for (const [where, listWith] of Object.entries(openLists)) {
 
 test('without an authenticator, a tunnel refuses every caller', async (t) => {
   const closed = plugin('closed', ({ http }) => void http.get('/', () => 'closed'))
-  const running = await serving(t, [door, ...tunnelTo([]), closed])
+  const running = await serving(t, [listen, ...tunnelTo([]), closed])
   assert.equal(await statusOf(running.addresses.main ?? '', { host: 'a.example' }), 401)
 })
 

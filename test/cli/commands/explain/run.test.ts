@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { type Issuer, issuing } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
+import { listen } from '#kit/plugin.js'
 import { bin } from '#kit/program.js'
 
 async function explain(t: TestContext, config: unknown, token: string, way: 'file' | 'stdin' = 'stdin') {
@@ -104,11 +105,7 @@ test('an opaque token is asked about, and a list of plugins is understood with i
     id: name,
     with: { ...each.provider, name, introspectionUrl: each.introspectionUrl },
   })
-  const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
-    { use: 'discovery/issuer' },
-    { scope: '/inner', plugins: [entry(issuer, 'inside')] },
-  ]
+  const list = [listen, { use: 'discovery/issuer' }, { scope: '/inner', plugins: [entry(issuer, 'inside')] }]
   const { code, stdout } = await explain(t, list, issuer.opaque())
   assert.equal(code, 0, stdout)
   assert.match(stdout, /^\/inner:$/m)
@@ -120,7 +117,7 @@ test('what stands outside is told before what stands in a scope, from outside to
   const entry = (name: string) => ({ use: 'auth/oidc', id: name, with: { ...issuer.provider, name } })
   const inner = { scope: '/inner', plugins: [entry('inside')] }
   const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'discovery/issuer' },
     { scope: '/outer', plugins: [inner, entry('between')] },
     entry('outside'),

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { StateStore, UpstreamError } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { providing } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 import { call, send, targetRoute } from '../../forward/proxied.js'
 import { startAuthorizationServer } from './authorization-server.js'
 import { loginEntries, signInUser } from './proxy-with-login.js'
@@ -45,7 +45,7 @@ async function signedIn(t: TestContext) {
   const store = sharedStore()
   const [, ...login] = loginEntries({ target: server.target, login: 'start' })
   const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     ...[store.entry, ...login],
     { use: 'forward/http', with: { target: targetRoute.urlOf(server.target) } },

@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
+import { listen } from '#kit/plugin.js'
 import { call, send } from '../../forward/proxied.js'
 import { startAuthorizationServer } from './authorization-server.js'
 import { proxyWithLogin, signInUser } from './proxy-with-login.js'
@@ -237,7 +238,7 @@ test('a stop in the middle of a login leaves nothing open', async (t) => {
 
 test('a reload ends a login that lasts, so that its port is there for the next one', async (t) => {
   const { answer, callback, running } = await pendingLogin(t, {}, {}, { drainLimit: 20 })
-  await running.swap([{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, { use: 'auth/anonymous' }])
+  await running.swap([listen, { use: 'auth/anonymous' }])
   await closed(callback)
   assert.equal((await answer).status, 503)
 })

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
+import { listen } from '#kit/plugin.js'
 import { ask, bridged, bridgedBy, initialize } from './bridged.js'
 
 const MOST = 100_000
@@ -59,7 +60,7 @@ test('a version that no header can carry is left out of the following requests',
 test('a client that is gone leaves no bridge behind, whatever it waited for', async (t) => {
   const url = await listening(t, (request) => void request.resume())
   const list = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     { use: 'forward/http', with: { target: url } },
     { use: 'listen/stdio', with: { target: `${url}/mcp`, drainLimit: 300 } },

@@ -15,7 +15,7 @@ import { booted } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { issuing } from '#kit/issuer.js'
-import { providing } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 import { noPostgres, PostgresCluster } from '#kit/postgres.js'
 import { document, publishing, publishingList, ROOT } from '../publishing.js'
 import { internalRoutes, OFFICIAL, payload, server, sourcePlugin } from '../registry.js'
@@ -128,7 +128,7 @@ test('a publication is audited when its caller has gone before the answer', asyn
     },
   })
   const list = publishingList(t, issuer, { managed: { use: source }, further: [sink] })
-  const { addresses } = await serving(t, [{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, ...list])
+  const { addresses } = await serving(t, [listen, ...list])
   const { port, hostname } = new URL(addresses.main ?? '')
   const body = JSON.stringify(document())
   const socket = connect(Number(port), hostname)
@@ -221,9 +221,9 @@ test('what an earlier source hides can be withdrawn, and no more of it published
     payloads: isThere ? [payload(server(NAME, '9.0.0'))] : [],
   }))
   const { app, publish, send, token } = await publishing(t, {
-    sources: [{ use: first }],
+    sources: [first],
     order: ['first', 'published'],
-    further: [{ use: internalRoutes }],
+    further: [internalRoutes],
   })
   await publish(document('1.0.0'))
   await publish(document('2.0.0'))

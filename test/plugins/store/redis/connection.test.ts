@@ -3,11 +3,12 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { ConfigError, definePlugin } from 'sallyport'
+import { ConfigError } from 'sallyport'
 import { LogScrubber } from 'sallyport/embed'
 import { booted, recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { plugin } from '#kit/plugin.js'
 import { noRedis, testRedis } from '#kit/redis.js'
 import { authority } from '#kit/tls.js'
 import { READ_LIMIT, RedisConnection, WRITE_LIMIT } from '#plugins/store/redis/connection.js'
@@ -19,18 +20,14 @@ type Admit = Parameters<typeof RedisConnection.open>[2]
 
 async function connected(t: TestContext, options: Options, admit?: Admit) {
   const found: RedisConnection[] = []
-  const use = definePlugin({
-    name: 'connecting',
-    api: 1,
-    async setup(gateway) {
-      const connection = await RedisConnection.open({ ...options, prefix: 'test:' }, gateway, admit)
-      found.push(connection)
-      gateway.onStart(() => connection.start())
-      gateway.onStop(() => connection.close())
-    },
+  const connecting = plugin('connecting', async (gateway) => {
+    const connection = await RedisConnection.open({ ...options, prefix: 'test:' }, gateway, admit)
+    found.push(connection)
+    gateway.onStart(() => connection.start())
+    gateway.onStop(() => connection.close())
   })
   const { log, lines, scrubber } = recordedLog(new LogScrubber())
-  await booted(t, [{ use }], { log, scrubber })
+  await booted(t, [connecting], { log, scrubber })
   const [connection] = found
   assert.ok(connection)
   return { connection, lines, text: () => JSON.stringify(lines) }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { closedPort, listening } from '#kit/listening.js'
+import { listen } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 
 for (const [code, said] of [
@@ -32,7 +33,7 @@ test('nothing of OpenTelemetry is written to standard output, whatever fails', a
     request.resume().on('end', () => response.end('ok'))
   })
   const plugins = [
-    { use: 'listen/http', with: { address: '127.0.0.1:0' } },
+    listen,
     { use: 'auth/anonymous' },
     { use: 'trace/otlp', with: { url: `${await closedPort()}/v1/traces`, sample: 1 } },
     { use: 'forward/http', with: { target } },
