@@ -1,35 +1,31 @@
 import { type Capability, ConfigError, type Entry, isScope, type List, type Plugin } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
-import { boot, createLog, isPlannedScope, type PlannedScope, planList } from 'sallyport/embed'
+import { createLog, isPlannedScope, type PlannedScope, planList } from 'sallyport/embed'
 import type { Located } from './result.js'
+import { type Taker, withBooted } from './with-booted.js'
 
-interface PartOptions {
-  /** What needs the first capability, for the message where nothing provides it. */
-  readonly neededBy?: string
+interface PartOptions<Taken> extends Omit<Taker<Taken>, 'requires'> {
   readonly capabilities: readonly Capability[]
-  /** What uses them, at the head of each scope. */
-  readonly user: () => Entry
+  /** What needs the first of them, in the root: the place of the problem where nothing there provides it. */
+  readonly neededBy?: string
   readonly logLevel?: 'warn'
 }
 
 /** Boots what provides these capabilities in a list, and nothing else of it; stops it when `work` is done. */
-export async function withPart<T>(
+export async function withPart<Taken, T>(
   { settings, folder, locate }: Located<List>,
-  { neededBy, capabilities, user, logLevel }: PartOptions,
-  work: () => Promise<T>,
+  { name, take, capabilities, neededBy, logLevel }: PartOptions<Taken>,
+  work: (taken: readonly [Taken, ...Taken[]]) => Promise<T>,
 ): Promise<T> {
   const context = { catalogue, folder, locate, log: createLog({ level: logLevel ?? 'silent' }) }
-  const plan = await planList(settings, context)
-  const [first] = capabilities
-  if (neededBy !== undefined && first !== undefined && !isProvided(first, plan)) {
-    throw new ConfigError([{ place: neededBy, message: `no plugin of the list provides a ${first.name}` }])
-  }
-  const booted = await boot(partOfList(settings, plan, capabilities, user), context)
-  try {
-    return await work()
-  } finally {
-    await booted.stop()
-  }
+  const list = neededBy === undefined ? settings : settings.filter((item) => !isScope(item))
+  const requires = neededBy === undefined ? [] : capabilities.slice(0, 1)
+  const plan = await planList(list, context)
+  const missing = requires.find((required) => !isProvided(required, plan))
+  if (neededBy !== undefined && missing !== undefined)
+    throw new ConfigError([{ place: neededBy, message: `no plugin of the list provides a ${missing.name}` }])
+  const partWith = (taking: Entry): List => partOfList(list, plan, capabilities, taking)
+  return withBooted(partWith, { name, requires, take }, context, work)
 }
 
 /** What provides these capabilities in a list, with what it requires, and `first` at the head of each scope. */
@@ -37,7 +33,7 @@ function partOfList(
   list: List,
   { items }: PlannedScope,
   capabilities: readonly Capability[],
-  first: () => Entry,
+  first: Entry,
 ): List {
   const plugins = items.map((item) => (isPlannedScope(item) ? undefined : item.plugin))
   const wanted = pluginsFor(
@@ -53,7 +49,7 @@ function partOfList(
     const plugin = plugins[index]
     return plugin !== undefined && wanted.has(plugin) ? [item] : []
   })
-  return [first(), ...kept]
+  return [first, ...kept]
 }
 
 const isProvided = ({ token }: Capability, { items }: PlannedScope): boolean =>

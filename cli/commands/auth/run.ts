@@ -1,12 +1,4 @@
-import {
-  ConfigError,
-  definePlugin,
-  GatewayError,
-  isScope,
-  type List,
-  SecretStore,
-  StateStore,
-} from 'sallyport'
+import { ConfigError, type Gateway, GatewayError, type List, SecretStore, StateStore } from 'sallyport'
 import { loginStore } from 'sallyport/presets/tools'
 import { z } from 'zod'
 import { withPart } from '../../config/part-of-list.js'
@@ -98,21 +90,16 @@ async function inStore(
   work: (store: StateStore) => Promise<number>,
   located: Located<List>,
 ): Promise<number> {
-  let store: (() => StateStore) | undefined
-  const user = definePlugin({
+  const part = {
     name: 'auth',
-    api: 1,
-    requires: [StateStore],
-    setup(gateway) {
-      store = gateway.use(StateStore)
-    },
-  })
-  const root = { ...located, settings: located.settings.filter((item) => !isScope(item)) }
-  // A state store may have its key in a secret store.
-  const capabilities = [StateStore, SecretStore]
-  const part = { neededBy: place, capabilities, user: () => ({ use: user }), logLevel: 'warn' } as const
+    take: (gateway: Gateway) => gateway.use(StateStore),
+    // A state store may have its key in a secret store.
+    capabilities: [StateStore, SecretStore],
+    neededBy: place,
+    logLevel: 'warn',
+  } as const
   try {
-    return await withPart(root, part, async () => (store === undefined ? exitCode.failed : work(store())))
+    return await withPart(located, part, ([store]) => work(store()))
   } catch (error) {
     if (!(error instanceof GatewayError) || error instanceof ConfigError) throw error
     return printProblems([{ place, message: error.message }])

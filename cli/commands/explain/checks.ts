@@ -1,13 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import {
-  Authenticator,
-  definePlugin,
-  type Entry,
-  type Gateway,
-  IssuerMetadata,
-  type List,
-  Policy,
-} from 'sallyport'
+import { Authenticator, type Gateway, IssuerMetadata, type List, Policy } from 'sallyport'
 import { bearerCredentials } from 'sallyport/toolkit'
 import { withPart } from '../../config/part-of-list.js'
 import type { Located } from '../../config/result.js'
@@ -22,29 +14,19 @@ export interface ScopeChecks {
 }
 
 /** Boots the authenticators and policies of a list, and nothing else of it; stops them when `work` is done. */
-export async function withChecks<T>(
+export function withChecks<T>(
   list: Located<List>,
   work: (scopes: readonly ScopeChecks[]) => Promise<T>,
 ): Promise<T> {
-  const scopes: ScopeChecks[] = []
-  const part = { capabilities: [Authenticator, IssuerMetadata, Policy], user: () => collector(scopes) }
-  return withPart(list, part, () => work(scopes))
+  const part = { name: 'explain', take: checksOf, capabilities: [Authenticator, IssuerMetadata, Policy] }
+  return withPart(list, part, (scopes) => work(scopes.map((checks) => checks())))
 }
 
-function collector(scopes: ScopeChecks[]): Entry {
-  const use = definePlugin({
-    name: 'explain',
-    api: 1,
-    setup(gateway) {
-      const [authenticators, policies] = [gateway.use(Authenticator), gateway.use(Policy)]
-      const request = requests(gateway)
-      const { scope } = gateway
-      gateway.onStart(() => {
-        scopes.push({ scope, authenticators: authenticators(), policies: policies(), request })
-      })
-    },
-  })
-  return { use }
+function checksOf(gateway: Gateway): () => ScopeChecks {
+  const [authenticators, policies] = [gateway.use(Authenticator), gateway.use(Policy)]
+  const request = requests(gateway)
+  const { scope } = gateway
+  return () => ({ scope, authenticators: authenticators(), policies: policies(), request })
 }
 
 /** Makes requests of Fastify, which policies look at. */

@@ -1,11 +1,11 @@
-import { type Dispatch, definePlugin, type List } from 'sallyport'
+import type { Dispatch, Gateway, List, Problem } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
-import { boot, createLog, LogScrubber } from 'sallyport/embed'
+import { createLog, LogScrubber } from 'sallyport/embed'
 import { client, ProxySettings } from 'sallyport/presets/proxy'
-import type { Problem } from '#core/contract/problem.js'
 import { flagOf, keyOf } from '#plugins/presets/settings/setting.js'
 import { resolveSettings } from '../../config/resolve-settings.js'
 import { type Located, mapped, type Result } from '../../config/result.js'
+import { withBooted } from '../../config/with-booted.js'
 import type { ResolvedOptions } from '../../line/option.js'
 import { connectionFlags, PATIENCE, signInFlags } from './flags.js'
 
@@ -52,29 +52,22 @@ const flagsInVain = (options: ResolvedOptions): Problem[] =>
     return options.get(name)?.source === 'flag' ? [{ place: `--${name}`, message }] : []
   })
 
-/** Boots a list without ports, and stops it when `work` is done with it. The scrubber knows the tokens until then. */
-export async function connected<T>(
+/** Boots what asks, and stops it when `work` is done with it. The scrubber knows the tokens until then. */
+export function connected<T>(
   { settings, folder, locate, secrets }: Located<List>,
   debug: boolean,
   work: (dispatch: Dispatch, scrubber: LogScrubber) => Promise<T>,
 ): Promise<T> {
-  let dispatch: Dispatch | undefined
-  const user = definePlugin({
-    name: 'publish',
-    api: 1,
-    setup(gateway) {
-      dispatch = gateway.dispatch
-    },
-  })
   const scrubber = new LogScrubber()
   for (const secret of secrets) scrubber.add(secret)
   // What fails is in the answers, which are printed.
   const log = createLog({ level: debug ? 'debug' : 'silent', scrubber })
-  const instance = await boot([{ use: user }, ...settings], { catalogue, folder, locate, log, scrubber })
-  try {
-    if (dispatch === undefined) throw new TypeError('the list was booted without its user')
-    return await work(dispatch, scrubber)
-  } finally {
-    await instance.stop()
-  }
+  const context = { catalogue, folder, locate, log, scrubber }
+  const taker = { name: 'publish', take: ({ dispatch }: Gateway) => dispatch }
+  return withBooted(
+    (taking) => [taking, ...settings],
+    taker,
+    context,
+    ([dispatch]) => work(dispatch, scrubber),
+  )
 }

@@ -1,7 +1,6 @@
 import { text } from 'node:stream/consumers'
-import { ConfigError, definePlugin, GatewayError, isScope, type List, SecretStore } from 'sallyport'
+import { ConfigError, type Gateway, GatewayError, type List, type Problem, SecretStore } from 'sallyport'
 import { encryptedFile, keyring } from 'sallyport/presets/tools'
-import type { Problem } from '#core/contract/problem.js'
 import { withPart } from '../../config/part-of-list.js'
 import { readList } from '../../config/read-list.js'
 import { type Located, locatedHere } from '../../config/result.js'
@@ -72,18 +71,13 @@ async function inKeyring(asked: Asked, only: boolean): Promise<number | undefine
 
 /** Boots the secret stores of a list, and does with them what was asked. */
 function inStores(list: Located<List>, asked: Asked): Promise<number> {
-  let stores: () => readonly SecretStore[] = () => []
-  const user = definePlugin({
+  const part = {
     name: 'secret',
-    api: 1,
-    setup(gateway) {
-      stores = gateway.use(SecretStore)
-    },
-  })
-  const root = { ...list, settings: list.settings.filter((item) => !isScope(item)) }
-  const neededBy = `secret ${asked.action}`
-  const part = { neededBy, capabilities: [SecretStore], user: () => ({ use: user }) }
-  return withPart(root, part, () => act(stores(), asked))
+    take: (gateway: Gateway) => gateway.use(SecretStore),
+    capabilities: [SecretStore],
+    neededBy: `secret ${asked.action}`,
+  }
+  return withPart(list, part, ([stores]) => act(stores(), asked))
 }
 
 async function act(stores: readonly SecretStore[], { action, name }: Asked): Promise<number> {
