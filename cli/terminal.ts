@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Problem } from '#core/contract/problem.js'
+import type { Problem } from 'sallyport'
 import { problemLine } from '#core/contract/problem.js'
 import { painter } from './colour.js'
 import { hidden } from './config/hidden.js'

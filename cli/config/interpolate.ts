@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import type { Problem } from 'sallyport'
 import { fileFailure, isJsonObject } from 'sallyport/toolkit'
-import type { Problem } from '#core/contract/problem.js'
 import { nearest } from '#core/contract/problem.js'
 import type { Environment } from '../line/environment.js'
 import { hidden, partsOf } from './hidden.js'

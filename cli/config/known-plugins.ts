@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module'
-import { isScope, type List, type Plugin } from 'sallyport'
+import { isScope, type List, type Plugin, type Problem } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { Loader } from 'sallyport/embed'
-import type { Problem } from '#core/contract/problem.js'
 import { readList } from './read-list.js'
 
 /** A plugin that a file may name in `use`. */

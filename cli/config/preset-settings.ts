@@ -1,6 +1,6 @@
+import type { Problem } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import type { z } from 'zod'
-import type { Problem } from '#core/contract/problem.js'
 import { valueAt } from '#core/kernel/find-faults.js'
 import { formatHostPort } from '#core/toolkit/host-port.js'
 import { pathText } from '#core/toolkit/path-text.js'

@@ -1,6 +1,5 @@
-import type { List } from 'sallyport'
+import type { List, Problem } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
-import type { Problem } from '#core/contract/problem.js'
 import { keyOf } from '#plugins/presets/settings/setting.js'
 import type { Document } from './document.js'
 import { readDocument } from './document.js'

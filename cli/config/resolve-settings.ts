@@ -1,5 +1,5 @@
+import type { Problem } from 'sallyport'
 import type { z } from 'zod'
-import type { Problem } from '#core/contract/problem.js'
 import { FaultFinder } from '#core/kernel/find-faults.js'
 import { complaintsOf } from './complaint.js'
 import type { Path } from './path.js'

@@ -1,4 +1,4 @@
-import type { Problem } from '#core/contract/problem.js'
+import type { Problem } from 'sallyport'
 import { pathText } from '#core/toolkit/path-text.js'
 import type { Path } from './path.js'
 

@@ -1,7 +1,6 @@
-import type { Entry, List, Plugin } from 'sallyport'
+import type { Entry, List, Plugin, Problem } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import { z } from 'zod'
-import type { Problem } from '#core/contract/problem.js'
 import { entryFields } from '#plugins/presets/settings/further.js'
 import type { Complaint } from './complaint.js'
 import { complaintsOf } from './complaint.js'

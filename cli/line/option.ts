@@ -1,4 +1,4 @@
-import type { Problem } from '#core/contract/problem.js'
+import type { Problem } from 'sallyport'
 import type { HostPort } from '#core/toolkit/host-port.js'
 import type { Setting, SettingType } from '#plugins/presets/settings/setting.js'
 

@@ -1,4 +1,4 @@
-import type { Problem } from '#core/contract/problem.js'
+import type { Problem } from 'sallyport'
 import { unknownName } from '#core/contract/problem.js'
 import type { Environment } from './environment.js'
 import type { Command, Invocation, Option, Positional, ResolvedOption, ResolvedOptions } from './option.js'

@@ -1,4 +1,4 @@
-import type { Problem } from '#core/contract/problem.js'
+import type { Problem } from 'sallyport'
 import type { Environment } from './environment.js'
 import { environmentNames, variableOf } from './environment.js'
 import type { Option, ResolvedOption } from './option.js'

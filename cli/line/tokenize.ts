@@ -1,5 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import type { Problem } from '#core/contract/problem.js'
+import type { Problem } from 'sallyport'
 import { nearest } from '#core/contract/problem.js'
 import type { Option } from './option.js'
 import { expectation } from './read.js'

@@ -1,6 +1,6 @@
+import type { Problem } from 'sallyport'
 import { type LocatedIssue, validateLocated } from 'sallyport/server-json'
 import { fileFailure } from 'sallyport/toolkit'
-import type { Problem } from '#core/contract/problem.js'
 import { hidden } from '../../config/hidden.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'

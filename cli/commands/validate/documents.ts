@@ -1,8 +1,8 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import type { Problem } from 'sallyport'
 import { fileFailure } from 'sallyport/toolkit'
-import type { Problem } from '#core/contract/problem.js'
 
 /** A document as it was named or found. */
 export interface ServerFile {
