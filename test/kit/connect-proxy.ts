@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { connect, type Socket } from 'node:net'
-import { portOf } from './listening.js'
+import { opened } from './listening.js'
 import type { Identity } from './tls.js'
 
 export interface ConnectProxy {
@@ -29,12 +29,7 @@ export async function connectProxy(
 ): Promise<ConnectProxy> {
   const asked: string[] = []
   const heads: IncomingHttpHeaders[] = []
-  const sockets = new Set<Socket>()
   const server = identity === undefined ? createServer() : createSecureServer({ ...identity })
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket)).on('error', () => {})
-  })
   server.on('connect', ({ url = '', headers }, socket: Socket) => {
     asked.push(url)
     heads.push(headers)
@@ -51,11 +46,7 @@ export async function connectProxy(
     onward.on('error', () => socket.destroy()).on('close', () => socket.destroy())
     socket.on('close', () => onward.destroy())
   })
-  const port = await portOf(server)
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
+  const { port, sockets } = await opened(t, server)
   return {
     url: `http${identity === undefined ? '' : 's'}://127.0.0.1:${port}`,
     asked,

@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { UpstreamError } from 'sallyport'
 import { createFetcher, type Fetcher, type FetcherOptions, type Resolve } from 'sallyport/toolkit'
-import { portOf } from './listening.js'
+import { opened } from './listening.js'
 
 /** A resolver for which every name is this machine. */
 export const hereForAll: Resolve = async () => [{ address: '127.0.0.1', family: 4 }]
@@ -36,22 +36,13 @@ export interface TcpServer {
 
 /** A TCP server on loopback. Without a listener it accepts, and never says a word. */
 export async function tcpListening(t: TestContext, listener?: (socket: Socket) => void): Promise<TcpServer> {
-  const sockets = new Set<Socket>()
   let hits = 0
   const server = createServer((socket) => {
     hits++
-    sockets.add(socket)
-    socket
-      .on('close', () => sockets.delete(socket))
-      .on('error', () => {})
-      .resume()
+    socket.resume()
     listener?.(socket)
   })
-  const port = await portOf(server)
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
+  const { port, sockets } = await opened(t, server)
   return {
     port,
     get hits() {

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo, Server } from 'node:net'
+import type { AddressInfo, Server, Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 
 /** Opens a server on a free port of loopback, and returns that port. */
@@ -8,14 +8,27 @@ export async function portOf(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A real server on a free port of loopback, closed when the test ends. Returns its origin. */
-export async function listening(t: TestContext, answer: RequestListener): Promise<string> {
-  const server = createServer(answer)
+/** The same until the test ends, which closes every connection too. `sockets` are those that are open. */
+export async function opened(
+  t: Pick<TestContext, 'after'>,
+  server: Server,
+): Promise<{ readonly port: number; readonly sockets: ReadonlySet<Socket> }> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket)).on('error', () => {})
+  })
   const port = await portOf(server)
   t.after(() => {
-    server.closeAllConnections()
+    for (const socket of sockets) socket.destroy()
     server.close()
   })
+  return { port, sockets }
+}
+
+/** A real server on a free port of loopback, closed when the test ends. Returns its origin. */
+export async function listening(t: TestContext, answer: RequestListener): Promise<string> {
+  const { port } = await opened(t, createServer(answer))
   return `http://127.0.0.1:${port}`
 }
 

@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { TestContext } from 'node:test'
 import { exportJWK, generateKeyPair } from 'jose'
 import type { GrantContext } from 'oidc-provider'
-import { portOf } from './listening.js'
+import { opened } from './listening.js'
 
 export interface RealIssuerOptions {
   readonly version?: 8 | 9
@@ -68,11 +68,7 @@ export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}
     respond?.(request, response)
   }
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
-  const port = await portOf(server)
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  const { port } = await opened(t, server)
   const url = tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`
 
   // It tells its stage of development, and what a production server would do, on the console.

@@ -5,7 +5,7 @@ import { createServer, type ServerOptions } from 'node:https'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { folder } from './folder.js'
-import { portOf } from './listening.js'
+import { opened } from './listening.js'
 
 export interface Identity {
   readonly key: string
@@ -69,12 +69,7 @@ export async function tlsListening(
   more: ServerOptions = {},
 ): Promise<number> {
   const server = createServer({ key: identity.key, cert: identity.cert, ...more }, listener)
-  const port = await portOf(server)
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return port
+  return (await opened(t, server)).port
 }
 
 /** The entry of a port that speaks https on loopback, with a certificate of this authority. */

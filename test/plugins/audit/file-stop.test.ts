@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { portOf } from '#kit/listening.js'
+import { opened } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { GenerationLock, HeldLocks } from '#plugins/store/files/generation-lock.js'
@@ -19,25 +18,16 @@ import { event, idsIn } from './feeder.js'
 /** A target that begins to answer and never ends, and upgrades what asks for it. */
 async function endless(t: TestContext) {
   let slowCalls = 0
-  const sockets = new Set<Socket>()
   const server = createServer((request, response) => {
     if (request.method === 'POST') slowCalls++
     if (request.method !== 'GET') return
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write('data: 1\n\n')
   })
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-  })
   server.on('upgrade', (_request, socket) => {
     socket.write('HTTP/1.1 101 x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
   })
-  const port = await portOf(server)
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
+  const { port } = await opened(t, server)
   return {
     url: `http://127.0.0.1:${port}/mcp`,
     slowCalls: () => slowCalls,

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { eventually } from '#kit/captured-log.js'
-import { portOf } from '#kit/listening.js'
+import { opened } from '#kit/listening.js'
 import { AGAIN, LOSING, LOST, WAITING } from './auditing.js'
 import { event, idsIn, upTo } from './feeder.js'
 import { receiver, sending } from './receiver.js'
@@ -16,17 +16,7 @@ const SECRET = 'not-for-the-log'
 
 /** A server that does this with every connection. */
 async function connecting(t: TestContext, use: (socket: Socket) => void): Promise<string> {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    use(socket)
-  })
-  const port = await portOf(server)
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
+  const { port } = await opened(t, createServer(use))
   return `http://127.0.0.1:${port}/in`
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
+import { opened } from '#kit/listening.js'
 import { proxied } from './proxied.js'
 import { answerTo } from './raw-target.js'
 
@@ -22,10 +22,8 @@ async function writeInPieces(socket: Socket, pieces: readonly string[]): Promise
 
 /** Responds to `/odd` with these pieces, each in a write of its own; `rest` is for the next request on the connection. */
 async function targetWithPieces(t: TestContext, pieces: readonly string[], rest = '') {
-  const sockets = new Set<Socket>()
   const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.setNoDelay(true).on('error', () => {})
+    socket.setNoDelay(true)
     let owed = ''
     let heard = ''
     socket.on('data', (chunk) => {
@@ -41,15 +39,8 @@ async function targetWithPieces(t: TestContext, pieces: readonly string[], rest 
       void writeInPieces(socket, pieces)
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  const address = server.address()
-  assert.ok(typeof address === 'object' && address !== null)
-  return `http://127.0.0.1:${address.port}`
+  const { port } = await opened(t, server)
+  return `http://127.0.0.1:${port}`
 }
 
 const framings = [

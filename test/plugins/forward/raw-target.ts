@@ -1,6 +1,6 @@
 import { createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { portOf } from '#kit/listening.js'
+import { opened } from '#kit/listening.js'
 import { dial } from '#kit/raw.js'
 import { type Message, messageIn } from './message.js'
 
@@ -16,12 +16,8 @@ export async function rawTarget(
   answer: (message: Message, socket: Socket) => string | undefined,
 ): Promise<RawTarget> {
   const seen: Message[] = []
-  const sockets = new Set<Socket>()
   const server = createServer((socket) => {
-    sockets.add(socket)
     let bytes = ''
-    socket.on('error', () => {})
-    socket.on('close', () => sockets.delete(socket))
     socket.on('data', (chunk) => {
       bytes += chunk.toString('latin1')
       for (let found = messageIn(bytes); found !== undefined; found = messageIn(bytes)) {
@@ -40,11 +36,7 @@ export async function rawTarget(
       }
     })
   })
-  const port = await portOf(server)
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
+  const { port } = await opened(t, server)
   return { origin: `http://127.0.0.1:${port}`, seen }
 }
 

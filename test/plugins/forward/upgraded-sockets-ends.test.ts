@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { Accepted } from '#kit/accepted.js'
 import { eventually } from '#kit/captured-log.js'
 import { fakeClock } from '#kit/fake-clock.js'
+import { opened } from '#kit/listening.js'
 import { dial } from '#kit/raw.js'
 import { proxied } from './proxied.js'
 
@@ -18,21 +19,12 @@ async function bytesTarget(t: TestContext, answer: string) {
   const sockets: Socket[] = []
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.push(socket)
-    socket
-      .on('error', () => {})
-      .on('data', (chunk) => {
-        if (String(chunk).startsWith('GET ')) socket.write(answer)
-      })
+    socket.on('data', (chunk) => {
+      if (String(chunk).startsWith('GET ')) socket.write(answer)
+    })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  const address = server.address()
-  assert.ok(typeof address === 'object' && address !== null)
-  return { origin: `http://127.0.0.1:${address.port}`, sockets }
+  const { port } = await opened(t, server)
+  return { origin: `http://127.0.0.1:${port}`, sockets }
 }
 
 /** What a socket has received, and whether it has ended. */

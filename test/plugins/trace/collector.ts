@@ -5,12 +5,11 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
-import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { type Entry, type McpCall, type McpMessage, Telemetry, Tracer } from 'sallyport'
 import { boot } from 'sallyport/embed'
 import { booted, contextFor, recordedLog, serving } from '#kit/booted.js'
-import { portOf } from '#kit/listening.js'
+import { opened } from '#kit/listening.js'
 import { listen, plugin, providing } from '#kit/plugin.js'
 
 export interface ExportedSpan {
@@ -41,7 +40,6 @@ export async function collector(
   server: Server = createServer(),
 ) {
   const received: Received[] = []
-  const sockets = new Set<Socket>()
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk) => chunks.push(chunk))
@@ -52,15 +50,7 @@ export async function collector(
   })
   // Who leaves connections open is not helped.
   server.keepAliveTimeout = 60_000
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
-  })
-  const port = await portOf(server)
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  const { port, sockets } = await opened(t, server)
   return {
     url: `http://127.0.0.1:${port}/v1/traces`,
     received,

@@ -1,6 +1,6 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
-import { listening, portOf } from '#kit/listening.js'
+import { listening } from '#kit/listening.js'
 
 interface Details {
   readonly prompt: { readonly name: string }
@@ -45,13 +45,7 @@ export async function realLogin(
   behind: RequestListener = (_request, response) => tell(response, 200, {}),
 ) {
   for (const method of ['info', 'warn'] as const) t.mock.method(console, method, () => {})
-  const server = createServer((request, response) => void answer(request, response))
-  const port = await portOf(server)
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const issuer = `http://127.0.0.1:${port}`
+  const issuer = await listening(t, (request, response) => void answer(request, response))
   const counts = { refreshes: 0, logins: 0, refused: 0 }
   const { default: Library } = await import('oidc-provider')
   const provider = new Library(issuer, configuration(tokens)) as unknown as Provider
