@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { BrowserContextOptions } from 'playwright-core'
 import { RegistrySettings, registry } from 'sallyport/presets/registry'
 import { serving } from 'sallyport/testing'
-import { folder } from '#kit/folder.js'
+import { browsing, screenshot, noBrowser as skip } from './browser.js'
 
-const executable = [process.env['CHROMIUM'], '/usr/bin/chromium', '/usr/bin/chromium-browser'].find(
-  (path) => path !== undefined && existsSync(path),
-)
-const skip = executable === undefined && 'no Chromium here: install it, or name it in CHROMIUM'
 const example = join(import.meta.dirname, '../../../examples/registry')
 
-async function opened(t: TestContext, options: Parameters<Browser['newContext']>[0] = {}) {
+async function opened(t: TestContext, options: BrowserContextOptions = {}) {
   const settings = RegistrySettings.parse({
     address: '127.0.0.1:0',
     internalAddress: '127.0.0.1:0',
@@ -22,26 +17,12 @@ async function opened(t: TestContext, options: Parameters<Browser['newContext']>
     stateDirectory: null,
   })
   const { addresses } = await serving(t, registry(settings), { folder: example })
-  const browser = await chromium.launch({
-    executablePath: executable ?? '',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
-  })
-  t.after(() => browser.close())
-  const context = await browser.newContext({ viewport: { width: 1000, height: 800 }, ...options })
-  const page = await context.newPage()
-  const faults: string[] = []
-  page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') faults.push(message.text())
-  })
-  page.on('pageerror', (error) => faults.push(error.message))
-  page.on('requestfailed', (request) => faults.push(request.url()))
-  await page.goto(`${addresses.main}/`)
-  return { page, context, faults }
+  const all = { viewport: { width: 1000, height: 800 }, ...options }
+  const browser = await browsing(t, all, (message) => ['error', 'warning'].includes(message.type()))
+  browser.page.on('requestfailed', (request) => browser.faults.push(request.url()))
+  await browser.page.goto(`${addresses.main}/`)
+  return browser
 }
-
-/** `SCREENSHOTS=folder` keeps the screenshots. */
-const screenshot = (t: TestContext, page: Page, name: string) =>
-  page.screenshot({ path: join(process.env['SCREENSHOTS'] ?? folder(t), `${name}.png`), fullPage: true })
 
 test('a user finds a server, and copies the configuration of a client', { skip }, async (t) => {
   const { page, context, faults } = await opened(t)

@@ -1,41 +1,22 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { folder } from '#kit/folder.js'
+import type { BrowserContextOptions } from 'playwright-core'
 import { authority } from '#kit/tls.js'
+import { browsing, screenshot, noBrowser as skip } from './browser.js'
 import { signInRegistry } from './sign-in-registry.js'
 
-const executable = [process.env['CHROMIUM'], '/usr/bin/chromium', '/usr/bin/chromium-browser'].find(
-  (path) => path !== undefined && existsSync(path),
-)
-const skip = executable === undefined && 'no Chromium here: install it, or name it in CHROMIUM'
-
-async function opened(t: TestContext, url: string, options: Parameters<Browser['newContext']>[0]) {
-  const browser = await chromium.launch({
-    executablePath: executable ?? '',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
-  })
-  t.after(() => browser.close())
-  const context = await browser.newContext({ ignoreHTTPSErrors: true, ...options })
-  // The pages of the issuer name a font on the internet.
-  await context.route(/googleapis/, (route) => route.abort())
-  const page = await context.newPage()
-  const faults: string[] = []
-  page.on('console', (message) => {
+async function opened(t: TestContext, url: string, options: BrowserContextOptions) {
+  const browser = await browsing(
+    t,
+    { ignoreHTTPSErrors: true, ...options },
     // A 401 is one of the answers here, and the font of the issuer is not.
-    if (message.type() === 'error' && !/status of 401|ERR_FAILED/.test(message.text()))
-      faults.push(message.text())
-  })
-  page.on('pageerror', (error) => faults.push(error.message))
-  await page.goto(url)
-  return { page, context, faults }
+    (message) => message.type() === 'error' && !/status of 401|ERR_FAILED/.test(message.text()),
+  )
+  // The pages of the issuer name a font on the internet.
+  await browser.context.route(/googleapis/, (route) => route.abort())
+  await browser.page.goto(url)
+  return browser
 }
-
-/** `SCREENSHOTS=folder` keeps the screenshots. */
-const screenshot = (t: TestContext, page: Page, name: string) =>
-  page.screenshot({ path: join(process.env['SCREENSHOTS'] ?? folder(t), `${name}.png`), fullPage: true })
 
 test('in a browser over https: sign in, back at the page, search, sign out', { skip }, async (t) => {
   const tls = authority(t).issue(['localhost'])
