@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
 import { bin, program } from '#kit/program.js'
+import { noTerminal, onTerminal } from '#kit/spawned.js'
 import { lives } from './workers/several.js'
 
 const LONG = ['--drain-delay', '1h']
@@ -81,23 +80,13 @@ test('nobody has to wait who stops a start', async (t) => {
   }
 })
 
-const terminals = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
-
-test('an interrupt at a terminal is not delayed', { skip: !terminals && 'no script(1)' }, async (t) => {
+test('an interrupt at a terminal is not delayed', { skip: noTerminal }, async (t) => {
   const argv = ['proxy', 'notes', '--target-uri', await closedPort(), ...LONG]
   // `exec`: a shell that waits for the program would itself end by the interrupt.
   const command = ['exec', process.execPath, bin, ...argv].join(' ')
-  const child = spawn('script', ['-q', '-e', '-f', '-c', command, '/dev/null'], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const ended = once(child, 'close')
-  t.after(() => child.kill('SIGKILL'))
-  let shown = ''
-  child.stdout.on('data', (chunk) => {
-    shown += String(chunk)
-  })
-  await eventually(() => shown.includes('listening on') || undefined, 60)
+  const { process: child, output, closed } = onTerminal(t, command, process.env)
+  await eventually(() => output.stdout.includes('listening on'), 60)
 
-  child.stdin.write('\x03')
-  assert.equal((await ended)[0], 0, shown)
+  child.stdin?.write('\x03')
+  assert.equal((await closed)[0], 0, output.stdout)
 })

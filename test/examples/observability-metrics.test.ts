@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -11,6 +9,7 @@ import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
 import { type OpenMetricsSample, readOpenMetrics } from '#kit/open-metrics.js'
 import { program } from '#kit/program.js'
+import { spawned } from '#kit/spawned.js'
 import { authority, secureListener } from '#kit/tls.js'
 import { instrumentsInSource } from '../docs/source.js'
 import { startAuthorizationServer } from '../plugins/credential/oauth/authorization-server.js'
@@ -130,14 +129,12 @@ async function called(url: string, token: string, method: string, name?: string)
 
 /** The one that the example watches: where it is. */
 async function mcpServer(t: TestContext): Promise<string> {
-  const child = spawn(process.execPath, [pathOf('server.mjs')], { env: { PORT: '0' }, stdio: 'pipe' })
-  const ended = once(child, 'exit')
-  t.after(async () => {
-    child.kill('SIGTERM')
-    await ended
+  const { output } = spawned(t, [process.execPath, pathOf('server.mjs')], {
+    env: { PORT: '0' },
+    stdio: 'pipe',
   })
-  const [line] = await once(child.stdout, 'data')
-  return `http://127.0.0.1:${/^listening on (\d+)\n$/.exec(String(line))?.[1]}`
+  const port = await eventually(() => /^listening on (\d+)\n$/.exec(output.stdout)?.[1])
+  return `http://127.0.0.1:${port}`
 }
 
 /** A proxy with TLS that has signed in to its target: where its metrics are. */

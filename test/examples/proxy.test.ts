@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { chmodSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
@@ -10,6 +8,7 @@ import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
 import { realIssuer } from '#kit/oidc-provider.js'
 import { bin } from '#kit/program.js'
+import { spawned } from '#kit/spawned.js'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -23,26 +22,12 @@ async function example(
   const path = folder(t, { sallyport: `#!/bin/sh\nexec '${process.execPath}' '${bin}' "$@"\n` })
   chmodSync(join(path, 'sallyport'), 0o755)
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(join(root, 'examples/proxy', name), flags, {
-    env: { PATH: `${path}:${PATH}`, HOME, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const exited = once(child, 'close')
-  t.after(async () => {
-    child.kill('SIGTERM')
-    await exited
-  })
-  return readyAt(child)
-}
-
-async function readyAt(child: ChildProcess): Promise<string> {
-  const output = { stdout: '', stderr: '' }
-  child.stdout?.on('data', (chunk) => {
-    output.stdout += String(chunk)
-  })
-  child.stderr?.on('data', (chunk) => {
-    output.stderr += String(chunk)
-  })
+  const { process: child, output } = spawned(
+    t,
+    [join(root, 'examples/proxy', name), ...flags],
+    { env: { PATH: `${path}:${PATH}`, HOME, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] },
+    (started) => started.kill('SIGTERM'),
+  )
   return eventually(() => {
     assert.equal(child.exitCode, null, output.stderr)
     return /(?:listening on|reachable at) (http:\S+)/.exec(output.stdout)?.[1]

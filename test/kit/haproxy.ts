@@ -1,9 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { folder } from './folder.js'
+import { spawned } from './spawned.js'
 
 /** Why there is no HAProxy for a test; nothing when there is one. */
 export const noHaproxy: string | undefined =
@@ -56,12 +57,7 @@ backend gateways
   ${lines.join('')}
 `
   const file = join(folder(t, { 'haproxy.cfg': configuration }), 'haproxy.cfg')
-  const child = spawn('haproxy', ['-db', '-f', file], { stdio: 'ignore' })
-  const ended = once(child, 'exit')
-  t.after(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
+  spawned(t, ['haproxy', '-db', '-f', file], { stdio: 'ignore' })
   /** UP or DOWN, with more words. */
   return { status: (name: string) => statusOf(socket, name) }
 }

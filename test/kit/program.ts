@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { eventually } from './captured-log.js'
+import { type Spawned, spawned } from './spawned.js'
 
 const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
 
@@ -12,9 +11,7 @@ const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.j
 export const bin = join(root, 'dist/cli/bin.js')
 
 /** The program as a person starts it, in a process of its own. */
-export interface Program {
-  readonly process: ChildProcess
-  readonly output: { stdout: string; stderr: string }
+export interface Program extends Pick<Spawned, 'process' | 'output'> {
   /** The first address on stdout. */
   ready(): Promise<string>
   /** Resolves when stderr has a match. */
@@ -58,24 +55,16 @@ export function program(
   const loader = typescript ? ['--import', import.meta.resolve('tsx')] : []
   const renamed = hostname !== undefined && process.getuid?.() === 0
   const own = renamed ? ['unshare', '--uts', 'sh', '-c', 'hostname "$0" && exec "$@"', hostname] : []
-  const [command = '', ...rest] = [...own, process.execPath, ...loader, bin, ...argv]
-  const child = spawn(command, rest, {
+  const command = [...own, process.execPath, ...loader, bin, ...argv]
+  const {
+    process: child,
+    output,
+    closed,
+  } = spawned(t, command, {
     cwd,
     env: { PATH, HOME, DBUS_SESSION_BUS_ADDRESS, ...environment },
     stdio: [input, 'pipe', 'pipe'],
     detached: group,
-  })
-  const output = { stdout: '', stderr: '' }
-  child.stdout?.on('data', (chunk) => {
-    output.stdout += String(chunk)
-  })
-  child.stderr?.on('data', (chunk) => {
-    output.stderr += String(chunk)
-  })
-  const exit = once(child, 'close').then(([code]: (number | null)[]) => code ?? null)
-  t.after(async () => {
-    child.kill('SIGKILL')
-    await exit
   })
 
   const look = (pattern: RegExp, stream: 'stdout' | 'stderr') => () => {
@@ -92,6 +81,6 @@ export function program(
     output,
     ready: () => eventually(look(/https?:\/\/[^\s,]+/, 'stdout'), patience),
     until: (pattern) => eventually(look(pattern, 'stderr'), patience).catch(explained),
-    ended: () => exit,
+    ended: async () => (await closed)[0],
   }
 }

@@ -1,10 +1,10 @@
-import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { eventually } from './captured-log.js'
 import { folder } from './folder.js'
 import { freePort } from './free-port.js'
+import { spawned } from './spawned.js'
 
 /** Why there is no Prometheus for a test; nothing when there is one, with its promtool. */
 export const noPrometheus: string | undefined = ['prometheus', 'promtool'].every(
@@ -27,9 +27,10 @@ export async function scraping(t: TestContext, targets: readonly string[]) {
     }),
   })
   const address = `127.0.0.1:${await freePort()}`
-  const child = spawn(
-    'prometheus',
+  spawned(
+    t,
     [
+      'prometheus',
       `--config.file=${join(home, 'prometheus.json')}`,
       `--storage.tsdb.path=${join(home, 'data')}`,
       `--web.listen-address=${address}`,
@@ -38,11 +39,6 @@ export async function scraping(t: TestContext, targets: readonly string[]) {
     ],
     { stdio: 'ignore' },
   )
-  const ended = once(child, 'exit')
-  t.after(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
   /** What is in `data` of its response: https://prometheus.io/docs/prometheus/latest/querying/api/ */
   const ask = async (path: string, query: Readonly<Record<string, string>>) => {
     const response = await fetch(`http://${address}/api/v1/${path}?${new URLSearchParams(query)}`)

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -9,6 +7,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { Person } from '#kit/person.js'
 import { bin, type Program, program } from '#kit/program.js'
+import { noTerminal, onTerminal, spawned } from '#kit/spawned.js'
 import { type Pasted, paste, stopsOf, WHOLE_TOUR } from '#kit/tour.js'
 
 async function toured(t: TestContext, argv: readonly string[] = ['--port', '0']) {
@@ -89,29 +88,25 @@ test('npm start and the explain of the tour each run what was built, and start n
     STARTED: join(home, 'started'),
     TMPDIR: home,
   }
-  const child = spawn('npm', ['start', '--', '--port', '0'], {
-    cwd: dirname(dirname(dirname(realpathSync(bin)))),
-    env: { PATH: process.env['PATH'] ?? '', HOME: home, ...environment },
-    stdio: ['ignore', 'pipe', 'ignore'],
-    detached: true,
-  })
-  const closed = once(child, 'close')
-  t.after(async () => {
-    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGTERM')
-    await closed
-  })
-  let output = ''
-  child.stdout.on('data', (chunk) => {
-    output += String(chunk)
-  })
+  const { output } = spawned(
+    t,
+    ['npm', 'start', '--', '--port', '0'],
+    {
+      cwd: dirname(dirname(dirname(realpathSync(bin)))),
+      env: { PATH: process.env['PATH'] ?? '', HOME: home, ...environment },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    },
+    ({ pid, exitCode }) => pid !== undefined && exitCode === null && process.kill(-pid, 'SIGTERM'),
+  )
   // npm comes before it.
-  await eventually(() => (WHOLE_TOUR.test(output) ? true : undefined), 60)
+  await eventually(() => WHOLE_TOUR.test(output.stdout), 60)
   const built = realpathSync(bin)
   const started = () => readFileSync(join(home, 'started'), 'utf8').trim().split('\n').slice(1)
   assert.deepEqual(started(), [built])
 
   const exports = Object.entries(environment).map(([name, value]) => `export ${name}='${value}'\n`)
-  const { stdout } = await paste(exports.join('') + (stopsOf(output)[4]?.[1] ?? ''), home)
+  const { stdout } = await paste(exports.join('') + (stopsOf(output.stdout)[4]?.[1] ?? ''), home)
   assert.match(stdout, /accepts it/)
   assert.deepEqual(started(), [built, built])
 })
@@ -178,28 +173,15 @@ test('what is printed of the list holds no secret', async (t) => {
   assert.doesNotMatch(printing.output.stdout, /of-the-gateway-/)
 })
 
-const terminals = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
-
-test('on a terminal the tour stands alone, without lines of the log', {
-  skip: terminals !== true,
-}, async (t) => {
+test('on a terminal the tour stands alone, without lines of the log', { skip: noTerminal }, async (t) => {
   const command = `echo $$; exec ${process.execPath} ${bin} quickstart --port 0`
-  const child = spawn('script', ['-q', '-e', '-f', '-c', command, '/dev/null'], {
-    env: { PATH: process.env['PATH'] ?? '', HOME: folder(t), TMPDIR: folder(t), NO_COLOR: '1' },
-    detached: true,
-  })
-  const closed = new Promise((resolve) => child.once('close', resolve))
-  let output = ''
-  child.stdout.on('data', (chunk) => {
-    output += String(chunk)
-  })
-  t.after(async () => {
-    // Not by way of the terminal, whose end means a reload.
-    process.kill(Number.parseInt(output, 10), 'SIGTERM')
-    await closed
-  })
-  await eventually(() => (WHOLE_TOUR.test(output.replaceAll('\r\n', '\n')) ? true : undefined))
+  const env = { PATH: process.env['PATH'] ?? '', HOME: folder(t), TMPDIR: folder(t), NO_COLOR: '1' }
+  // Not by way of the terminal, whose end means a reload.
+  const { output } = onTerminal(t, command, env, () =>
+    process.kill(Number.parseInt(output.stdout, 10), 'SIGTERM'),
+  )
+  await eventually(() => WHOLE_TOUR.test(output.stdout.replaceAll('\r\n', '\n')))
 
-  assert.match(output, /^\d+\r\nsallyport quickstart listening on /)
-  assert.doesNotMatch(output, /(?:INFO|WARN)\S*: /)
+  assert.match(output.stdout, /^\d+\r\nsallyport quickstart listening on /)
+  assert.doesNotMatch(output.stdout, /(?:INFO|WARN)\S*: /)
 })

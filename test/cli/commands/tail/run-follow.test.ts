@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import {
   appendFileSync,
   closeSync,
@@ -19,6 +17,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { bin, program } from '#kit/program.js'
+import { noTerminal, onTerminal } from '#kit/spawned.js'
 import { ids, idsIn, line, lines } from './events.js'
 
 /** Follows a file, with what is there at first. */
@@ -151,20 +150,16 @@ test('it begins with rotated files, and goes on', async (t) => {
 
 test('a reader that left ends it at the next line', async (t) => {
   const place = join(folder(t, { 'audit.jsonl': lines(1) }), 'audit.jsonl')
-  const child = spawn(process.execPath, [bin, 'tail', place, '-f'], { stdio: ['ignore', 'pipe', 'pipe'] })
-  t.after(() => child.kill('SIGKILL'))
-  let complaint = ''
-  child.stderr.on('data', (chunk) => (complaint += String(chunk)))
-  await once(child.stdout, 'data')
-  child.stdout.destroy()
+  const { process: child, output, ended } = program(t, ['tail', place, '-f'])
+  await eventually(() => output.stdout !== '')
+  child.stdout?.destroy()
   appendFileSync(place, lines(1))
-  assert.deepEqual([...(await once(child, 'close')), complaint], [0, null, ''])
+  assert.deepEqual([await ended(), output.stderr], [0, ''])
 })
 
-const terminals = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
-const skip = !terminals && 'no script(1)'
+const skip = noTerminal
 
-/** In a terminal, with what it showed. */
+/** In a terminal. */
 function inTerminal(
   t: TestContext,
   argv: readonly string[],
@@ -172,34 +167,27 @@ function inTerminal(
 ) {
   const command = ['exec', process.execPath, bin, 'tail', ...argv].join(' ')
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn('script', ['-q', '-e', '-f', '-c', command, '/dev/null'], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH, HOME, TERM: 'xterm-256color', ...environment },
-  })
-  t.after(() => child.kill('SIGKILL'))
-  const seen = { text: '' }
-  child.stdout.on('data', (chunk) => (seen.text += String(chunk)))
-  return { child, seen, ended: once(child, 'close') }
+  return onTerminal(t, command, { PATH, HOME, TERM: 'xterm-256color', ...environment })
 }
 
 test('a terminal shows colours, unless NO_COLOR is set, and Ctrl-C ends it with 0', { skip }, async (t) => {
   const events = (['allowed', 'denied', 'failed'] as const).map((outcome) => `${line({ outcome })}\n`)
   const place = join(folder(t, { 'audit.jsonl': events.join('') }), 'audit.jsonl')
-  const { child, seen, ended } = inTerminal(t, [place, '--follow'])
-  await eventually(() => seen.text.includes('! failed'), 30)
+  const { process: child, output, closed } = inTerminal(t, [place, '--follow'])
+  await eventually(() => output.stdout.includes('! failed'), 30)
   for (const coloured of [
     '\x1b[32m+ allowed\x1b[39m',
     '\x1b[31mx denied \x1b[39m',
     '\x1b[33m! failed \x1b[39m',
   ])
-    assert.ok(seen.text.includes(coloured), JSON.stringify(seen.text))
-  child.stdin.write('\x03')
-  assert.equal((await ended)[0], 0)
+    assert.ok(output.stdout.includes(coloured), JSON.stringify(output.stdout))
+  child.stdin?.write('\x03')
+  assert.equal((await closed)[0], 0)
 
   const plain = inTerminal(t, [place], { NO_COLOR: '1' })
-  assert.equal((await plain.ended)[0], 0)
-  assert.ok(plain.seen.text.includes('  x denied   corp/alice'))
-  assert.ok(!plain.seen.text.includes('\x1b'))
+  assert.equal((await plain.closed)[0], 0)
+  assert.ok(plain.output.stdout.includes('  x denied   corp/alice'))
+  assert.ok(!plain.output.stdout.includes('\x1b'))
 })
 
 test('no line commands the terminal, as JSON neither', { skip }, async (t) => {
@@ -208,14 +196,14 @@ test('no line commands the terminal, as JSON neither', { skip }, async (t) => {
   const text = `${line({ subject: evil, mcp: { method: evil, kind: 'tool', name: evil }, requestId: evil })} \r\t\n`
   const place = join(folder(t, { 'audit.jsonl': text }), 'audit.jsonl')
   for (const flags of [[], ['--json'], ['--summary'], ['--summary', '--json']]) {
-    const { seen, ended } = inTerminal(t, [place, ...flags], { NO_COLOR: '1' })
-    assert.equal((await ended)[0], 0)
+    const { output, closed } = inTerminal(t, [place, ...flags], { NO_COLOR: '1' })
+    assert.equal((await closed)[0], 0)
     assert.doesNotMatch(
-      seen.text.replaceAll('\r\n', ''),
+      output.stdout.replaceAll('\r\n', ''),
       /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u,
       flags.join(),
     )
-    assert.ok(seen.text.includes('pwned'), flags.join())
-    if (flags.join() === '--json') assert.deepEqual(JSON.parse(seen.text), JSON.parse(text))
+    assert.ok(output.stdout.includes('pwned'), flags.join())
+    if (flags.join() === '--json') assert.deepEqual(JSON.parse(output.stdout), JSON.parse(text))
   }
 })

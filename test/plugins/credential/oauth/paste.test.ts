@@ -1,44 +1,34 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { createRequire } from 'node:module'
-import { dirname } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { bin } from '#kit/program.js'
+import { noTerminal, onTerminal } from '#kit/spawned.js'
 import { type AuthorizationServer, startAuthorizationServer } from './authorization-server.js'
 
-const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
-const terminals = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
-const skip = terminals ? false : 'no `script` of util-linux here, which makes a terminal'
-
 /** A proxy on a real terminal, as over ssh. */
-function onTerminal(t: TestContext, { target }: AuthorizationServer) {
+function proxyOnTerminal(t: TestContext, { target }: AuthorizationServer) {
   const login = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-callback-port=0']
   const command = ['exec', process.execPath, bin, 'proxy', 'mine', `--target-uri=${target}`, ...login]
-  const child = spawn('script', ['-q', '-e', '-f', '-c', command.join(' '), '/dev/null'], {
-    cwd: root,
-    env: { PATH: process.env['PATH'], TERM: 'dumb', XDG_STATE_HOME: folder(t), SHELL: '/bin/sh' },
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const ended = once(child, 'exit')
-  t.after(async () => {
+  const env = { PATH: process.env['PATH'], TERM: 'dumb', XDG_STATE_HOME: folder(t), SHELL: '/bin/sh' }
+  const {
+    process: child,
+    output,
+    closed,
+  } = onTerminal(
+    t,
+    command.join(' '),
+    env,
     // Not by the end of the terminal, which means a reload.
-    if (child.exitCode === null) child.stdin.write('\u0003')
-    await ended
-  })
-  let shown = ''
-  child.stdout.on('data', (chunk) => {
-    shown += String(chunk)
-  })
+    ({ exitCode, stdin }) => exitCode === null && stdin?.write('\u0003'),
+  )
   return {
-    type: (keys: string) => child.stdin.write(keys),
+    type: (keys: string) => child.stdin?.write(keys),
     until: (pattern: RegExp) =>
-      eventually(() => pattern.exec(shown)?.[0], 25).catch(() =>
-        assert.fail(`${pattern} is not in ${shown}`),
+      eventually(() => pattern.exec(output.stdout)?.[0], 25).catch(() =>
+        assert.fail(`${pattern} is not in ${output.stdout}`),
       ),
-    ended: async () => (await ended)[0],
+    ended: async () => (await closed)[0],
   }
 }
 
@@ -47,11 +37,11 @@ const PAGE = /(?<=^Open this URL to sign in: )\S+/m
 const WRONG = /This is not the callback URL of this sign-in\./g
 
 test('on a terminal the callback URL of a browser on another machine can be pasted', {
-  skip,
+  skip: noTerminal,
   timeout,
 }, async (t) => {
   const server = await startAuthorizationServer(t)
-  const terminal = onTerminal(t, server)
+  const terminal = proxyOnTerminal(t, server)
   const url = await terminal.until(/(?<=listening on )http:\/\/\S+/)
   const page = await terminal.until(PAGE)
   await terminal.until(/paste the URL that your browser ends up at/)
@@ -75,8 +65,8 @@ test('on a terminal the callback URL of a browser on another machine can be past
   assert.deepEqual([status, server.times('/token')], [200, 1])
 })
 
-test('Ctrl-C ends the proxy while it waits for a pasted URL', { skip, timeout }, async (t) => {
-  const terminal = onTerminal(t, await startAuthorizationServer(t))
+test('Ctrl-C ends the proxy while it waits for a pasted URL', { skip: noTerminal, timeout }, async (t) => {
+  const terminal = proxyOnTerminal(t, await startAuthorizationServer(t))
   await terminal.until(/listening on/)
   await terminal.until(/paste the URL that your browser ends up at/)
   terminal.type('\u0003')
