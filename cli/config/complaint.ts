@@ -1,14 +1,13 @@
-import type { Problem } from 'sallyport'
+import type { Problem, SettingPath } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { unknownName } from '#core/contract/problem.js'
 import { valueAt } from '#core/kernel/find-faults.js'
 import { pathText } from '#core/toolkit/path-text.js'
-import type { Path } from './path.js'
 
 /** A problem whose place is still a path in the configuration. */
 export interface Complaint extends Omit<Problem, 'place'> {
-  readonly path: Path
+  readonly path: SettingPath
   /** The key itself is wrong, and not its value. */
   readonly part?: 'key'
   /** The type that the schema expects there. */
@@ -61,7 +60,7 @@ function unit(origin: string): string {
   return origin === 'string' ? 'character' : 'item'
 }
 
-function unknownKeys(keys: readonly string[], path: Path, schema: z.ZodType): readonly Complaint[] {
+function unknownKeys(keys: readonly string[], path: SettingPath, schema: z.ZodType): readonly Complaint[] {
   const known = Object.keys(asMapping(schemaAt(schema, path)['properties']))
   return keys.map((key) => ({
     path: [...path, key],
@@ -70,7 +69,7 @@ function unknownKeys(keys: readonly string[], path: Path, schema: z.ZodType): re
   }))
 }
 
-function schemaAt(schema: z.ZodType, path: Path): Readonly<Record<string, unknown>> {
+function schemaAt(schema: z.ZodType, path: SettingPath): Readonly<Record<string, unknown>> {
   const whole: unknown = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
   const there = path.reduce<unknown>((here, step) => {
     const { properties, items } = asMapping(here)

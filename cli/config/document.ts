@@ -1,14 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import type { Problem } from 'sallyport'
-import { fileFailure, isJsonObject } from 'sallyport/toolkit'
+import type { Problem, SettingPath } from 'sallyport'
+import { fileFailure, isJsonObject, tokensAreTooDeep, valueIsTooDeep } from 'sallyport/toolkit'
 import type { Document as YamlDocument } from 'yaml'
-import { LineCounter, parseDocument, visit } from 'yaml'
+import { LineCounter, Parser, parseDocument, visit } from 'yaml'
 import type { Environment } from '../line/environment.js'
-import { textIsTooDeep, valueIsTooDeep } from './depth.js'
 import { interpolate } from './interpolate.js'
 import { Locator } from './locator.js'
-import type { Path } from './path.js'
 import { type Slip, slipNear } from './slips.js'
 import { forbiddenKey, keyAfterWideSpace, mayBeSlip, syntaxMessage } from './syntax.js'
 
@@ -22,7 +20,7 @@ export interface Document {
   /** Texts that came from `${env:...}` or `${file:...}`; they are never printed. */
   readonly secrets: ReadonlySet<string>
   /** `sallyport.yaml:12:5 auth.oauth.realm`; the place of the nearest thing around it for a path that is not there. */
-  readonly locate: (path: Path, part?: 'key' | 'value') => string
+  readonly locate: (path: SettingPath, part?: 'key' | 'value') => string
 }
 
 export interface Read {
@@ -45,7 +43,7 @@ export async function readDocument(
   const source = await readText(file)
   if (typeof source !== 'string') return { problems: [source] }
 
-  if (textIsTooDeep(source)) return { problems: [{ place: file, message: tooDeep }] }
+  if (tokensAreTooDeep(new Parser().parse(source))) return { problems: [{ place: file, message: tooDeep }] }
   const lines = new LineCounter()
   const parsed = parsedFrom(source, lines)
   const locator = new Locator(file, parsed, lines)
@@ -58,7 +56,7 @@ export async function readDocument(
   if (wrongRoot !== undefined) return { problems: [{ place: locator.locate([]), message: wrongRoot }] }
 
   const folder = dirname(resolve(file))
-  const locate = (path: Path, part?: 'key' | 'value') => locator.locate(path, part)
+  const locate = (path: SettingPath, part?: 'key' | 'value') => locator.locate(path, part)
   const { value, secrets, problems } = await interpolate(plain.value, {
     folder,
     environment,

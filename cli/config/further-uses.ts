@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
+import type { SettingPath } from 'sallyport'
 import { pathText } from '#core/toolkit/path-text.js'
 import { formsOf, type Option, type ResolvedOption } from '../line/option.js'
 import { furtherPlugin } from '../line/shared-flags.js'
-import type { Path } from './path.js'
 
 /** A value of the command line for settings in another folder: its path starts at the working directory. */
 export function fromHere(option: Option, text: string): string {
@@ -18,7 +18,7 @@ export function usesOf(resolved: ResolvedOption | undefined): readonly string[] 
 }
 
 /** The flag, and where an option of its plugin can be given: `rest` is a path inside the entry. */
-export function placeOfFlag(place: string, [part, ...option]: Path): string {
+export function placeOfFlag(place: string, [part, ...option]: SettingPath): string {
   if (part !== 'with') return place
   const path = option.length === 0 ? '' : `: ${pathText(option)}`
   return `${place} gives no options, \`plugins\` in a file of --config does${path}`

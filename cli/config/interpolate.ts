@@ -1,17 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Problem } from 'sallyport'
+import type { Problem, SettingPath } from 'sallyport'
 import { fileFailure, isJsonObject } from 'sallyport/toolkit'
 import { nearest } from '#core/contract/problem.js'
 import type { Environment } from '../line/environment.js'
 import { hidden, partsOf } from './hidden.js'
-import type { Path } from './path.js'
 
 export interface Surroundings {
   /** Where relative paths start. */
   readonly folder: string
   readonly environment: Environment
-  readonly locate: (path: Path) => string
+  readonly locate: (path: SettingPath) => string
 }
 
 export interface Interpolated {
@@ -28,7 +27,7 @@ export async function interpolate(value: unknown, surroundings: Surroundings): P
   const secrets = new Set<string>()
   const problems: Problem[] = []
 
-  async function within(part: unknown, path: Path): Promise<unknown> {
+  async function within(part: unknown, path: SettingPath): Promise<unknown> {
     if (typeof part === 'string') return text(part, path)
     if (Array.isArray(part)) {
       const items: unknown[] = []
@@ -41,7 +40,7 @@ export async function interpolate(value: unknown, surroundings: Surroundings): P
     return Object.fromEntries(entries)
   }
 
-  async function text(written: string, path: Path): Promise<string> {
+  async function text(written: string, path: SettingPath): Promise<string> {
     const pieces: string[] = []
     let fromOutside = false
     for (const piece of piecesOf(written)) {

@@ -1,7 +1,7 @@
+import type { SettingPath } from 'sallyport'
 import type { Document, LineCounter } from 'yaml'
 import { isAlias, isMap, isNode, isScalar, isSeq } from 'yaml'
 import { pathText } from '#core/toolkit/path-text.js'
-import type { Path } from './path.js'
 
 /** Finds lines and columns in a parsed file. */
 export class Locator {
@@ -27,12 +27,12 @@ export class Locator {
   }
 
   /** `sallyport.yaml:12:5 auth.oauth.realm`. Of what is missing, the position of the nearest thing around it. */
-  locate(path: Path, part: 'key' | 'value' = 'value'): string {
+  locate(path: SettingPath, part: 'key' | 'value' = 'value'): string {
     const place = this.at(this.offsetOf(path, part))
     return path.length === 0 ? place : `${place} ${pathText(path)}`
   }
 
-  private offsetOf(path: Path, part: 'key' | 'value'): number {
+  private offsetOf(path: SettingPath, part: 'key' | 'value'): number {
     let node: unknown = this.document.contents
     let offset = startOf(node) ?? 0
     for (const [index, step] of path.entries()) {

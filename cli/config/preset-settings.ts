@@ -1,4 +1,4 @@
-import type { Problem } from 'sallyport'
+import type { Problem, SettingPath } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import type { z } from 'zod'
 import { valueAt } from '#core/kernel/find-faults.js'
@@ -11,7 +11,6 @@ import { expectation, readValue } from '../line/read.js'
 import { type Document, readDocument } from './document.js'
 import { fromHere, placeOfFlag, usesOf } from './further-uses.js'
 import { hidden } from './hidden.js'
-import type { Path } from './path.js'
 import { resolveSettings } from './resolve-settings.js'
 import type { Result } from './result.js'
 
@@ -70,7 +69,7 @@ class PresetSettings<Settings> {
     for (const secret of this.secrets) hidden.add(secret)
     const { value, secrets } = this
     const folder = this.document?.folder ?? process.cwd()
-    const locate = (path: Path, part?: 'key' | 'value') => this.locate(path, part)
+    const locate = (path: SettingPath, part?: 'key' | 'value') => this.locate(path, part)
     // An unresolved reference leaves a wrong value: reported once.
     const reported = new Set(earlier.map(({ place }) => place))
     return resolveSettings(this.preset.schema, { value, folder, secrets, locate }, [
@@ -95,7 +94,7 @@ class PresetSettings<Settings> {
   }
 
   /** A value of the file is read by the same reader as the text of the flag. */
-  private takeFromFile(option: Option, path: Path): void {
+  private takeFromFile(option: Option, path: SettingPath): void {
     // One inside a section is that section's to read.
     if (path.length > 1) return
     const value = readValue(option, valueAt(this.value, path))
@@ -154,12 +153,12 @@ class PresetSettings<Settings> {
       this.places.set(pathText(['plugins', written.length + index]), option?.place ?? '')
   }
 
-  private set(path: Path, value: unknown, place?: string): void {
+  private set(path: SettingPath, value: unknown, place?: string): void {
     this.value = withValue(this.value, path, value)
     if (place !== undefined) this.places.set(pathText(path), place)
   }
 
-  private locate(path: Path, part?: 'key' | 'value'): string {
+  private locate(path: SettingPath, part?: 'key' | 'value'): string {
     for (let length = path.length; length > 0; length--) {
       const place = this.places.get(pathText(path.slice(0, length)))
       if (place !== undefined) return placeOfFlag(place, path.slice(length))
@@ -180,7 +179,7 @@ const standIn = ({ required }: Option): string | undefined =>
 
 const placesOf = (option: Option): readonly string[] => [flagOf(option.name), ...environmentNames(option)]
 
-const pathOf = ({ name, path }: Option): Path => path ?? [keyOf(name)]
+const pathOf = ({ name, path }: Option): SettingPath => path ?? [keyOf(name)]
 
 function textsOf(value: OptionValue): string[] {
   if (typeof value === 'string') return [value]
@@ -188,7 +187,7 @@ function textsOf(value: OptionValue): string[] {
 }
 
 // A wrong value on the way, such as `auth: yes`, stays: the schema reports it.
-function withValue(value: unknown, [key, ...rest]: Path, leaf: unknown): unknown {
+function withValue(value: unknown, [key, ...rest]: SettingPath, leaf: unknown): unknown {
   if (key === undefined) return leaf
   if (value !== undefined && !isJsonObject(value)) return value
   const { [key]: old, ...others } = value ?? {}

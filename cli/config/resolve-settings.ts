@@ -1,14 +1,13 @@
-import type { Problem } from 'sallyport'
+import type { Problem, SettingPath } from 'sallyport'
 import type { z } from 'zod'
 import { FaultFinder } from '#core/kernel/find-faults.js'
 import { complaintsOf } from './complaint.js'
-import type { Path } from './path.js'
 import type { Located, Result } from './result.js'
 
 /** What was written, and where. */
 export type Written = Omit<Located<unknown>, 'settings' | 'locate'> & {
   readonly value: unknown
-  locate(path: Path, part?: 'key' | 'value'): string
+  locate(path: SettingPath, part?: 'key' | 'value'): string
 }
 
 // Each finds what the one before hid: mistakes of form first, then rules between several settings.
@@ -30,7 +29,7 @@ export function resolveSettings<Schema extends z.ZodType>(
     const read = schema.safeParse(finder.value)
     if (read.success) {
       // What a plugin finds below a fault is reported with that fault.
-      const locate = (path: Path): string => {
+      const locate = (path: SettingPath): string => {
         const at = finder.written(path)
         return written.locate(finder.reported(at) ?? at)
       }

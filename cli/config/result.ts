@@ -1,6 +1,5 @@
-import type { Problem } from 'sallyport'
+import type { Problem, SettingPath } from 'sallyport'
 import { pathText } from '#core/toolkit/path-text.js'
-import type { Path } from './path.js'
 
 /** Settings, with what messages need to name the place where each was written. */
 export interface Located<Settings> {
@@ -9,7 +8,7 @@ export interface Located<Settings> {
   readonly folder: string
   /** Never printed. */
   readonly secrets: ReadonlySet<string>
-  readonly locate: (path: Path) => string
+  readonly locate: (path: SettingPath) => string
 }
 
 /** Settings that nobody wrote. */

@@ -1,4 +1,4 @@
-import type { Entry, List, Plugin, Problem } from 'sallyport'
+import type { Entry, List, Plugin, Problem, SettingPath } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { entryFields } from '#plugins/presets/settings/further.js'
@@ -6,7 +6,6 @@ import type { Complaint } from './complaint.js'
 import { complaintsOf } from './complaint.js'
 import type { Document } from './document.js'
 import { placeOfFlag } from './further-uses.js'
-import type { Path } from './path.js'
 import type { Result } from './result.js'
 
 export const entry = z.strictObject(entryFields)
@@ -30,7 +29,7 @@ export function runSettings(
 ): Result<RunSettings> {
   const { value, folder, secrets } = document
   const isList = Array.isArray(value)
-  const locate = (path: Path, part?: 'key' | 'value') =>
+  const locate = (path: SettingPath, part?: 'key' | 'value') =>
     path[0] === FLAG ? placeOfFlag(FLAG, path.slice(1)) : document.locate(isList ? path.slice(1) : path, part)
   const root = isList ? { plugins: value } : value
   const complaints: Complaint[] = []
@@ -57,7 +56,7 @@ function readRoot(root: unknown, complaints: Complaint[]): List {
 }
 
 // Not one recursive union: for a mistake in an entry it would also report that it is no scope.
-function readList(items: readonly unknown[], path: Path, complaints: Complaint[]): List {
+function readList(items: readonly unknown[], path: SettingPath, complaints: Complaint[]): List {
   return items.map((item, index) => {
     const at = [...path, index]
     if (!isJsonObject(item) || !('scope' in item)) return readEntry(item, at, complaints)
@@ -72,7 +71,7 @@ function readList(items: readonly unknown[], path: Path, complaints: Complaint[]
 }
 
 /** What can be read of an entry, so that the kernel can find what else is wrong with it. */
-function readEntry(item: unknown, at: Path, complaints: Complaint[]): Entry {
+function readEntry(item: unknown, at: SettingPath, complaints: Complaint[]): Entry {
   complain(entry, item, at, complaints)
   const {
     use,
@@ -89,9 +88,9 @@ function readEntry(item: unknown, at: Path, complaints: Complaint[]): Entry {
 }
 
 // Takes the place of an entry without `use`, so that the places of the others stay right.
-const unreadable = (at: Path): Plugin => ({ name: `unreadable ${at.join('.')}`, api: 1, setup() {} })
+const unreadable = (at: SettingPath): Plugin => ({ name: `unreadable ${at.join('.')}`, api: 1, setup() {} })
 
-function complain(schema: z.ZodType, item: unknown, at: Path, complaints: Complaint[]): void {
+function complain(schema: z.ZodType, item: unknown, at: SettingPath, complaints: Complaint[]): void {
   const read = schema.safeParse(item)
   if (read.success) return
   for (const complaint of complaintsOf(schema, item, read.error)) {
