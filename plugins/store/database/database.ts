@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Pool, PoolClient, QueryResultRow } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { HealthState, Log, Meter, Scrubber } from 'sallyport'
 import { CONNECT_LIMIT, Connector } from './connector.js'
 import { databaseFailure } from './failure.js'
@@ -101,16 +101,7 @@ export class Database {
     return this.level.health()
   }
 
-  /** One statement. Tables are named without a schema. */
-  query<Row extends QueryResultRow>(
-    text: string,
-    values?: readonly unknown[],
-    options?: TransactionOptions,
-  ): Promise<Row[]> {
-    return this.transaction((statements) => statements.query<Row>(text, values), options)
-  }
-
-  /** All statements of `work`, or none when it throws. */
+  /** All statements of `work`, or none when it throws. Tables are named without a schema. */
   async transaction<T>(
     work: (statements: Statements) => T | Promise<T>,
     options: TransactionOptions = {},

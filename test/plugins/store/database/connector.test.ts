@@ -6,7 +6,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { noPostgres, PASSWORD, PostgresCluster } from '#kit/postgres.js'
 import { authority } from '#kit/tls.js'
-import { opening, started } from './opening.js'
+import { asking, opening, started } from './opening.js'
 
 const cluster = new PostgresCluster()
 const skip = noPostgres ?? false
@@ -36,7 +36,7 @@ test('with TLS, the certificate must be of the authority and of the host', { ski
   const ours = authority(t)
   await cluster.secure(ours.issue(['127.0.0.1']))
   const { database } = await started(t, { url: test.url, caCertPath: ours.file })
-  const [row] = await database.query('select ssl from pg_stat_ssl where pid = pg_backend_pid()')
+  const [row] = await asking(database, 'select ssl from pg_stat_ssl where pid = pg_backend_pid()')
   assert.deepEqual(row, { ssl: true })
   await database.locked('key', async () => {})
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { noPostgres, PostgresCluster } from '#kit/postgres.js'
 import { STATEMENT_LIMIT } from '#plugins/store/database/transaction.js'
-import { started } from './opening.js'
+import { asking, started } from './opening.js'
 
 const cluster = new PostgresCluster()
 const skip = noPostgres ?? false
@@ -11,26 +11,26 @@ const put = (value: string) => ['insert into state (key, value) values ($1, $2)'
 
 test('a statement, a transaction that commits, and one that does not', { skip }, async (t) => {
   const { database } = await started(t, { url: (await cluster.database()).url })
-  assert.deepEqual(await database.query('select 1::bigint as one'), [{ one: 1 }])
+  assert.deepEqual(await asking(database, 'select 1::bigint as one'), [{ one: 1 }])
   await database.transaction(({ query }) => query(...put('a')))
   const failing = database.transaction(async ({ query }) => {
     await query(...put('b'))
     throw new Error('mine')
   })
   await assert.rejects(failing, /mine/)
-  await assert.rejects(database.query(...put('a')), { code: 'DATABASE_CONFLICT' })
+  await assert.rejects(asking(database, ...put('a')), { code: 'DATABASE_CONFLICT' })
   const swallowing = database.transaction(async ({ query }) => {
     await query(...put('c'))
     await query('nonsense').catch(() => {})
   })
   await assert.rejects(swallowing, /did not commit/)
-  assert.equal((await database.query('select from state')).length, 1)
+  assert.equal((await asking(database, 'select from state')).length, 1)
   assert.deepEqual(database.health(), { status: 'ok' })
 })
 
 test('a connection that was given back is measured as idle', { skip }, async (t) => {
   const { database, measured } = await started(t, { url: (await cluster.database()).url })
-  await database.query('select 1')
+  await asking(database, 'select 1')
   const isState = (state: string) => (each: (typeof measured)[number]) =>
     JSON.stringify(each.labels) === JSON.stringify({ state })
   const last = (state: string) => measured.findLast(isState(state))?.value
@@ -43,17 +43,17 @@ test('a server that stops at once, and one whose connections are ended: 503, and
 }, async (t) => {
   const test = await cluster.database()
   const { database, lines } = await started(t, { url: test.url })
-  await Promise.all([database.query('select 1'), database.query('select 2')])
+  await Promise.all([asking(database, 'select 1'), asking(database, 'select 2')])
   assert.ok((await cluster.terminateBackends(test)) >= 2)
   await eventually(() =>
-    database.query('select 1').then(
+    asking(database, 'select 1').then(
       () => true,
       () => false,
     ),
   )
 
   await cluster.stop()
-  await assert.rejects(database.query('select 1'), {
+  await assert.rejects(asking(database, 'select 1'), {
     code: 'DATABASE_UNAVAILABLE',
     statusCode: 503,
     retryAfter: 5,
@@ -68,7 +68,7 @@ test('a server that stands still holds nobody longer than the limit, in and befo
   skip,
 }, async (t) => {
   const { database } = await started(t, { url: (await cluster.database()).url })
-  await database.query('select 1')
+  await asking(database, 'select 1')
   const before = performance.now()
   const open = database.transaction(async ({ query }) => {
     await query('select 1')
@@ -78,7 +78,7 @@ test('a server that stands still holds nobody longer than the limit, in and befo
   await assert.rejects(open, { code: 'DATABASE_UNAVAILABLE' })
   assert.ok(performance.now() - before >= STATEMENT_LIMIT - 100)
   for (let round = 0; round < 3; round++)
-    await assert.rejects(database.query('select 1', [], { limit: 500 }), /did not answer in time/)
+    await assert.rejects(asking(database, 'select 1', [], { limit: 500 }), /did not answer in time/)
   cluster.resume()
   await eventually(() => database.health().status === 'ok')
 })

@@ -6,7 +6,7 @@ import { noPostgres, PostgresCluster } from '#kit/postgres.js'
 import { migrateDatabase } from '#plugins/store/database/migrate.js'
 import { databaseOptions } from '#plugins/store/database/options.js'
 import { LEVEL } from '#plugins/store/database/tables.js'
-import { opening, started } from './opening.js'
+import { asking, opening, started } from './opening.js'
 
 const cluster = new PostgresCluster()
 const skip = noPostgres ?? false
@@ -44,7 +44,7 @@ test('a start without tables is down until somebody migrates', { skip }, async (
   await database.start()
   assert.equal(database.health().status, 'down')
   assert.match(database.health().reason ?? '', /run `sallyport migrate --config FILE`/)
-  await assert.rejects(database.query('select from state'), {
+  await assert.rejects(asking(database, 'select from state'), {
     code: 'DATABASE_NOT_MIGRATED',
     statusCode: 503,
   })
@@ -60,7 +60,7 @@ test('tables that are lost while it runs leave it degraded until they are there 
   const { database } = await opening(t, { url })
   await database.start()
   await query('drop schema sallyport cascade')
-  await assert.rejects(database.query('select from state'), { code: 'DATABASE_NOT_MIGRATED' })
+  await assert.rejects(asking(database, 'select from state'), { code: 'DATABASE_NOT_MIGRATED' })
   assert.equal(database.health().status, 'degraded')
   assert.match(database.health().reason ?? '', /run `sallyport migrate --config FILE`/)
   // Checked once more, it is still what this process can go on without.
@@ -79,7 +79,7 @@ test('a start while the server is away is degraded until it is there, and migrat
   assert.match(database.health().reason ?? '', /nothing listens there/)
   await cluster.start()
   await eventually(() => database.health().status === 'ok')
-  assert.deepEqual(await database.query('select from state'), [])
+  assert.deepEqual(await asking(database, 'select from state'), [])
 })
 
 test('a level that this version cannot use is refused; one that it can is used, also while it runs', {
@@ -90,9 +90,9 @@ test('a level that this version cannot use is refused; one that it can is used, 
   const { database } = await started(t, { url })
   await query('update sallyport.schema_level set level = 99')
   await query('alter table sallyport.state add column more text')
-  await database.query("insert into state (key, value) values ('a', 'b')")
+  await asking(database, "insert into state (key, value) values ('a', 'b')")
   const other = await started(t, { url })
-  assert.equal((await other.database.query('select from state')).length, 1)
+  assert.equal((await asking(other.database, 'select from state')).length, 1)
   assert.deepEqual(await migrate(url), [])
 
   await query('update sallyport.schema_level set readable_by = 99')
@@ -105,7 +105,7 @@ test('a level that this version cannot use is refused; one that it can is used, 
   await cluster.terminateBackends(test)
   await eventually(() => /newer version/.test(database.health().reason ?? ''))
   assert.equal(database.health().status, 'down')
-  await database.query('select from state')
+  await asking(database, 'select from state')
   assert.equal(database.health().status, 'down')
   await query('update sallyport.schema_level set readable_by = 1')
   await eventually(() => database.health().status === 'ok')
@@ -127,7 +127,7 @@ test('a database that can only be read is degraded until it takes writes, and sa
   const test = await cluster.database()
   const { url, name, query } = test
   const { database, lines } = await started(t, { url })
-  const write = () => database.query("insert into state (key, value) values ('a', 'b') returning key")
+  const write = () => asking(database, "insert into state (key, value) values ('a', 'b') returning key")
   const setReadOnly = async (value: string) => {
     await query(`alter role ${name} set default_transaction_read_only = ${value}`)
     await cluster.terminateBackends(test)
@@ -136,7 +136,7 @@ test('a database that can only be read is degraded until it takes writes, and sa
   await setReadOnly('on')
   await eventually(() => /can only be read/.test(database.health().reason ?? ''))
   for (let round = 0; round < 3; round++) {
-    await database.query('select from state')
+    await asking(database, 'select from state')
     assert.equal(database.health().status, 'degraded')
   }
   await setReadOnly('off')
@@ -152,7 +152,7 @@ test('a database that can only be read is degraded until it takes writes, and sa
   )
   await setReadOnly('off')
   // What can be read says nothing of what can be written.
-  await eventually(() => database.query('select from state').catch(() => undefined))
+  await eventually(() => asking(database, 'select from state').catch(() => undefined))
   assert.equal(database.health().status, 'degraded')
   await eventually(() => write().catch(() => undefined))
   assert.equal(database.health().status, 'ok')
@@ -169,7 +169,7 @@ test('a database that can only be read is degraded until it takes writes, and sa
     ),
   )
   await setReadOnly('off')
-  await eventually(() => database.query('select from state').catch(() => undefined))
+  await eventually(() => asking(database, 'select from state').catch(() => undefined))
   assert.equal(database.health().status, 'degraded')
   await eventually(() =>
     locked().then(

@@ -9,7 +9,7 @@ import { Connector } from '#plugins/store/database/connector.js'
 import { Locks } from '#plugins/store/database/locks.js'
 import { databaseOptions } from '#plugins/store/database/options.js'
 import { Session } from '#plugins/store/database/session.js'
-import { started } from './opening.js'
+import { asking, started } from './opening.js'
 
 const cluster = new PostgresCluster()
 const skip = noPostgres ?? false
@@ -67,7 +67,7 @@ test('a lock that is lost ends its signal, fails its writes, and is not lost twi
       await other.transaction(({ query }) => query(put('other')))
     })
   })
-  const rows = await a.database.query<{ key: Buffer }>('select key from state order by key')
+  const rows = await asking<{ key: Buffer }>(a.database, 'select key from state order by key')
   assert.deepEqual(
     rows.map(({ key }) => key.toString()),
     ['first', 'other'],

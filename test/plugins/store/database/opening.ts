@@ -1,6 +1,7 @@
 import type { TestContext } from 'node:test'
+import type { QueryResultRow } from 'pg'
 import { recordedLog } from '#kit/booted.js'
-import { Database } from '#plugins/store/database/database.js'
+import { Database, type TransactionOptions } from '#plugins/store/database/database.js'
 import { databaseOptions } from '#plugins/store/database/options.js'
 
 /** A database as a plugin opens it, with its log and its measures. Closed when the test ends. */
@@ -27,3 +28,11 @@ export async function started(t: TestContext, options: Readonly<Record<string, u
   await opened.database.start()
   return opened
 }
+
+/** One statement. */
+export const asking = <Row extends QueryResultRow>(
+  database: Database,
+  text: string,
+  values?: readonly unknown[],
+  options?: TransactionOptions,
+): Promise<Row[]> => database.transaction((statements) => statements.query<Row>(text, values), options)

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { ConfigError } from 'sallyport'
 import { eventually } from '#kit/captured-log.js'
 import { noPooler, PostgresCluster } from '#kit/postgres.js'
-import { opening, started } from './opening.js'
+import { asking, opening, started } from './opening.js'
 
 const cluster = new PostgresCluster()
 const skip = noPooler ?? false
@@ -32,7 +32,7 @@ test('behind a pooler in transaction mode, locks and notifications use directUrl
   await Promise.all([a, b, a, b].map(({ database }) => database.locked('key', work)))
   await eventually(() => woken > before)
   // No setting of one statement is left for others.
-  const [row] = await a.database.query('select current_setting($1) as path', ['search_path'])
+  const [row] = await asking(a.database, 'select current_setting($1) as path', ['search_path'])
   assert.deepEqual(row, { path: 'sallyport' })
 })
 
@@ -58,7 +58,7 @@ test('so is one that takes turns among connections that are there already', { sk
   for (const warm of [2, 3, 4]) {
     const url = await cluster.pooler(test, { server_round_robin: 1, default_pool_size: warm })
     const { database } = await opening(t, { url })
-    await Promise.all(Array.from({ length: warm }, () => database.query('select pg_sleep(0.2)')))
+    await Promise.all(Array.from({ length: warm }, () => asking(database, 'select pg_sleep(0.2)')))
     await assert.rejects(
       database.locked('key', async () => {}),
       ConfigError,
