@@ -4,8 +4,8 @@ import { definePlugin, StateStore } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { boot, createLog } from 'sallyport/embed'
 
-// Another process with the same store: it saves once under a lock, holds a lock, or counts under one.
-const [place = '', task = '', counter = ''] = process.argv.slice(2)
+// Another process with the same store: it saves once under a lock, holds a lock, or counts under one: in a file, or the store.
+const [entry = '', task = '', counter = ''] = process.argv.slice(2)
 
 let store: StateStore | undefined
 const taking = definePlugin({
@@ -19,23 +19,27 @@ const taking = definePlugin({
     })
   },
 })
-const entry = place.startsWith('{') ? JSON.parse(place) : { use: 'state/files', with: { directory: place } }
-const list = [entry, { use: taking }]
+const list = [JSON.parse(entry), { use: taking }]
 await boot(list, { catalogue, folder: process.cwd(), log: createLog({ level: 'silent' }) })
 if (store === undefined) throw new Error('there is no store')
 
+const taken = store
+
 if (task === 'save') {
-  const saving = store
-  await saving.locked('key', () => saving.set('value', 'new'.repeat(5000)))
+  await taken.locked('key', () => taken.set('value', 'new'.repeat(5000)))
   process.exit(0)
 } else if (task === 'hold') {
-  await store.locked('key', async () => {
+  await taken.locked('key', async () => {
     process.stdout.write('begun\n')
     await setTimeout(60_000)
   })
+} else if (task === 'add') {
+  for (let round = 0; round < 10; round++)
+    await taken.locked('key', async () => taken.set('key', String(Number((await taken.get('key')) ?? 0) + 1)))
+  process.exit(0)
 } else {
   for (let round = 0; round < 5; round++) {
-    await store.locked('key', async () => {
+    await taken.locked('key', async () => {
       // Not atomic on purpose: only the lock keeps the others out in between.
       const before = Number(readFileSync(counter, 'utf8'))
       await setTimeout(Math.random() * 4)

@@ -10,8 +10,8 @@ import { storing } from './storing.js'
 
 const [OLD, NEW] = ['old'.repeat(5000), 'new'.repeat(5000)]
 
-const inFiles = (t: TestContext, directory: string) =>
-  storing(t, [{ use: 'state/files', with: { directory } }])
+const entryIn = (directory: string) => ({ use: 'state/files', with: { directory } })
+const inFiles = (t: TestContext, directory: string) => storing(t, [entryIn(directory)])
 
 /** Saves a value under a lock in another process, which may be killed before a step. */
 async function saved(directory: string, environment: Readonly<Record<string, string>>): Promise<unknown> {
@@ -19,7 +19,11 @@ async function saved(directory: string, environment: Readonly<Record<string, str
     process.execPath,
     [
       ...[...ownSources.node, '--import', import.meta.resolve('../../kit/kill-at.mjs')],
-      ...[ownSources.script(join(import.meta.dirname, 'child.ts')), directory, 'save'],
+      ...[
+        ownSources.script(join(import.meta.dirname, 'child.ts')),
+        JSON.stringify(entryIn(directory)),
+        'save',
+      ],
     ],
     { env: { ...process.env, KILL_BELOW: directory, ...environment }, stdio: 'inherit' },
   )

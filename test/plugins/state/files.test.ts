@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
   chmodSync,
   copyFileSync,
@@ -15,32 +13,18 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { contractSuite } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
-import { ownSources } from '#kit/own-sources.js'
-import { storeSuite, storing } from './storing.js'
+import { another, holding, storeSuite, storing } from './storing.js'
 
 type Options = Readonly<Record<string, unknown>>
 
-const inFiles = (t: TestContext, directory: string, options: Options = {}) =>
-  storing(t, [{ use: 'state/files', with: { directory, ...options } }])
+const entryIn = (directory: string, options: Options = {}) => ({
+  use: 'state/files',
+  with: { directory, ...options },
+})
+const inFiles = (t: TestContext, directory: string, options?: Options) =>
+  storing(t, [entryIn(directory, options)])
 
-/** Another process with the same files, once it is ready. */
-async function another(t: TestContext, ...argv: string[]): Promise<ChildProcess> {
-  const script = ownSources.script(join(import.meta.dirname, 'child.ts'))
-  const child = spawn(process.execPath, [...ownSources.node, script, ...argv], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  t.after(() => child.kill('SIGKILL'))
-  if (argv[1] !== 'count') await once(child.stdout, 'data')
-  return child
-}
-
-async function killed(child: ChildProcess): Promise<void> {
-  const gone = once(child, 'exit')
-  child.kill('SIGKILL')
-  await gone
-}
-
-storeSuite('state/files', (t) => ({ use: 'state/files', with: { directory: folder(t) } }))
+storeSuite('state/files', (t) => entryIn(folder(t)))
 
 test('only this user may read the files and their directory', {
   skip: process.platform === 'win32',
@@ -63,7 +47,7 @@ test('only this user may read the files and their directory', {
 
 test('the lock of a killed process is free at once', async (t) => {
   const directory = folder(t)
-  const child = await another(t, directory, 'hold')
+  const holder = await holding(t, entryIn(directory))
   const { store } = await inFiles(t, directory)
   let entered = false
   const waiting = store.locked('key', async () => {
@@ -73,7 +57,7 @@ test('the lock of a killed process is free at once', async (t) => {
   assert.equal(entered, false)
 
   const since = Date.now()
-  await killed(child)
+  await holder.killed()
   await waiting
   assert.ok(Date.now() - since < 2000)
 })
@@ -82,12 +66,11 @@ test('processes that count under a lock lose nothing, also when one of them is k
   const directory = folder(t)
   const counter = join(folder(t), 'count')
   writeFileSync(counter, '0')
-  const victim = await another(t, directory, 'hold')
-  const children = await Promise.all(Array.from({ length: 6 }, () => another(t, directory, 'count', counter)))
-  const ended = Promise.all(children.map((child) => once(child, 'exit')))
+  const victim = await holding(t, entryIn(directory))
+  const counting = Array.from({ length: 6 }, () => another(t, entryIn(directory), 'count', counter).closed)
   await setTimeout(500)
-  await killed(victim)
-  assert.deepEqual([...new Set((await ended).map(([code]) => code))], [0])
+  await victim.killed()
+  assert.deepEqual([...new Set((await Promise.all(counting)).map(([code]) => code))], [0])
   assert.equal(readFileSync(counter, 'utf8'), '30')
   // One file is left of all these locks.
   assert.equal(readdirSync(join(directory, 'locks')).length, 1)

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { contractSuite } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { ownSources } from '#kit/own-sources.js'
 import { noPostgres, PostgresCluster } from '#kit/postgres.js'
-import { storeSuite, storing } from './storing.js'
+import { another, holding, storeSuite, storing } from './storing.js'
 
 const cluster = new PostgresCluster()
 const skip = noPostgres ?? false
@@ -21,16 +18,6 @@ const entryAt = (url: string, options: object = {}) => ({
 
 const storeAt = async (t: TestContext, url: string, options?: object) =>
   (await storing(t, [entryAt(url, options)])).store
-
-/** Another process with the same store, once it is ready. */
-async function another(t: TestContext, url: string, ...argv: string[]): Promise<ChildProcess> {
-  const script = ownSources.script(join(import.meta.dirname, 'child.ts'))
-  const child = spawn(process.execPath, [...ownSources.node, script, JSON.stringify(entryAt(url)), ...argv], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  t.after(() => child.kill('SIGKILL'))
-  return child
-}
 
 async function took(work: () => Promise<unknown>): Promise<number> {
   const since = performance.now()
@@ -86,22 +73,21 @@ test('processes take turns under a lock, and a killed one holds none', { skip },
   const store = await storeAt(t, url)
   const counter = join(folder(t), 'counter')
   writeFileSync(counter, '0')
-  const counted = async () => once(await another(t, url, 'count', counter), 'exit')
+  const counted = () => another(t, entryAt(url), 'count', counter).closed
   assert.deepEqual(await Promise.all([counted(), counted()]), [
     [0, null],
     [0, null],
   ])
   assert.equal(readFileSync(counter, 'utf8'), '10')
 
-  const holder = await another(t, url, 'hold')
-  await once(holder.stdout ?? assert.fail(), 'data')
+  const holder = await holding(t, entryAt(url))
   let isFree = false
   const waiting = store.locked('key', async () => {
     isFree = true
   })
   await store.locked('other', () => store.set('other', 'x'))
   assert.equal(isFree, false)
-  holder.kill('SIGKILL')
+  await holder.killed()
   await waiting
 })
 

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
 import { definePlugin, type Entry, type List, StateStore } from 'sallyport'
 import { booted, recordedLog } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { ownSources } from '#kit/own-sources.js'
+import { type Spawned, spawned } from '#kit/spawned.js'
 
 /** A plugin that takes the store of each list that it is in. */
 export function takingStores() {
@@ -28,6 +32,25 @@ export async function storing(t: TestContext, list: List) {
   const [store] = stores
   assert.ok(store)
   return { store, lines }
+}
+
+/** Another process with a store of this entry, and a task of `child.ts`. */
+export function another(t: TestContext, entry: Entry, ...task: readonly string[]): Spawned {
+  const script = ownSources.script(join(import.meta.dirname, 'child.ts'))
+  const command = [process.execPath, ...ownSources.node, script, JSON.stringify(entry), ...task]
+  return spawned(t, command, { stdio: ['ignore', 'pipe', 'inherit'] })
+}
+
+/** The same once it holds the lock; `killed` lets go of it. */
+export async function holding(t: TestContext, entry: Entry): Promise<{ killed(): Promise<unknown> }> {
+  const { process: child, output, closed } = another(t, entry, 'hold')
+  await eventually(() => output.stdout !== '', 60)
+  return {
+    killed: () => {
+      child.kill('SIGKILL')
+      return closed
+    },
+  }
 }
 
 /** The tests of every state store. */
