@@ -13,7 +13,7 @@ import { endProcess } from './process-end.js'
 import { reload } from './reload.js'
 import { tuneHeap } from './runtime-tuning.js'
 import { exitOnUncaughtError, handleSignals } from './signals.js'
-import { exitCode, printError, printProblems, said } from './terminal.js'
+import { endOnceSaid, exitCode, printError, printProblems } from './terminal.js'
 import { workerCount, workers } from './workers/flags.js'
 import { workerNumber } from './workers/worker-id.js'
 
@@ -28,7 +28,7 @@ export async function runGateway<Settings>(
   const worker = workerNumber()
   if (worker !== undefined) {
     const { runWorker } = await import('./workers/worker.js')
-    return end(await runWorker(worker, logOptions(invocation)))
+    return endOnceSaid(await runWorker(worker, logOptions(invocation)))
   }
   const result = await command.read(invocation)
   if ('problems' in result) {
@@ -37,13 +37,8 @@ export async function runGateway<Settings>(
   }
   if (invocation.problems.length > 0) return printProblems(invocation.problems)
   if (isOn(invocation, 'print-plugins')) return printPlugins(command.list(result.settings), result)
-  return end(await new GatewayProcess(command, invocation).run(result))
-}
-
-/** Everything was stopped. A timer that a plugin forgot must not keep the process here. */
-async function end(code: number): Promise<never> {
-  await said()
-  endProcess(code)
+  // Everything was stopped: a timer that a plugin forgot must not keep the process here.
+  return endOnceSaid(await new GatewayProcess(command, invocation).run(result))
 }
 
 async function printPlugins(list: List, located: Located<unknown>): Promise<number> {

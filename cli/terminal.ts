@@ -4,6 +4,7 @@ import { problemLine } from '#core/contract/problem.js'
 import { painter } from './colour.js'
 import { hidden } from './config/hidden.js'
 import { tooFewFiles } from './open-files.js'
+import { endProcess } from './process-end.js'
 
 export const exitCode = { ok: 0, failed: 1, misconfigured: 2 } as const
 
@@ -48,8 +49,13 @@ export async function printError(error: unknown, debug: boolean): Promise<number
 /** Milliseconds that the end of the process waits for whoever reads what it said. */
 const LAST_WORDS = 1_000
 
-/** Settles when what was said has left this process, or nobody takes it. */
-export async function said(): Promise<void> {
+/** Ends the process, whatever would keep it alive, once what was said has left it or nobody takes it. */
+export async function endOnceSaid(code: number): Promise<never> {
+  await said()
+  endProcess(code)
+}
+
+async function said(): Promise<void> {
   const full = [process.stdout, process.stderr].filter(({ writableLength }) => writableLength > 0)
   if (full.length === 0) return
   const left = full.map((stream) => new Promise<void>((done) => stream.write('', () => done())))

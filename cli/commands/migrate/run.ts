@@ -7,8 +7,7 @@ import { hidden } from '../../config/hidden.js'
 import { readList } from '../../config/read-list.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
-import { endProcess } from '../../process-end.js'
-import { exitCode, printable, printError, printProblems, said } from '../../terminal.js'
+import { endOnceSaid, exitCode, printable, printError, printProblems } from '../../terminal.js'
 import { migrateCommand } from './flags.js'
 
 /** Milliseconds that one plugin may take: a database that is silent must not hold up a rollout for ever. */
@@ -26,9 +25,8 @@ export async function migrate({ options }: Invocation): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => stopped.abort(new Error(`stopped by ${signal}: run it again`)))
   const code = await migrateAll(entriesOf(plan), { folder, debug, signal: stopped.signal })
-  await said()
   // What some plugin left open must not keep the process here.
-  endProcess(code)
+  return endOnceSaid(code)
 }
 
 interface Circumstances {

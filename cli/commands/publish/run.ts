@@ -4,8 +4,7 @@ import { fileFailure } from 'sallyport/toolkit'
 import { hidden } from '../../config/hidden.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
-import { endProcess } from '../../process-end.js'
-import { printProblems, said } from '../../terminal.js'
+import { endOnceSaid, printProblems } from '../../terminal.js'
 import { readServerFile } from '../validate/documents.js'
 import { changeStatus, planDocument, publishDocument } from './actions.js'
 import { connected, connectionTo } from './connection.js'
@@ -41,9 +40,8 @@ export async function publish({ positionals: [named = ''], options }: Invocation
     : await connected(connection, debug, async (dispatch, scrubber) =>
         printOutcome(await task.run(new RegistryClient(dispatch, api.url)), task, json, scrubber),
       )
-  await said()
   // A browser that was opened, or a terminal that was read, must not keep the process here.
-  endProcess(code)
+  return endOnceSaid(code)
 }
 
 interface Misuse {
