@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import type { Finding } from '#cli/tools/findings/finding-list.js'
 import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
 import { repository } from '../../../plugins/source/repository.js'
-
-interface Found {
-  readonly about: string
-  readonly check: string
-  readonly state: string
-  readonly code: string
-  readonly detail: string
-}
 
 /** What doctor finds in a registry with these sources. */
 async function examined(t: TestContext, home: string, sources: object) {
@@ -19,7 +12,7 @@ async function examined(t: TestContext, home: string, sources: object) {
   const place = join(folder(t, { 'registry.json': JSON.stringify(config) }), 'registry.json')
   const running = program(t, ['doctor', '--config', place, '--json'])
   const code = await running.ended()
-  const found: readonly Found[] = JSON.parse(running.output.stdout)
+  const found: readonly Finding[] = JSON.parse(running.output.stdout)
   const lines = found.map(({ state, about, check }) => `${state} ${about} ${check.replace(`${home}/`, '')}`)
   return { code, found, lines }
 }

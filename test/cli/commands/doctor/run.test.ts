@@ -6,6 +6,7 @@ import { issuing } from 'sallyport/testing'
 import { planOf } from '#cli/config/all-problems.js'
 import { readList } from '#cli/config/read-list.js'
 import { examine } from '#cli/tools/doctor/examine.js'
+import type { Finding } from '#cli/tools/findings/finding-list.js'
 import { connectProxy } from '#kit/connect-proxy.js'
 import { folder } from '#kit/folder.js'
 import { closedPort, listening, portOf } from '#kit/listening.js'
@@ -13,19 +14,11 @@ import { realIssuer } from '#kit/oidc-provider.js'
 import { program } from '#kit/program.js'
 import { authority, tlsListening } from '#kit/tls.js'
 
-interface Found {
-  readonly about: string
-  readonly check: string
-  readonly state: string
-  readonly code: string
-  readonly detail: string
-}
-
 async function doctor(t: TestContext, argv: readonly string[]) {
   const looking = program(t, ['doctor', ...argv, '--json'])
   const code = await looking.ended()
   assert.equal(looking.output.stderr, '')
-  const findings: Found[] = JSON.parse(looking.output.stdout)
+  const findings: Finding[] = JSON.parse(looking.output.stdout)
   return { code, findings }
 }
 
@@ -38,7 +31,7 @@ async function looked(
   t: TestContext,
   config: object,
   { files = {}, patience }: { files?: Readonly<Record<string, string>>; patience?: number } = {},
-): Promise<{ readonly findings: readonly Found[] }> {
+): Promise<{ readonly findings: readonly Finding[] }> {
   const home = folder(t, { ...files, 'config.json': JSON.stringify(config) })
   const planned = await planOf(await readList(join(home, 'config.json')))
   assert.ok('plan' in planned, JSON.stringify(planned))
@@ -48,7 +41,7 @@ async function looked(
 const provider = (t: TestContext, settings: object) => looked(t, configOf(settings))
 const target = (t: TestContext, uri: string) => looked(t, [{ use: 'forward/http', with: { target: uri } }])
 
-const faultsOf = ({ findings }: { findings: readonly Found[] }) =>
+const faultsOf = ({ findings }: { findings: readonly Finding[] }) =>
   findings.filter(({ state }) => state === 'wrong').map(({ code }) => code)
 
 test('a provider that works is found well, and a registry that is not up is only told', async (t) => {
@@ -609,7 +602,7 @@ test('sign-in: the redirect URI is shown, and an issuer where nobody can sign in
       },
     },
   })
-  const ofSignIn = ({ findings }: { findings: readonly Found[] }) =>
+  const ofSignIn = ({ findings }: { findings: readonly Finding[] }) =>
     findings.filter(({ about }) => about === 'pages/sign-in')
   const good = ofSignIn(await looked(t, config(['openid'])))
   assert.match(
@@ -621,7 +614,7 @@ test('sign-in: the redirect URI is shown, and an issuer where nobody can sign in
     [],
   )
   const odd = ofSignIn(await looked(t, config(['openid', 'read:all'])))
-  const codesOf = (found: readonly Found[]) =>
+  const codesOf = (found: readonly Finding[]) =>
     found.filter(({ state }) => state !== 'ok').map(({ code }) => code)
   assert.deepEqual(codesOf(odd), ['SCOPE_UNKNOWN'])
 

@@ -43,6 +43,15 @@ const faultsOf = (validate: ValidateFunction, value: unknown): readonly string[]
   return (validate.errors ?? []).map(({ instancePath, keyword }) => `${instancePath} ${keyword}`)
 }
 
+/** It finds a fault at this path. */
+function refuses(validate: ValidateFunction, value: unknown, path: string): void {
+  const faults = faultsOf(validate, value)
+  assert.ok(
+    faults.some((fault) => fault.startsWith(`${path} `)),
+    `${JSON.stringify(value)}: ${faults.join('; ')}`,
+  )
+}
+
 function kindOf(value: unknown): Kind {
   const keys = Object.keys(Object(value))
   if (keys.includes('targetUri')) return 'proxy'
@@ -92,13 +101,7 @@ test('what is wrong in a registry file is found where it stands', async () => {
     ['/sources/0/http/maxPageBytes', { sources: [{ name: 'up', http: { url: 'x', maxPageBytes: 'many' } }] }],
     ['/plugins/0/with', { plugins: [{ use: 'headers/static', with: { headrs: [] } }] }],
   ]
-  for (const [path, value] of wrong) {
-    const faults = faultsOf(validate, value)
-    assert.ok(
-      faults.some((fault) => fault.startsWith(`${path} `)),
-      `${JSON.stringify(value)}: ${faults.join('; ')}`,
-    )
-  }
+  for (const [path, value] of wrong) refuses(validate, value, path)
   const right = {
     auth: { oauth: { ...oauth, providers: [provider, { type: 'kubernetes', audience: 'r' }] } },
   }
@@ -163,13 +166,7 @@ test('what is wrong in a file of the proxy is found where it is, and a text serv
     ['/plugins/0/with', { plugins: [{ use: 'headers/static', with: { headrs: [] } }] }],
     ['/plugins/0', { plugins: [{ use: './mine.mjs', with: { size: 1 }, replace: 'auth/anonymous' }] }],
   ]
-  for (const [path, value] of wrong) {
-    const faults = faultsOf(validate, value)
-    assert.ok(
-      faults.some((fault) => fault.startsWith(`${path} `)),
-      `${JSON.stringify(value)}: ${faults.join('; ')}`,
-    )
-  }
+  for (const [path, value] of wrong) refuses(validate, value, path)
 })
 
 test('a plugin of the file that cannot be loaded is told, and no schema is printed', async (t) => {
