@@ -1,6 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Many, One } from '../contract/capability.js'
 
+export { messageOf } from '../toolkit/message-of.js'
+
 /** What only the author of a plugin knows; without it the requirements that need it are skipped. */
 export interface Fixtures {
   /** A token that the authenticator accepts. */
@@ -46,8 +48,6 @@ export interface ConformanceSuite<T> {
   readonly capability: One<T> | Many<T>
   readonly requirements: readonly Requirement<T>[]
 }
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null

@@ -4,6 +4,7 @@ import type { Addresses } from '../contract/gateway.js'
 import type { Problem } from '../contract/problem.js'
 import { withoutSecrets } from '../log/scrubber.js'
 import { within } from '../toolkit/deadline.js'
+import { messageOf } from '../toolkit/message-of.js'
 import { pluginFrame } from '../toolkit/plugin-frame.js'
 
 /** Milliseconds that one step of one plugin may take. */
@@ -137,7 +138,7 @@ export function stepFailure(
     const place = placeOf?.('') ?? `plugin "${id}"`
     return new ConfigError([{ place, message: shown(error.message) }], { cause })
   }
-  const message = shown(error instanceof Error ? error.message : String(error))
+  const message = shown(messageOf(error))
   const place = error instanceof Error ? pluginFrame(error) : undefined
   const at = place === undefined ? '' : ` (${place})`
   return new GatewayError('PLUGIN_FAILED', `plugin "${id}" failed in ${phase}: ${message}${at}`, { cause })

@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
+import { messageOf } from './message-of.js'
 
 // One without an end is there too: a file that is half written, or was cut off by a full disk, trusts fewer than it names.
 // With whole lines: where files were joined without a line break, TLS reads none from there on.
@@ -65,7 +66,7 @@ function contextFault(cert: string, key: string): KeyPairFaults {
     createSecureContext({ cert, key })
     return {}
   } catch (error) {
-    return { cert: `cannot be used for TLS: ${error instanceof Error ? error.message : String(error)}` }
+    return { cert: `cannot be used for TLS: ${messageOf(error)}` }
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Examination, ExaminedTls, InitializeResponse } from 'sallyport'
-import { examineTlsFiles } from 'sallyport/toolkit'
+import { examineTlsFiles, messageOf } from 'sallyport/toolkit'
 import type { TlsSettings } from './options.js'
 import { placesOf, targetTlsFiles } from './target-tls.js'
 
@@ -22,7 +22,7 @@ export async function examineTarget(examination: Examination, settings: Settings
     } else if (status >= 200 && status < 300) ok('target', `it answers without a token (${status})`)
     else await examineRefusal(examination, target, status, tls)
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = messageOf(error)
     const wantsCertificate = /certificate required|bad certificate|handshake failure/i.test(message)
     const advice = wantsCertificate
       ? 'give the target a client certificate that it accepts: targetClientCert and targetClientKey'

@@ -12,6 +12,7 @@ import {
   fileFailure,
   insecureHttpAllowed,
   LogThrottle,
+  messageOf,
   type Secret,
   secretFrom,
 } from 'sallyport/toolkit'
@@ -114,7 +115,6 @@ function withPlace<T>(place: string, open: () => T): T {
   try {
     return open()
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    throw new ConfigError([{ place, message }], { cause: error })
+    throw new ConfigError([{ place, message: messageOf(error) }], { cause: error })
   }
 }

@@ -5,6 +5,7 @@ import {
   GatewayError,
   type Source,
 } from 'sallyport'
+import { messageOf } from 'sallyport/toolkit'
 import { type DocumentFile, DocumentReader, type ReadFiles } from './file-json.js'
 import { positionIn } from './locate-document.js'
 
@@ -33,7 +34,7 @@ export async function examineDocuments(
       await report(examination, reader, place, await countOf(examination, fetched, signal))
   } catch (error) {
     const failure = error instanceof GatewayError ? error.code : 'SOURCE_FAILED'
-    const message = error instanceof Error ? error.message : String(error)
+    const message = messageOf(error)
     examination.wrong('documents', failure, message, 'correct the options of the source, or what is there')
   } finally {
     source?.close?.()

@@ -1,5 +1,5 @@
 import type { Authenticator, Identity } from 'sallyport'
-import { bearerCredentials } from 'sallyport/toolkit'
+import { bearerCredentials, messageOf } from 'sallyport/toolkit'
 import type { ScopeChecks } from './checks.js'
 import { print, printFindings } from './findings.js'
 
@@ -34,7 +34,7 @@ export async function authenticated(
       if (identity !== undefined) accepted = { by: authenticator.provider, identity }
     } catch (error) {
       hasFailed = true
-      print(`${heading}: fails: ${error instanceof Error ? error.message : String(error)}`)
+      print(`${heading}: fails: ${messageOf(error)}`)
     }
   }
   const what = token === undefined ? 'a request without a token' : 'the token'

@@ -1,5 +1,5 @@
 import type { Denial, Identity, Judgement, McpSubject, Policy, PolicyQuestion } from 'sallyport'
-import { within } from 'sallyport/toolkit'
+import { messageOf, within } from 'sallyport/toolkit'
 import { type AskedCall, textOf } from './asked-call.js'
 import type { ScopeChecks } from './checks.js'
 import { print, printFindings } from './findings.js'
@@ -47,8 +47,7 @@ async function denialBy(
     )
     printFindings((await inTime(policy.explain?.(question))) ?? [])
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    print(`${heading}: fails, and what it cannot judge is denied: ${message}`)
+    print(`${heading}: fails, and what it cannot judge is denied: ${messageOf(error)}`)
     return { allowed: false, reason: 'a policy failed' }
   }
   return judgement.allowed ? undefined : judgement

@@ -1,9 +1,9 @@
 import { lookup } from 'node:dns/promises'
 import { connect } from 'node:net'
 import type { ReachOptions } from 'sallyport'
-import { isPublicAddress, portOf } from 'sallyport/toolkit'
+import { isPublicAddress, messageOf, portOf } from 'sallyport/toolkit'
 import type { FindingList } from '../findings/finding-list.js'
-import { messageOf } from '../findings/finding-list.js'
+
 import { examineProxy, tunnelsTo } from './proxy.js'
 import { examineTls, hostOf, PATIENCE, readTlsFiles, type TlsFiles } from './tls.js'
 

@@ -1,6 +1,5 @@
 import type { DocumentResponse, Fetch } from 'sallyport'
-import { type JsonObject, jsonObject } from 'sallyport/toolkit'
-import { messageOf } from '../findings/finding-list.js'
+import { type JsonObject, jsonObject, messageOf } from 'sallyport/toolkit'
 
 export async function askFor(fetch: Fetch, url: string, init: RequestInit = {}): Promise<DocumentResponse> {
   try {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { createSecureContext } from 'node:tls'
-import { ProxyTunnels, portOf, proxyChoice } from 'sallyport/toolkit'
-import { type FindingList, messageOf } from '../findings/finding-list.js'
+import { messageOf, ProxyTunnels, portOf, proxyChoice } from 'sallyport/toolkit'
+import type { FindingList } from '../findings/finding-list.js'
 import { hostOf, PATIENCE, type TlsFiles } from './tls.js'
 
 /** Tunnels through the proxy that the environment names for a URL; nothing when there is none. */

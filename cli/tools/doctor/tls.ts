@@ -2,9 +2,8 @@ import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { type ConnectionOptions, connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls'
 import type { ExaminedTls } from 'sallyport'
-import { portOf } from 'sallyport/toolkit'
+import { messageOf, portOf } from 'sallyport/toolkit'
 import type { FindingList } from '../findings/finding-list.js'
-import { messageOf } from '../findings/finding-list.js'
 
 /** Milliseconds for each step of a connection. */
 export const PATIENCE = 5_000

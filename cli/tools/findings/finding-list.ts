@@ -34,5 +34,3 @@ export class FindingList {
     if (!known) this.findings.push(finding)
   }
 }
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,6 +1,7 @@
 import { catalogue } from 'sallyport/builtin'
 import { Loader } from 'sallyport/embed'
-import { FindingList, messageOf } from '../findings/finding-list.js'
+import { messageOf } from 'sallyport/toolkit'
+import { FindingList } from '../findings/finding-list.js'
 import { examine } from './examine.js'
 import type { Job, Message } from './messages.js'
 

@@ -1,6 +1,6 @@
 import type { Plugin } from 'sallyport'
-import { isJsonObject } from 'sallyport/toolkit'
-import { type FindingList, messageOf } from '../findings/finding-list.js'
+import { isJsonObject, messageOf } from 'sallyport/toolkit'
+import type { FindingList } from '../findings/finding-list.js'
 
 const FORM = 'return a list of { place, message }, or an empty one; `place` is a path in the options'
 

@@ -1,4 +1,5 @@
 import type { Examination } from 'sallyport'
+import { messageOf } from 'sallyport/toolkit'
 import type { HttpOptions } from './options.js'
 import { fetcherFor, requestOf } from './receiver.js'
 
@@ -17,8 +18,7 @@ export async function examineReceiver(examination: Examination, options: HttpOpt
       await fetcher.close()
     }
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    examination.wrong('receiver', 'AUDIT_UNSENT', message, 'correct the path of a file, or the URL')
+    examination.wrong('receiver', 'AUDIT_UNSENT', messageOf(error), 'correct the path of a file, or the URL')
   }
 }
 

@@ -1,5 +1,11 @@
 import type { DocumentResponse, Examination, Fetch } from 'sallyport'
-import { basicAuthorization, createFetcher, insecureHttpAllowed, secretFrom } from 'sallyport/toolkit'
+import {
+  basicAuthorization,
+  createFetcher,
+  insecureHttpAllowed,
+  messageOf,
+  secretFrom,
+} from 'sallyport/toolkit'
 import type { CommonOptions, IntrospectionOptions, KeyOptions } from './options.js'
 
 /** The options for requests to a provider, of whichever plugin. */
@@ -30,7 +36,7 @@ export async function examineProvider(examination: Examination, provider: Examin
       await fetcher.close()
     }
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = messageOf(error)
     examination.wrong('files', 'FILE_UNREADABLE', message, 'correct the path, or what is in the file')
   }
 }

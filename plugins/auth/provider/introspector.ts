@@ -6,7 +6,14 @@ import {
   type Rejection,
   UpstreamError,
 } from 'sallyport'
-import { basicAuthorization, ConcurrencyLimit, isPromise, jsonObject, type Secret } from 'sallyport/toolkit'
+import {
+  basicAuthorization,
+  ConcurrencyLimit,
+  isPromise,
+  jsonObject,
+  messageOf,
+  type Secret,
+} from 'sallyport/toolkit'
 import type { Claims } from './jwt.js'
 
 export interface IntrospectorOptions {
@@ -108,7 +115,7 @@ export class Introspector {
     try {
       response = await fetch(url, { method: 'POST', headers: this.headers(), body: this.form(token) })
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       const code = error instanceof UpstreamError ? error.code : ''
       if (RESPONDED.has(code)) {
         this.recordResponse()

@@ -1,4 +1,5 @@
 import { GatewayError, type HealthState, type Log, type Measure, UpstreamError } from 'sallyport'
+import { messageOf } from 'sallyport/toolkit'
 import type { FetchedKeys, JwksSource } from './jwks-source.js'
 import type { ProviderKeys } from './signature.js'
 
@@ -145,7 +146,7 @@ export class JwksCache {
     // The stop itself has closed the connections.
     if (this.stopped) return
     const { provider, log, fetches } = this.options
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     const cause = unavailableCause(error)
     if (reason !== this.failure?.reason) {
       log.warn({ provider, cause, reason }, 'the keys of the provider cannot be fetched')

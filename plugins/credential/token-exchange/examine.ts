@@ -1,5 +1,11 @@
 import type { Examination } from 'sallyport'
-import { basicAuthorization, createFetcher, insecureHttpAllowed, secretFrom } from 'sallyport/toolkit'
+import {
+  basicAuthorization,
+  createFetcher,
+  insecureHttpAllowed,
+  messageOf,
+  secretFrom,
+} from 'sallyport/toolkit'
 import type { ExchangeOptions } from './options.js'
 
 /** Requests an exchange of a made-up token: the token must be refused, and not the client. */
@@ -14,7 +20,7 @@ export async function examineExchange(examination: Examination, options: Exchang
     const init = { method: 'POST', ...credentialsOf(options, path) }
     reportResult(examination, await probes.ask(fetcher.fetch, url, init))
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = messageOf(error)
     examination.wrong('files', 'FILE_UNREADABLE', message, 'correct the path, or what is in the file')
   } finally {
     await fetcher.close()

@@ -1,4 +1,5 @@
 import type { Examination } from 'sallyport'
+import { messageOf } from 'sallyport/toolkit'
 
 /** The resource as clients know it: 401, metadata, authorization server. */
 export async function examineResource({ probes, wrong }: Examination, resource: string): Promise<void> {
@@ -8,7 +9,7 @@ export async function examineResource({ probes, wrong }: Examination, resource: 
     const { challenge } = await probes.greet(resource, { direct: true })
     await probes.resource(resource, challenge)
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = messageOf(error)
     wrong('resource', 'RESOURCE_FAILED', `no answer: ${message}`, 'look into the log of the server there')
   }
 }

@@ -1,5 +1,5 @@
 import type { Examination, ListedSubject } from 'sallyport'
-import { type Glob, nearest } from 'sallyport/toolkit'
+import { type Glob, messageOf, nearest } from 'sallyport/toolkit'
 import { compilePatterns } from './compiled-pattern.js'
 import type { Rule } from './options.js'
 import { Rules } from './rules.js'
@@ -20,8 +20,7 @@ export async function examineRules(examination: Examination, rules: readonly Rul
     if (!lists.complete) return ok(CHECK, 'not compared: the target lists more than is read here')
     report(examination, rules, lists.listed)
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    warning(CHECK, 'LISTS_UNREAD', `not compared: ${message}`, 'see what is found about the target')
+    warning(CHECK, 'LISTS_UNREAD', `not compared: ${messageOf(error)}`, 'see what is found about the target')
   }
 }
 

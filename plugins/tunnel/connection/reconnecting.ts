@@ -8,7 +8,7 @@ import {
   type PublicAddress,
   type Tunnel,
 } from 'sallyport'
-import { within } from 'sallyport/toolkit'
+import { messageOf, within } from 'sallyport/toolkit'
 import { publicOrigin } from '../public-url.js'
 
 export interface ReconnectingTunnelOptions {
@@ -148,7 +148,7 @@ export class ReconnectingTunnel implements PublicAddress {
         return await this.open()
       } catch (error) {
         if (this.closing.signal.aborted) return undefined
-        const message = messageOf(error)
+        const message = reasonOf(error)
         this.options.log[message === lastMessage ? 'debug' : 'warn'](
           { err: error },
           'the tunnel cannot be opened again yet',
@@ -179,7 +179,5 @@ const timeoutError = (timeout: number): GatewayError =>
     `no tunnel within ${timeout / 1000} s: --debug shows its output, and --tunnel-timeout allows more time`,
   )
 
-const messageOf = (error: unknown): string => {
-  if (error instanceof ConfigError) return error.problems.map(({ message }) => message).join('; ')
-  return error instanceof Error ? error.message : String(error)
-}
+const reasonOf = (error: unknown): string =>
+  error instanceof ConfigError ? error.problems.map(({ message }) => message).join('; ') : messageOf(error)
