@@ -1,6 +1,7 @@
 import type { ListedSubject } from './capabilities/policy.js'
 import type { FetchedDocuments } from './capabilities/source.js'
 import type { Fetch } from './fetch.js'
+import type { Gateway } from './gateway.js'
 
 /**
  * What `examine` of a plugin reports to and checks with. No plugin is booted: there are the options, and the network.
@@ -12,7 +13,7 @@ export interface Examination {
   /** The path of the entry's scope, empty at the root. */
   readonly scope: string
   /** A path from the options, relative to the folder of the configuration. */
-  readonly path: (path: string) => string
+  readonly path: Gateway['path']
   /** The facts of each entry of the same scope, this one included, in list order. */
   readonly around: readonly EntryFacts[]
   readonly probes: Probes

@@ -37,8 +37,8 @@ export interface Gateway {
   /** The internal port. It needs no credentials. */
   readonly internal: FastifyInstance
 
-  /** A path from the options, relative to the folder of the configuration. */
-  path(path: string): string
+  /** A path from the options, relative to the folder of the configuration. Of an option that is not set there is none. */
+  path<T extends string | undefined>(path: T): T | string
 
   provide<T>(capability: One<T> | Many<T>, value: NoInfer<T>): void
 

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
@@ -18,6 +17,7 @@ import { CallChecks } from '../http/call-checks.js'
 import type { Gate } from '../http/gate.js'
 import { RequestLimit } from '../http/limit.js'
 import { PublicPaths } from '../http/public-paths.js'
+import { pathsFrom } from '../toolkit/paths-from.js'
 import type { Container } from './container.js'
 import type { Lifecycle } from './lifecycle.js'
 import type { PlannedEntry } from './plan.js'
@@ -100,7 +100,7 @@ export class GatewayScope {
       internal: shared.internal,
       dispatch: shared.dispatch,
       connect: shared.connect,
-      path: (path) => resolve(shared.folder, path),
+      path: pathsFrom(shared.folder),
       provide: (capability, value) => this.provide(plugin.provides ?? [], capability, value),
       use: <T>(capability: One<T> | Many<T>) => this.accessor(plugin.requires ?? [], capability),
       share,

@@ -29,10 +29,7 @@ export default definePlugin({
 
   setup(gateway, { token, file }) {
     const { log, scrubber } = gateway
-    const secret = openToken(
-      { token, file: file === undefined ? undefined : gateway.path(file) },
-      { log, scrubber },
-    )
+    const secret = openToken({ token, file: gateway.path(file) }, { log, scrubber })
     let credential: OutgoingCredential | undefined
     gateway.provide(Credential, {
       name: 'static-bearer',

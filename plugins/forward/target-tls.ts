@@ -36,11 +36,10 @@ export function targetTlsFiles(
 
 /** The files as `sallyport doctor` looks for them. */
 export function placesOf(settings: TlsSettings, path: Gateway['path']): ExaminedTls {
-  const place = (file: string | undefined) => (file === undefined ? undefined : path(file))
   return {
-    caFile: place(settings.targetCaCert),
-    certFile: place(settings.targetClientCert),
-    keyFile: place(settings.targetClientKey),
+    caFile: path(settings.targetCaCert),
+    certFile: path(settings.targetClientCert),
+    keyFile: path(settings.targetClientKey),
   }
 }
 

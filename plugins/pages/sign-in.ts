@@ -70,7 +70,7 @@ export default definePlugin({
 /** Reports every file that cannot be read together, and stops the boot. */
 function checkFiles(gateway: Gateway, options: SignInOptions): void {
   const problems = (['cookieKeyFile', 'clientSecretFile', 'caCertPath'] as const).flatMap((place) => {
-    const path = options[place] === undefined ? undefined : gateway.path(options[place])
+    const path = gateway.path(options[place])
     try {
       if (path !== undefined) readFileSync(path)
       return []
@@ -85,7 +85,7 @@ function openIssuer(gateway: Gateway, options: SignInOptions): Issuer {
   const { caCertPath, allowPrivateIP } = options
   const fetcher = withPlace('caCertPath', () =>
     createFetcher({
-      caFile: caCertPath === undefined ? undefined : gateway.path(caCertPath),
+      caFile: gateway.path(caCertPath),
       allowPrivate: allowPrivateIP,
       allowInsecureHttp: insecureHttpAllowed(),
       scrubber: gateway.scrubber,
@@ -106,8 +106,7 @@ function openIssuer(gateway: Gateway, options: SignInOptions): Issuer {
 
 function openSecret(gateway: Gateway, { clientSecret, clientSecretFile }: SignInOptions): Secret | undefined {
   const { log, scrubber } = gateway
-  const file = clientSecretFile === undefined ? undefined : gateway.path(clientSecretFile)
-  return secretFrom({ value: clientSecret, file }, { log, scrubber })
+  return secretFrom({ value: clientSecret, file: gateway.path(clientSecretFile) }, { log, scrubber })
 }
 
 /** Adds the name of the option to an error that names a file. */

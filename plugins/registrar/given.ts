@@ -44,10 +44,10 @@ export default definePlugin({
   setup(gateway, options) {
     const { clientId, clientSecretFile, clientKeyFile, issuer: named, place } = options
     const store = gateway.use(StateStore)
-    const file = clientSecretFile === undefined ? undefined : gateway.path(clientSecretFile)
+    const file = gateway.path(clientSecretFile)
     const context = { log: gateway.log, scrubber: gateway.scrubber }
     const secret = openSecret('clientSecretFile', { value: options.clientSecret, file }, context)
-    const key = openKey(clientKeyFile === undefined ? undefined : gateway.path(clientKeyFile), context)
+    const key = openKey(gateway.path(clientKeyFile), context)
     gateway.onStop(() => {
       secret?.close()
       key?.close()

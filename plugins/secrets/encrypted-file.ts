@@ -39,7 +39,7 @@ export default definePlugin({
     // Read when it is needed: a proxy with its secrets in other stores needs no passphrase.
     const readPassphrase = (): string => {
       const named = passphraseFile ?? nonEmpty(process.env[`${PASSPHRASE}_FILE`])
-      const places = { value: passphrase, file: named && gateway.path(named), env: [PASSPHRASE] }
+      const places = { value: passphrase, file: gateway.path(named), env: [PASSPHRASE] }
       const secret = secretFrom(places, { log, scrubber })
       const text = secret?.reveal()
       secret?.close()

@@ -98,7 +98,7 @@ function open(
   environment: () => NodeJS.ProcessEnv,
 ): Pick<Source, 'place' | 'fetch'> & { close(): void } {
   const url = /^\.{0,2}\//.test(given.url) ? folder.path(given.url) : given.url
-  const token = secretFrom({ file: tokenFile === undefined ? undefined : folder.path(tokenFile) }, secrets)
+  const token = secretFrom({ file: folder.path(tokenFile) }, secrets)
   const header = (): string | undefined => (token === undefined ? undefined : basic(username, token.reveal()))
   const path = given.path.replace(/\/+$/, '')
   const repository = new GitRepository({ url, ref, path, environment, header, timeout, maxBytes }, documents)

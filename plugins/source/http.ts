@@ -74,7 +74,7 @@ export default definePlugin({
 function fetcherFor(gateway: Gateway, given: z.output<typeof options>, allowInsecureHttp: boolean) {
   const { url, bearerTokenFile, caCertPath, allowPrivateIP, timeout, maxPageBytes } = given
   return createFetcher({
-    caFile: caCertPath === undefined ? undefined : gateway.path(caCertPath),
+    caFile: gateway.path(caCertPath),
     bearer:
       bearerTokenFile === undefined
         ? undefined

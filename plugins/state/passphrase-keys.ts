@@ -39,7 +39,7 @@ export function openPassphrase(
   { passphrase: value, passphraseFile }: PassphraseOptions,
 ): PassphraseKeys | undefined {
   const { log, scrubber } = gateway
-  const file = passphraseFile === undefined ? undefined : gateway.path(passphraseFile)
+  const file = gateway.path(passphraseFile)
   const secret = secretFrom({ value, file, env: ['SALLYPORT_STATE_PASSPHRASE'] }, { log, scrubber })
   if (secret === undefined) return undefined
   gateway.onStop(() => secret.close())

@@ -41,10 +41,7 @@ export default definePlugin({
           () => {},
         ),
     )
-    const copies =
-      directory === null
-        ? undefined
-        : stateFiles(directory === undefined ? undefined : gateway.path(directory))
+    const copies = directory === null ? undefined : stateFiles(gateway.path(directory))
     gateway.onStart(() => {
       gateway.onStop(database.measureBy(meter))
       return database.start()

@@ -32,8 +32,7 @@ function destinationOf(gateway: Gateway, options: OtlpOptions): Destination {
   const { log, scrubber } = gateway
   const { url, headers, bearerTokenFile, caCertPath } = options
   for (const value of Object.values(headers)) scrubber.add(value)
-  const file = bearerTokenFile === undefined ? undefined : gateway.path(bearerTokenFile)
-  const token = secretFrom({ file }, { log, scrubber, check: refuseNoToken })
+  const token = secretFrom({ file: gateway.path(bearerTokenFile) }, { log, scrubber, check: refuseNoToken })
   gateway.onStop(() => token?.close())
   const sent = () =>
     token === undefined ? headers : { ...headers, authorization: `Bearer ${token.reveal()}` }

@@ -1,7 +1,6 @@
-import { resolve } from 'node:path'
 import { ConfigError } from 'sallyport'
 import { entriesOf, type PlannedEntry, stepFailure } from 'sallyport/embed'
-import { within } from 'sallyport/toolkit'
+import { pathsFrom, within } from 'sallyport/toolkit'
 import { planOf } from '../../config/all-problems.js'
 import { hidden } from '../../config/hidden.js'
 import { readList } from '../../config/read-list.js'
@@ -67,7 +66,7 @@ async function migrateEntry(
 ): Promise<readonly string[]> {
   const late = (): Error => new Error(`it was not done within ${patience / 1000} s, and was given up`)
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(patience)])
-  const path = (written: string): string => resolve(folder, written)
+  const path = pathsFrom(folder)
   // The plugin gets what its own schema returned, which is what its `migrate` is typed for.
   const work = async (): Promise<readonly string[]> =>
     plugin.migrate?.({ path, signal }, options as never) ?? []

@@ -1,7 +1,6 @@
-import { resolve } from 'node:path'
 import type { EntryFacts, Examination } from 'sallyport'
 import { isPlannedScope, type PlannedEntry, type PlannedScope } from 'sallyport/embed'
-import { isJsonObject, messageOf, within } from 'sallyport/toolkit'
+import { isJsonObject, messageOf, pathsFrom, within } from 'sallyport/toolkit'
 import { type Finding, FindingList } from '../findings/finding-list.js'
 import { reach } from './connection.js'
 import { askFor, askIssuer } from './documents.js'
@@ -18,7 +17,7 @@ export async function examine(
   folder: string,
   patience = PATIENCE,
 ): Promise<readonly Finding[]> {
-  const path = (written: string): string => resolve(folder, written)
+  const path = pathsFrom(folder)
   const around = items.flatMap((item) => (isPlannedScope(item) ? [] : [factsOf(item, path)]))
   const found = await Promise.all(
     items.map(async (item) => {

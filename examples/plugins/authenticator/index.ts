@@ -20,7 +20,7 @@ export default definePlugin({
 
   setup(gateway, { name, key: value, keyFile, subject }) {
     const { log, scrubber } = gateway
-    const file = keyFile === undefined ? undefined : gateway.path(keyFile)
+    const file = gateway.path(keyFile)
     const key = secretFrom({ value, file }, { log, scrubber })
     if (key === undefined) {
       throw new ConfigError([{ place: 'keyFile', message: 'expected a file that holds the key, or key' }])

@@ -16,7 +16,7 @@ export default definePlugin({
 
   setup(gateway, { key: value, keyFile, header }) {
     const { log, scrubber } = gateway
-    const file = keyFile === undefined ? undefined : gateway.path(keyFile)
+    const file = gateway.path(keyFile)
     const key = secretFrom({ value, file }, { log, scrubber, check })
     // A request never goes out bare.
     if (key === undefined) {

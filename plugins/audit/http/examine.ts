@@ -7,9 +7,8 @@ import { fetcherFor, requestOf } from './receiver.js'
 export async function examineReceiver(examination: Examination, options: HttpOptions): Promise<void> {
   const { path, probes } = examination
   const { url, caCertPath, allowPrivateIP } = options
-  const caFile = caCertPath === undefined ? undefined : path(caCertPath)
   const privateOption = allowPrivateIP ? undefined : 'allowPrivateIP: true'
-  if (!(await probes.reach(url, { caFile, privateOption }))) return
+  if (!(await probes.reach(url, { caFile: path(caCertPath), privateOption }))) return
   try {
     const fetcher = fetcherFor(examination, options)
     try {

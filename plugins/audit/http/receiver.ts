@@ -17,7 +17,7 @@ type Surroundings = Pick<Examination, 'path'> & Partial<Pick<Gateway, 'log' | 's
 export function fetcherFor({ path, log, scrubber }: Surroundings, options: HttpOptions): Fetcher {
   const { url, bearerTokenFile, caCertPath, allowPrivateIP } = options
   return createFetcher({
-    caFile: caCertPath === undefined ? undefined : path(caCertPath),
+    caFile: path(caCertPath),
     bearer: bearerTokenFile === undefined ? undefined : { file: path(bearerTokenFile), to: [url] },
     allowPrivate: allowPrivateIP,
     allowInsecureHttp: insecureHttpAllowed(),

@@ -7,9 +7,7 @@ import type { CommonOptions, ProviderSettings } from './options.js'
 export function checkFiles(gateway: Gateway, { common, introspection }: ProviderSettings): void {
   const { caCertPath, authTokenFile } = common
   const files = { caCertPath, authTokenFile, clientSecretFile: introspection?.clientSecretFile }
-  const problems = Object.entries(files).flatMap(([option, path]) =>
-    unreadable(option, path && gateway.path(path)),
-  )
+  const problems = Object.entries(files).flatMap(([option, path]) => unreadable(option, gateway.path(path)))
   if (problems.length > 0) throw new ConfigError(problems)
 }
 
@@ -28,7 +26,7 @@ export function openEgress(gateway: Gateway, options: CommonOptions, bearerTo: I
   const { caCertPath, authTokenFile, allowPrivateIP } = options
   try {
     return createFetcher({
-      caFile: caCertPath === undefined ? undefined : gateway.path(caCertPath),
+      caFile: gateway.path(caCertPath),
       bearer: authTokenFile === undefined ? undefined : { file: gateway.path(authTokenFile), to: bearerTo },
       allowPrivate: allowPrivateIP,
       allowInsecureHttp: insecureHttpAllowed(),

@@ -16,7 +16,7 @@ export async function examineProvider(examination: Examination, provider: Examin
   const { path, probes } = examination
   const { caCertPath, authTokenFile, allowPrivateIP = false, jwksUrl, introspectionUrl, issuerUrl } = provider
   const asked = [jwksUrl ?? issuerUrl, introspectionUrl].filter((url) => url !== undefined)
-  const caFile = caCertPath === undefined ? undefined : path(caCertPath)
+  const caFile = path(caCertPath)
   const privateOption = allowPrivateIP ? undefined : 'allowPrivateIP: true'
   const reach = (url: string) => probes.reach(url, { caFile, privateOption })
   try {
@@ -111,8 +111,7 @@ async function examineIntrospection(
   { clientId, clientSecret, clientSecretFile }: ExaminedProvider,
   fetch: Fetch,
 ): Promise<void> {
-  const file = clientSecretFile === undefined ? undefined : path(clientSecretFile)
-  const secret = secretFrom({ value: clientSecret, file })
+  const secret = secretFrom({ value: clientSecret, file: path(clientSecretFile) })
   try {
     const authorization =
       clientId === undefined ? undefined : basicAuthorization(clientId, secret?.reveal() ?? '')

@@ -157,7 +157,7 @@ function openSecret(
   gateway: Gateway,
   { clientSecret, clientSecretFile }: IntrospectionOptions,
 ): Secret | undefined {
-  const file = clientSecretFile === undefined ? undefined : gateway.path(clientSecretFile)
+  const file = gateway.path(clientSecretFile)
   try {
     return secretFrom({ value: clientSecret, file }, { log: gateway.log, scrubber: gateway.scrubber })
   } catch (error) {

@@ -22,15 +22,16 @@ export function openEndpoint(gateway: Gateway, options: ExchangeOptions): Endpoi
       return undefined
     }
   }
-  const path = (file: string | undefined) => (file === undefined ? undefined : gateway.path(file))
   const client = opened('clientSecretFile', () =>
-    secretFrom({ value: clientSecret, file: path(clientSecretFile) }, { log, scrubber }),
+    secretFrom({ value: clientSecret, file: gateway.path(clientSecretFile) }, { log, scrubber }),
   )
-  const actor = opened('actorTokenFile', () => secretFrom({ file: path(actorTokenFile) }, { log, scrubber }))
+  const actor = opened('actorTokenFile', () =>
+    secretFrom({ file: gateway.path(actorTokenFile) }, { log, scrubber }),
+  )
   const allowInsecureHttp = insecureHttpAllowed()
   const fetcher = opened('caCertPath', () =>
     createFetcher({
-      caFile: path(caCertPath),
+      caFile: gateway.path(caCertPath),
       allowPrivate: allowPrivateIP,
       allowInsecureHttp,
       maxBytes: MAX_RESPONSE_BYTES,

@@ -12,7 +12,7 @@ import type { ExchangeOptions } from './options.js'
 export async function examineExchange(examination: Examination, options: ExchangeOptions): Promise<void> {
   const { path, probes } = examination
   const { url, caCertPath, allowPrivateIP: allowPrivate } = options
-  const caFile = caCertPath === undefined ? undefined : path(caCertPath)
+  const caFile = path(caCertPath)
   const privateOption = allowPrivate ? undefined : 'allowPrivateIP: true'
   if (!(await probes.reach(url, { caFile, privateOption }))) return
   const fetcher = createFetcher({ caFile, allowPrivate, allowInsecureHttp: insecureHttpAllowed() })
@@ -31,8 +31,7 @@ function credentialsOf(
   { clientId, clientSecret, clientSecretFile, clientAuthentication, grantType }: ExchangeOptions,
   path: Examination['path'],
 ): Pick<RequestInit, 'headers' | 'body'> {
-  const file = clientSecretFile === undefined ? undefined : path(clientSecretFile)
-  const secret = secretFrom({ value: clientSecret, file })
+  const secret = secretFrom({ value: clientSecret, file: path(clientSecretFile) })
   const text = secret?.reveal()
   secret?.close()
   const body = new URLSearchParams({ grant_type: grantType, subject_token: 'sallyport-doctor' })

@@ -10,7 +10,7 @@ export async function examineSignIn(examination: Examination, options: SignInOpt
   const { issuerUrl, clientId, allowPrivateIP } = options
   const uri = redirectUri(options, scope)
   ok('redirect URI', `${uri} has to be registered at the issuer for the client ${clientId}`)
-  const caFile = options.caCertPath === undefined ? undefined : path(options.caCertPath)
+  const caFile = path(options.caCertPath)
   const privateOption = allowPrivateIP ? undefined : 'allowPrivateIP: true'
   if (!(await probes.reach(issuerUrl, { caFile, privateOption }))) return
   const allowInsecureHttp = insecureHttpAllowed()

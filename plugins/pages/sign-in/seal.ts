@@ -68,8 +68,7 @@ export class Seal {
 /** The key of the file, else one that lasts until the next start. */
 export function cookieKey(gateway: Gateway, written: string | undefined): Secret {
   const { log, scrubber } = gateway
-  const file = written === undefined ? undefined : gateway.path(written)
-  const secret = secretFrom({ file }, { log, scrubber, check: refuseShort })
+  const secret = secretFrom({ file: gateway.path(written) }, { log, scrubber, check: refuseShort })
   return secret ?? new Secret(gateway.keyFor('cookies').toString('base64'))
 }
 

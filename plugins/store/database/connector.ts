@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 import type { Client, ClientConfig } from 'pg'
-import type { Log, Scrubber } from 'sallyport'
+import type { Gateway, Log, Scrubber } from 'sallyport'
 import {
   formatHostPort,
   isInLocalNetwork,
@@ -20,7 +20,7 @@ export interface ConnectorContext {
   /** Without it, nothing is told but by what is thrown. */
   readonly log?: Pick<Log, 'info' | 'warn'>
   readonly scrubber?: Scrubber | undefined
-  readonly path: (path: string) => string
+  readonly path: Gateway['path']
 }
 
 /** `direct` leads to the server itself, past a pooler. */
@@ -40,10 +40,9 @@ export class Connector {
       const message = connectionFault(text)
       if (message !== undefined) throw refused(place, message)
     }
-    const file = urlFile === undefined ? undefined : path(urlFile)
     const closing: (() => void)[] = []
     try {
-      const secret = secretFrom({ value: url, file }, { log, scrubber, check })
+      const secret = secretFrom({ value: url, file: path(urlFile) }, { log, scrubber, check })
       if (secret === undefined) throw refused('url', 'expected `url` or `urlFile`')
       closing.push(() => secret.close())
       const direct = secretFrom({ value: directUrl }, { scrubber, check })

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
-import type { HealthState, Log, Meter, Scrubber } from 'sallyport'
+import type { Gateway, HealthState, Log, Meter, Scrubber } from 'sallyport'
 import { CONNECT_LIMIT, Connector } from './connector.js'
 import { databaseFailure } from './failure.js'
 import { Level } from './level.js'
@@ -18,7 +18,7 @@ export { READ_LIMIT, type Statements, type TransactionOptions, WRITE_LIMIT } fro
 interface Context {
   readonly log: Pick<Log, 'info' | 'warn' | 'error'>
   readonly scrubber: Scrubber
-  readonly path: (path: string) => string
+  readonly path: Gateway['path']
 }
 
 const CONNECTIONS = 4

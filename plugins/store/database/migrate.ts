@@ -1,3 +1,4 @@
+import type { Gateway } from 'sallyport'
 import { within } from 'sallyport/toolkit'
 import { CONNECT_LIMIT, Connector } from './connector.js'
 import { databaseFailure, lacksRights, refused, tooSlow } from './failure.js'
@@ -11,7 +12,7 @@ const LIMIT = 25_000
 /** What `sallyport migrate` runs. */
 export async function migrateDatabase(
   options: DatabaseOptions,
-  path: (path: string) => string,
+  path: Gateway['path'],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const connector = await Connector.open(options, { path })

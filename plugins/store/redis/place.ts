@@ -1,4 +1,4 @@
-import { ConfigError, type Log, type Scrubber } from 'sallyport'
+import { ConfigError, type Gateway, type Log, type Scrubber } from 'sallyport'
 import { openCertificates, type Secret, secretFrom, type WatchedFile } from 'sallyport/toolkit'
 import type { RedisOptions } from './options.js'
 import { type RedisSettings, settingsOf, urlFault } from './redis-url.js'
@@ -6,7 +6,7 @@ import { type RedisSettings, settingsOf, urlFault } from './redis-url.js'
 export interface PlaceContext {
   readonly log?: Pick<Log, 'info' | 'warn'>
   readonly scrubber?: Scrubber
-  readonly path: (path: string) => string
+  readonly path: Gateway['path']
 }
 
 /** Where the server is, and with which password, as its files say at the time. */
@@ -20,8 +20,7 @@ export class RedisPlace {
     private readonly context: PlaceContext,
   ) {
     const { log, scrubber, path } = context
-    const file = urlFile === undefined ? undefined : path(urlFile)
-    this.url = secretFrom({ value: url, file }, { log, scrubber, check: refuseFault })
+    this.url = secretFrom({ value: url, file: path(urlFile) }, { log, scrubber, check: refuseFault })
     try {
       if (caCertPath !== undefined) this.certificates = openCertificates(path(caCertPath), log)
     } catch (error) {

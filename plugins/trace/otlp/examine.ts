@@ -12,7 +12,7 @@ const CHECK_FILES = 'install the packages of OpenTelemetry, and check `bearerTok
 export async function examineCollector(examination: Examination, options: OtlpOptions): Promise<void> {
   const { ok, warning, wrong, path, probes } = examination
   const { url, headers, bearerTokenFile, caCertPath } = options
-  const caFile = caCertPath === undefined ? undefined : path(caCertPath)
+  const caFile = path(caCertPath)
   try {
     await loadPackages()
     if (!(await probes.reach(url, { caFile, direct: true, closedAdvice: START_IT }))) return

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ConfigError } from 'sallyport'
 import { LogScrubber } from 'sallyport/embed'
+import { pathsFrom } from 'sallyport/toolkit'
 import { booted, recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
@@ -222,7 +223,7 @@ test('nothing is open after a stop, also while it connects', { skip }, async () 
   await new Promise((resolve) => void silent.once('listening', resolve))
   const address = silent.address()
   assert.ok(typeof address === 'object' && address !== null)
-  const gateway = { ...recordedLog(), id: 'test', meter: quietMeter, path: (path: string) => path }
+  const gateway = { ...recordedLog(), id: 'test', meter: quietMeter, path: pathsFrom('') }
   const connection = await RedisConnection.open(
     { url: `redis://127.0.0.1:${address.port}`, prefix: 'test:' },
     gateway,

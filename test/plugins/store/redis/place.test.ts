@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { pathsFrom } from 'sallyport/toolkit'
 import { recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
@@ -10,7 +11,7 @@ import { RedisPlace } from '#plugins/store/redis/place.js'
 test('where the certificates are missing the file of the URL is not watched any more', async (t) => {
   const urlFile = join(folder(t, { url: 'redis://127.0.0.1:1' }), 'url')
   chmodSync(urlFile, 0o600)
-  const path = (text: string): string => text
+  const path = pathsFrom('')
   const [failed, open] = [recordedLog(), recordedLog()]
   assert.throws(() => new RedisPlace({ urlFile, caCertPath: `${urlFile}-none` }, { ...failed, path }))
   const place = new RedisPlace({ urlFile }, { ...open, path })
