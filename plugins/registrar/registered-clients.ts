@@ -1,15 +1,6 @@
 import { hash } from 'node:crypto'
 import type { RegisteredClient, RegistrationRequest, StateStore } from 'sallyport'
-import { z } from 'zod'
-
-const clientSchema = z.object({
-  issuer: z.string(),
-  clientId: z.string(),
-  clientSecret: z.string().optional(),
-  tokenEndpointAuthMethod: z.string().optional(),
-  redirectUris: z.array(z.string()).optional(),
-  secretExpiresAt: z.number().optional(),
-})
+import { registeredClient } from 'sallyport/toolkit'
 
 const PREFIX = 'oauth/client/'
 // In seconds: a secret must not expire while the user signs in.
@@ -43,7 +34,7 @@ export class RegisteredClients {
 
 function parseClient(text: string): RegisteredClient | undefined {
   try {
-    return clientSchema.parse(JSON.parse(text))
+    return registeredClient.parse(JSON.parse(text))
   } catch {
     return undefined
   }

@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { hash } from 'node:crypto'
 import type { AuthorizationServer } from 'oauth4webapi'
 import { type Log, type StateStore, UpstreamError } from 'sallyport'
+import { registeredClient } from 'sallyport/toolkit'
 import { z } from 'zod'
 import type { OAuthOptions } from './options.js'
 
@@ -13,21 +14,12 @@ const tokens = z.object({
   scopes: z.array(z.string()).readonly().optional(),
 })
 
-const client = z.object({
-  issuer: z.string(),
-  clientId: z.string(),
-  clientSecret: z.string().optional(),
-  tokenEndpointAuthMethod: z.string().optional(),
-  redirectUris: z.array(z.string()).readonly().optional(),
-  secretExpiresAt: z.number().optional(),
-})
-
 /** A session as it is stored: with its issuer and client, so that its refresh token is sent to no other (T3). */
 const session = z.object({
   format: z.literal(1),
   target: z.string(),
   server: z.looseObject({ issuer: z.string(), token_endpoint: z.string().optional() }),
-  client,
+  client: registeredClient,
   resource: z.string().optional(),
   /** The requested scopes; a login for more scopes requests these again. */
   scopes: z.array(z.string()).readonly(),

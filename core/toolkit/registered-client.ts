@@ -1,0 +1,11 @@
+import { z } from 'zod'
+
+/** A `RegisteredClient` as it is stored: without a private key. */
+export const registeredClient = z.object({
+  issuer: z.string(),
+  clientId: z.string(),
+  clientSecret: z.string().optional(),
+  tokenEndpointAuthMethod: z.string().optional(),
+  redirectUris: z.array(z.string()).readonly().optional(),
+  secretExpiresAt: z.number().optional(),
+})
