@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { EventStreamParser, TOO_LONG } from 'sallyport/toolkit'
+import { EventStreamParser, type StreamEvent } from 'sallyport/toolkit'
 import type { Call } from './call.js'
 import { bodyOf, type HttpLink, isEvents } from './http-link.js'
-import { passMessage } from './reader.js'
+import { readEvents } from './reader.js'
 import { errorIn, refusalError } from './refusal.js'
 import { type SendProgress, type Transport, type TransportContext, unavailable } from './transport.js'
 
@@ -105,41 +105,27 @@ export class LegacySse implements Transport {
     return new Promise((resolve) => void this.readAll(stream, resolve).finally(() => resolve(undefined)))
   }
 
-  private async readAll(
-    stream: IncomingMessage,
-    onOpen: (connection: Connection | undefined) => void,
-  ): Promise<void> {
-    const events = new EventStreamParser(this.context.maxMessage)
-    let connection: Connection | undefined
-    try {
-      for await (const chunk of stream) {
-        for (const event of events.parse(chunk)) {
-          if (event === TOO_LONG)
-            this.context.log.error('a message of the target was longer than allowed, and was dropped')
-          else if (event.name === 'endpoint' && connection === undefined) {
-            const endpoint = this.endpointOf(event.data.toString())
-            if (endpoint === undefined) return
-            connection = { endpoint, lost: false }
-            this.session = connection
-            onOpen(connection)
-          } else if (event.name === 'message') {
-            await passMessage(event.data, (message) => this.context.receive(message), this.context.log)
-          }
-        }
-      }
-    } catch (error) {
-      this.context.log.debug({ err: error }, 'the event stream of the target broke off')
-    } finally {
-      if (connection !== undefined) await this.onLost(connection)
+  private async readAll(stream: IncomingMessage, onOpen: (connection: Connection) => void): Promise<void> {
+    const { log, maxMessage } = this.context
+    const opened: Connection[] = []
+    const open = ({ name, data }: StreamEvent): void => {
+      if (name !== 'endpoint' || opened.length > 0) return
+      const connection = { endpoint: this.endpointOf(data.toString()), lost: false }
+      opened.push(connection)
+      this.session = connection
+      onOpen(connection)
     }
+    const events = new EventStreamParser(maxMessage)
+    await readEvents(stream, events, (message) => this.context.receive(message), log, open)
+    for (const connection of opened) await this.onLost(connection)
   }
 
   /** The target may choose a path, but no other host: requests there carry its credential. */
-  private endpointOf(text: string): string | undefined {
+  private endpointOf(text: string): string {
     const url = URL.canParse(text, this.target.href) ? new URL(text, this.target) : undefined
     if (url?.origin === this.target.origin) return url.pathname + url.search
     this.context.log.error('the target named an endpoint that is not its own; nothing is sent there')
-    return undefined
+    throw new Error('no endpoint')
   }
 
   private async onLost(connection: Connection): Promise<void> {

@@ -1,18 +1,22 @@
 import type { IncomingMessage } from 'node:http'
 import type { Log } from 'sallyport'
-import { type EventStreamParser, TOO_LONG } from 'sallyport/toolkit'
+import { type EventStreamParser, type StreamEvent, TOO_LONG } from 'sallyport/toolkit'
 import type { Call } from './call.js'
 import { type Message, readMessage } from './messages.js'
 
 // Milliseconds for what a target still sends after the response.
 const AFTER_RESPONSE = 2_000
 
-/** Reads an event stream to its end and passes its messages on, one by one. A stream that breaks off counts as ended. */
+/**
+ * Reads an event stream to its end and passes its messages on, one by one. A stream that breaks off counts as ended, and so
+ * does one with an event for which `onOther` throws.
+ */
 export async function readEvents(
   stream: IncomingMessage,
   events: EventStreamParser,
   onMessage: (message: Message) => Promise<void>,
   log: Log,
+  onOther?: (event: StreamEvent) => void,
 ): Promise<void> {
   events.restart()
   try {
@@ -20,6 +24,7 @@ export async function readEvents(
       for (const event of events.parse(chunk)) {
         if (event === TOO_LONG) log.error('a message of the target was longer than allowed, and was dropped')
         else if (event.name === 'message') await passMessage(event.data, onMessage, log)
+        else onOther?.(event)
       }
     }
   } catch (error) {
