@@ -63,9 +63,9 @@ export interface Gateway {
 
   /**
    * Shares a value with the lists before and after a reload: the one that this plugin opened by the same key in the list
-   * before, else a new one. It is closed when no list that uses it is left.
+   * before, else a new one. It is closed when no list that uses it is left, where there is something to close.
    */
-  share<T>(key: string, open: () => T, close: (value: T) => void | Promise<void>): T
+  share<T>(key: string, open: () => T, close?: (value: T) => void | Promise<void>): T
   /** @deprecated now `share` */
   keep: Gateway['share']
 

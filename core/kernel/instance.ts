@@ -58,11 +58,7 @@ export class GatewayInstance {
       this.throttle.write(log, 'warn', 'a metric could not be recorded', {}, { err }),
     )
     const { sharedResources = new SharedResources(context.key) } = context
-    const listedTools = sharedResources.acquire(
-      'listed tools',
-      () => new Set<string>(),
-      () => {},
-    )
+    const listedTools = sharedResources.acquire('listed tools', () => new Set<string>())
     this.lifecycle.add('stop', { id: 'metrics', required: true, run: () => listedTools.release() })
     this.observer = new RequestObserver(meter, log, this.throttle, listedTools.value, {
       auditSinks: this.whenComplete(() => this.container.many(AuditSink)),

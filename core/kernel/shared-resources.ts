@@ -22,7 +22,7 @@ export class SharedResources {
     return Buffer.from(hkdfSync('sha256', this.key, '', purpose, 32))
   }
 
-  acquire<T>(key: string, open: () => T, close: (value: T) => void | Promise<void>): Lease<T> {
+  acquire<T>(key: string, open: () => T, close?: (value: T) => void | Promise<void>): Lease<T> {
     const resource = this.resources.get(key) ?? { value: open(), users: 0 }
     this.resources.set(key, resource)
     resource.users++
@@ -34,7 +34,7 @@ export class SharedResources {
         resource.users--
         if (resource.users > 0) return
         this.resources.delete(key)
-        await close(value)
+        await close?.(value)
       },
     }
   }

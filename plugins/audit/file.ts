@@ -37,11 +37,7 @@ export default definePlugin({
     const report = lossReport(gateway)
     if ((mode & READABLE_BY_ALL) !== 0 && process.platform !== 'win32')
       log.warn({ path }, 'the audit file is readable by everybody on this machine')
-    const locks = gateway.share(
-      'locks',
-      () => new HeldLocks(),
-      () => {},
-    )
+    const locks = gateway.share('locks', () => new HeldLocks())
     const onUnrotated = (reason: string): void =>
       report.say('warn', 'the audit file cannot be rotated, and grows', { path, reason })
     const file = new AuditFile(path, { maxBytes, keep, locks, log, onUnrotated })

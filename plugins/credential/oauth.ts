@@ -69,11 +69,7 @@ function openTokenManager(gateway: Gateway, options: OAuthOptions): TokenManager
   const fetch = openEgress(gateway, options)
   const registrars = gateway.use(ClientRegistrar)
   const sessions = new SessionStore(options, gateway.use(StateStore), log)
-  const latest = gateway.share(
-    sessions.key,
-    (): LatestSession => ({ session: undefined }),
-    () => {},
-  )
+  const latest = gateway.share(sessions.key, (): LatestSession => ({ session: undefined }))
   return new TokenManager({
     options,
     log,

@@ -51,11 +51,7 @@ export default definePlugin({
     const tls = openTargetTls(gateway, options, target.secure)
     const connections = await connectionsFor(options, { plainHttp, tls, proxy })
     // A reload must not end the sessions of replicas that stay.
-    const startedBy = gateway.share(
-      gateway.id,
-      () => new Map<string, string>(),
-      () => {},
-    )
+    const startedBy = gateway.share(gateway.id, () => new Map<string, string>())
     const replicas = new Replicas(origins, options.leaveOutFor, startedBy)
     const transport = new BalancedTransport(replicas, connections)
     await new Forwarder(gateway, options, target, transport, plainHttp).install()

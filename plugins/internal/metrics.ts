@@ -17,7 +17,7 @@ export default definePlugin({
 
   setup(gateway, options) {
     // Shared, as calls that outlast a reload are counted when they end. A gauge is that of its list.
-    const counted = gateway.share('counted', openInstruments, () => {})
+    const counted = gateway.share('counted', openInstruments)
     const gauges = openInstruments()
     gateway.provide(Telemetry, {
       measure(instrument, ...measured) {
@@ -38,11 +38,7 @@ export default definePlugin({
       }
     }
 
-    const processMetrics = gateway.share(
-      'process',
-      () => new ProcessMetrics(),
-      () => {},
-    )
+    const processMetrics = gateway.share('process', () => new ProcessMetrics())
     gateway.internal.get('/metrics', async ({ headers }, reply) => {
       measureHealth()
       const form = prefersOpenMetrics(headers.accept) ? 'openMetrics' : 'text'

@@ -44,11 +44,7 @@ export default definePlugin({
     const throttle = new LogThrottle(log)
     gateway.onStop(() => throttle.flush())
     // A list that takes the place of this one would use refresh tokens again.
-    const recent = gateway.share(
-      'recent sessions',
-      () => new RecentSessions(),
-      () => {},
-    )
+    const recent = gateway.share('recent sessions', () => new RecentSessions())
     const sessions = new Sessions({ recent, issuer, issuerUrl, seal, secure, scope, log, throttle })
     const pending = new PendingSignIns(seal, secure)
     new SignInRoutes({ gateway, options, issuer, sessions, pending, throttle }).install()

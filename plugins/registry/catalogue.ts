@@ -166,11 +166,7 @@ class MemoryCatalogue implements ServerCatalogue {
     const isShared = store?.shared !== undefined
     const { maxDocumentBytes, syncTimeout: timeout } = this.options
     const key = JSON.stringify([name, place, maxDocumentBytes, isShared])
-    const last = this.gateway.share(
-      key,
-      (): LastSync => ({}),
-      () => {},
-    )
+    const last = this.gateway.share(key, (): LastSync => ({}))
     const { meter, ingest, gateway } = this
     const shared = { log: gateway.log, meter, ingest, timeout }
     const publish = (): Promise<void> => this.publish()

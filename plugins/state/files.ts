@@ -44,17 +44,9 @@ export default definePlugin({
     const stored = new StoredKeys(gateway.use(SecretStore), log)
     const encryption = new Encryption({ passphrase, stored, useStored: keptKey })
     // A list that takes the place of this one would wait for locks that the disk did not let go.
-    const locks = gateway.share(
-      'locks',
-      () => new HeldLocks(),
-      () => {},
-    )
+    const locks = gateway.share('locks', () => new HeldLocks())
     // They are the newest: the list after a reload would use a refresh token that was redeemed.
-    const unsaved = gateway.share(
-      `unsaved ${path}`,
-      () => new UnsavedValues(),
-      () => {},
-    )
+    const unsaved = gateway.share(`unsaved ${path}`, () => new UnsavedValues())
     const store = await FileStore.open(path, { log, encryption, locks, unsaved })
     gateway.provide(StateStore, store)
     gateway.provide(Health, { name: gateway.id, check: () => store.health() })

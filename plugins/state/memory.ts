@@ -12,11 +12,10 @@ export default definePlugin({
 
   setup(gateway) {
     // A reload would have a person sign in again.
-    const { values, turns } = gateway.share(
-      gateway.id,
-      () => ({ values: new Map<string, string>(), turns: new Turns() }),
-      () => {},
-    )
+    const { values, turns } = gateway.share(gateway.id, () => ({
+      values: new Map<string, string>(),
+      turns: new Turns(),
+    }))
     gateway.provide(StateStore, {
       get: async (key) => values.get(key),
       set: async (key, value) => void values.set(key, value),

@@ -36,11 +36,7 @@ export default definePlugin({
     const opened: FilePublications[] = []
     const openShared = (source: string): Promise<FilePublications> => {
       const path = join(directory, `${fileName(source)}.journal`)
-      const locks = gateway.share(
-        'locks',
-        () => new HeldLocks(),
-        () => {},
-      )
+      const locks = gateway.share('locks', () => new HeldLocks())
       // A reload hands the open journal over.
       return gateway.share(
         `journal ${path}`,

@@ -102,11 +102,7 @@ function openJwksCache(
   if (jwksUrl === undefined) gateway.onStart(() => requireDiscovery(metadata()))
   // With all that decides where keys may come from: a reload that corrects it begins anew.
   const origin = JSON.stringify([issuerUrl, jwksUrl, caCertPath, authTokenFile, allowPrivateIP])
-  const latest = gateway.share(
-    `keys ${origin}`,
-    (): LatestKeys => ({ fetched: undefined, at: 0 }),
-    () => {},
-  )
+  const latest = gateway.share(`keys ${origin}`, (): LatestKeys => ({ fetched: undefined, at: 0 }))
   const jwks = new JwksCache({
     provider: name,
     latest,
