@@ -42,23 +42,29 @@ export async function connectionsFor(
   return connections
 }
 
+export interface Sending {
+  readonly signal: AbortSignal
+  /** Nothing came back. */
+  onFailure(error: Error): void
+}
+
 /** What @fastify/reply-from sends requests by: it calls `request`, and `destroy` at its end. */
 export class BalancedConnections {
   private current: Dispatcher
   private readonly retired = new Set<Dispatcher>()
-  /** Ends the request that is sent next: reply-from passes no signal on, and sends before it returns. */
-  signal: AbortSignal | undefined
+  /** About the request that is sent next: reply-from passes no signal on, logs each failure, and sends before it returns. */
+  next: Sending | undefined
 
   constructor(private readonly open: () => Dispatcher) {
     this.current = open()
   }
 
-  /** reply-from would log the error of a request that was aborted, which is none. */
   readonly request = ((options, callback) => {
-    const { signal = null } = this
-    this.signal = undefined
-    this.current.request({ ...options, signal }, (error, response) => {
-      if (signal?.aborted !== true) callback(error, response)
+    const { next } = this
+    this.next = undefined
+    this.current.request({ ...options, signal: next?.signal ?? null }, (error, response) => {
+      if (error === null) callback(null, response)
+      else next?.onFailure(error)
     })
   }) as Callback as Dispatcher['request']
 

@@ -1,7 +1,7 @@
 import { Refusal } from 'sallyport'
 import { failureCode } from 'sallyport/toolkit'
 
-/** reply-from has no other error without a cause. */
+/** The one failure that reply-from tells of. */
 export const unknownStatus = (): Error =>
   Object.assign(new Error('the status is beyond 599'), { code: 'HPE_INVALID_STATUS' })
 

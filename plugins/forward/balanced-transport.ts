@@ -145,7 +145,8 @@ class BalancedCall implements Call {
     const { headers, body, timeout, reply } = this.outgoing
     const { path, query, transport, aborting } = this
     try {
-      transport.connections.signal = aborting.signal
+      const { signal } = aborting
+      transport.connections.next = { signal, onFailure: (error) => this.onFailure(replica, error) }
       reply.from(path, {
         getUpstream: () => replica.origin,
         queryString: () => query,
@@ -158,7 +159,7 @@ class BalancedCall implements Call {
         rewriteHeaders: () => ({}),
         onResponse: (_request, _reply, response) =>
           this.onResponse(replica, response as unknown as ReplicaResponse),
-        onError: (_reply, { error }) => this.onFailure(replica, error),
+        onError: () => this.fail(unknownStatus()),
       })
     } catch {
       this.fail(unsupportedPath())
@@ -186,15 +187,9 @@ class BalancedCall implements Call {
     else if (typeof named === 'string' && named !== this.session) this.replicas.started(named, replica)
   }
 
-  /** Nothing came back from this replica. */
   private onFailure(replica: Replica, error: Error): void {
     if (this.ended) return
-    const { cause } = error
-    if (cause === undefined) {
-      this.fail(unknownStatus())
-      return
-    }
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+    const code = 'code' in error ? String(error.code) : ''
     // A caller must not be able to put replicas out of use by a request that nobody could send.
     if (NOT_SENT.has(code)) {
       this.fail(unsupported('this request cannot be forwarded to replicas'))
@@ -204,7 +199,7 @@ class BalancedCall implements Call {
     const { method, body } = this.outgoing
     const mayRepeat = body === undefined && this.response === undefined && IDEMPOTENT.has(method)
     if (mayRepeat && this.tried.size < this.replicas.size) this.sendToNext()
-    else this.fail(cause)
+    else this.fail(error)
   }
 
   private end(): void {
