@@ -24,6 +24,8 @@ export const unsupported = (sentence: string): Refusal => new Refusal(501, 'REQU
 export function leftOutFor(error: Error, code: string): 'everything' | 'beginnings' | 'nothing' {
   // It hangs, or this one request takes long.
   if (code === 'UND_ERR_HEADERS_TIMEOUT') return 'beginnings'
+  // Servers end a connection of HTTP/2 like this after some requests. undici has no code for it.
+  if (error.message.startsWith('HTTP/2: "GOAWAY" frame received with code 0')) return 'nothing'
   return NOT_CONNECTED.has(code) || NOT_CONNECTED.has(failureCode(error)) ? 'everything' : 'nothing'
 }
 
