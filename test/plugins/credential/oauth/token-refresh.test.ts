@@ -51,7 +51,7 @@ async function heldRefresh(server: AuthorizationServer) {
 
 /** A refresh of the first replica that was granted, is not answered yet, and has lost its lock. */
 async function lostRefresh(t: TestContext) {
-  const clock = twoClocks(t)
+  const clock = twoClocks(t, { stopped: true })
   const all = await replicas(t)
   const { granted, answer } = await heldRefresh(all.server)
   all.server.revokeTokens()
