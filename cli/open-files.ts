@@ -26,7 +26,7 @@ export function tooFewFiles(error: unknown, depth = 0): string | undefined {
     return 'this machine has no more files to open (ENFILE): end what holds many, or raise its limit, fs.file-max on Linux'
   }
   if (code === 'EMFILE' || /\bEMFILE\b/.test(message)) {
-    return `this process may not open as many files and connections as it needs (EMFILE): ${ADVICE}`
+    return `this process may not open as many files and connections as it needs (EMFILE): ${RAISE_LIMIT}`
   }
   return tooFewFiles(cause, depth + 1)
 }
@@ -35,10 +35,10 @@ export function tooFewFiles(error: unknown, depth = 0): string | undefined {
 export function fewOpenFiles(): string | undefined {
   const limit = openFiles()
   if (limit === undefined || limit >= FEW) return undefined
-  return `this process may have ${limit} files and connections open at once, and each caller takes one or two: ${ADVICE}`
+  return `this process may have ${limit} files and connections open at once, and each caller takes one or two: ${RAISE_LIMIT}`
 }
 
-const ADVICE = `raise the limit to ${FEW} or more, with \`ulimit -n\`, or LimitNOFILE= of a systemd unit`
+export const RAISE_LIMIT = `raise the limit to ${FEW} or more, with \`ulimit -n\`, or LimitNOFILE= of a systemd unit`
 
 /** Node tells its limits in a report only, which takes long; and it has raised the soft one to the hard one by itself. */
 function openFiles(): number | undefined {

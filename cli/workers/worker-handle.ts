@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { type Addresses, GatewayError, type Log } from 'sallyport'
+import { RAISE_LIMIT } from '../open-files.js'
 import { Channel } from './channel.js'
 import type { InternalRequest, InternalResponse, PrimaryCalls, WorkerCalls, WorkerConfig } from './worker.js'
 import { workerEnvironment } from './worker-id.js'
@@ -33,6 +34,7 @@ export class WorkerHandle {
       // It could not even be started.
       this.worker.on('error', ({ message }) => this.pid === undefined && resolve(message))
     })
+    this.replaceOnceLost()
     // What is sent to it before its first message is lost.
     this.online = Promise.race([once(this.worker, 'message'), this.exited])
     const timer = setInterval(() => this.ping(), PING_INTERVAL)
@@ -65,6 +67,23 @@ export class WorkerHandle {
 
   kill(): void {
     this.worker.process.kill('SIGKILL')
+  }
+
+  /**
+   * A worker that could open no file for the connection it was given gets none any more: Node waits for an answer that does
+   * not come. Nothing that is documented tells of it.
+   */
+  private replaceOnceLost(): void {
+    const lost = new Promise<void>((resolve) => {
+      this.worker.process.on('internalMessage', ({ cmd }) => cmd === 'NODE_HANDLE_NACK' && resolve())
+    })
+    void lost.then(() => {
+      this.log.error(
+        { worker: this.number, pid: this.pid },
+        `a worker could open no file for a connection (EMFILE), and is replaced: ${RAISE_LIMIT}`,
+      )
+      return this.stop(0)
+    })
   }
 
   /** Kills a worker that hangs: Node would wait for it forever, and so would its clients. */

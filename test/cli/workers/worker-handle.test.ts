@@ -1,7 +1,25 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
-import { type Gateway, lives, ofTwo, once } from './several.js'
+import { anew, type Gateway, lives, ofTwo, once } from './several.js'
+
+/** A plugin whose process opens files until it may open no more, when a test says so. */
+const FILLS = `
+  import { openSync } from 'node:fs'
+  export default {
+    name: 'fills',
+    api: 1,
+    setup(gateway) {
+      process.once('SIGUSR2', () => {
+        try {
+          for (;;) openSync('/dev/null')
+        } catch ({ code }) {
+          gateway.log.warn('full: ' + code)
+        }
+      })
+    },
+  }`
 
 const asked = ({ internal }: Gateway, path: string) => once(`${internal}${path}`, path)
 
@@ -38,4 +56,22 @@ test('a worker that hangs holds nobody up for long: it is told of, killed and re
   gateway.process.kill('SIGTERM')
   assert.equal(await gateway.ended(), 0)
   assert.equal(lives(hangs), false)
+})
+
+test('a worker that could open no file for a connection is replaced, since it is given no other', async (t) => {
+  if (spawnSync('prlimit', ['--version']).error !== undefined) return t.skip('there is no prlimit here')
+  const gateway = await ofTwo(t, { files: { 'fills.mjs': FILLS }, further: '  - { use: ./fills.mjs }' })
+  const [stays = 0, full = 0] = [1, 2].map((number) => gateway.pids().get(number))
+  assert.equal(spawnSync('prlimit', [`--pid=${full}`, '--nofile=64:64']).status, 0)
+  process.kill(full, 'SIGUSR2')
+  await gateway.until(/full: EMFILE/)
+
+  // Nobody answers the one that was lost.
+  for (let asked = 0; asked < 4; asked++) void anew(gateway.url, `${asked}`)
+  await gateway.until(/could open no file for a connection/)
+  await eventually(() => (gateway.pids().get(2) !== full && gateway.pids().has(2)) || undefined, 60)
+  const found = await Promise.all(Array.from({ length: 8 }, (_, id) => anew(gateway.url, `after-${id}`)))
+  assert.deepEqual(new Set(found.map(({ body }) => Number(body))), new Set([stays, gateway.pids().get(2)]))
+  gateway.process.kill('SIGTERM')
+  assert.equal(await gateway.ended(), 0)
 })
