@@ -30,6 +30,8 @@ export async function codeFlow(flow: Flow): Promise<Tokens> {
   const [state, verifier] = [generateRandomState(), generateRandomCodeVerifier()]
   const callback = listener.waitForCallback(state)
   const url = await authorizationUrl(flow, state, verifier)
+  // A page that nobody waits for any more would lead nowhere.
+  signal.throwIfAborted()
   await flow.onPage(url.href)
   const stopReading = readPastedLines((line) => listener.paste(line))
   try {

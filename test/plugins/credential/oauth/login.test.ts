@@ -148,3 +148,32 @@ test('an endpoint that is none counts as missing, before anybody is asked to sig
   }
   assert.deepEqual(urls, [])
 })
+
+test('a reload while a login finds out where to sign in asks nobody to do that', async (t) => {
+  const server = await startAuthorizationServer(t)
+  const { listener } = server
+  let goOn = (): void => {}
+  const registering = new Promise<void>((resolve) => {
+    Object.assign(server, {
+      async listener(...[request, response]: Parameters<typeof listener>) {
+        if (request.url === '/register') {
+          resolve()
+          await new Promise<void>((done) => {
+            goOn = done
+          })
+        }
+        return listener(request, response)
+      },
+    })
+  })
+  const { urls } = signInUser(t, () => {})
+  const { main, running } = await proxyWithLogin(t, server.target, {}, {}, { drainLimit: 20 })
+  const answer = send(main, call(1))
+  await registering
+  // The second waits until the first has ended what the list before it does.
+  for (const _ of [1, 2])
+    await running.swap([{ use: 'listen/http', with: { address: '127.0.0.1:0' } }, { use: 'auth/anonymous' }])
+  goOn()
+  assert.equal((await answer).status, 503)
+  assert.deepEqual(urls, [])
+})
