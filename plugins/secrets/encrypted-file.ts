@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { definePlugin, GatewayError, type Log, SecretStore } from 'sallyport'
-import { secretFrom, secretText, userFolder } from 'sallyport/toolkit'
+import { fileFailure, secretFrom, secretText, userFolder } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { isFileSystemError, replaceFile } from '#plugins/store/files/atomic-file.js'
 import { GenerationLock, type HeldLock, HeldLocks } from '#plugins/store/files/generation-lock.js'
@@ -95,7 +95,7 @@ async function readIfThere(file: string): Promise<string | undefined> {
     return await readFile(file, 'utf8')
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined
-    throw new GatewayError('SECRET_UNREADABLE', `cannot read ${file}`, { cause })
+    throw new GatewayError('SECRET_UNREADABLE', `cannot read ${file}: ${fileFailure(cause)}`, { cause })
   }
 }
 
@@ -114,6 +114,6 @@ async function underLock<T>(
     }
   } catch (cause) {
     if (!isFileSystemError(cause)) throw cause
-    throw new GatewayError('SECRET_UNWRITABLE', `cannot write ${file}`, { cause })
+    throw new GatewayError('SECRET_UNWRITABLE', `cannot write ${file}: ${fileFailure(cause)}`, { cause })
   }
 }

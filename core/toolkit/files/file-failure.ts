@@ -2,7 +2,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'there is no such file',
   EISDIR: 'it is a folder',
-  EACCES: 'this user may not read it',
+  EACCES: 'this user has no right to it',
   ENOSPC: 'the disk is full',
   EROFS: 'the disk is read-only',
   ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8 text',

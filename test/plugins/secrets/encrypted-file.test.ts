@@ -6,6 +6,7 @@ import { type Entry, GatewayError } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { storesOf } from './stores.js'
 
 contractSuite('secrets/encrypted-file', (t) => {
@@ -63,6 +64,25 @@ test('a wrong passphrase, a changed byte and another file are errors, and not an
     writeFileSync(path, broken)
     await assert.rejects(async () => store?.get('name'), GatewayError)
   }
+})
+
+test('a file that cannot be read or written says why', { skip: noDisk ?? false }, async (t) => {
+  const { place, faults } = smallDisk(t)
+  const [store] = await storesOf(t, encryptedFile(join(place, 'secrets'), 'correct horse'))
+  await store?.keeping?.set('name', 'value')
+  for (const [fault, reason] of [
+    [faults.full, /: the disk is full \(ENOSPC\)$/],
+    [faults['read-only'], /: the disk is read-only \(EROFS\)$/],
+  ] as const) {
+    fault.begin()
+    await assert.rejects(async () => store?.keeping?.set('name', 'other'), { message: reason })
+    assert.equal(await store?.get('name'), 'value')
+    fault.end()
+  }
+  await store?.keeping?.set('name', 'other')
+  assert.equal(await store?.get('name'), 'other')
+  const [noFile] = await storesOf(t, encryptedFile(place, 'correct horse'))
+  await assert.rejects(async () => noFile?.get('name'), { message: /: it is a folder \(EISDIR\)$/ })
 })
 
 test('a missing passphrase is an error only when the file exists', async (t) => {
