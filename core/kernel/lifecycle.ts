@@ -88,15 +88,15 @@ export class Lifecycle {
   }
 
   private async endAll(phase: 'replaced' | 'stop'): Promise<void> {
-    for (const step of this.steps[phase].splice(0).reverse()) await this.end(step)
+    for (const step of this.steps[phase].splice(0).reverse()) await this.end(step, phase)
   }
 
   /** Runs one step at the end, under a deadline. An error is logged. */
-  async end({ id, run }: Pick<Step, 'id' | 'run'>): Promise<void> {
+  async end({ id, run }: Pick<Step, 'id' | 'run'>, phase: Phase = 'stop'): Promise<void> {
     try {
       await within(this.limits.stop, runNow(run, {}), () => new Error(this.late('stop')))
     } catch (error) {
-      this.log.error({ plugin: id, err: stepFailure({ id }, 'stop', error) }, 'a plugin did not stop cleanly')
+      this.log.error({ plugin: id, err: stepFailure({ id }, phase, error) }, 'a plugin did not stop cleanly')
     }
   }
 

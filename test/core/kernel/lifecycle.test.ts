@@ -38,23 +38,31 @@ test('a step that never returns fails after its deadline', async () => {
   }
 })
 
-test('a stop step that fails or hangs keeps no other from running', async () => {
+test('a step at the end that fails or hangs is named, and keeps no other from running', async () => {
   const notes: string[] = []
   const { log, lines } = recordedLog()
   const hanging = noting('hanging', notes, (gateway) => gateway.onStop(never))
-  const throwing = noting('throwing', notes, (gateway) =>
-    gateway.onStop(() => Promise.reject(new Error('no'))),
-  )
+  const throwing = noting('throwing', notes, (gateway) => {
+    gateway.onReplaced(() => Promise.reject(new Error('no')))
+    gateway.onStop(() => Promise.reject(new Error('no')))
+  })
   const running = await boot([noting('first', notes), hanging, throwing], {
     ...context,
     log,
     limits: { stop: 20 },
   })
+  await running.replaced()
   await running.stop()
 
   assert.deepEqual(notes.slice(-3), ['throwing stop', 'hanging stop', 'first stop'])
   assert.deepEqual(
-    lines.filter(({ msg }) => msg === 'a plugin did not stop cleanly').map(({ plugin }) => plugin),
-    ['throwing', 'hanging'],
+    lines
+      .filter(({ msg }) => msg === 'a plugin did not stop cleanly')
+      .map(({ err }) => (err as Error).message),
+    [
+      'plugin "throwing" failed in replaced: no',
+      'plugin "throwing" failed in stop: no',
+      'plugin "hanging" failed in stop: it did not return within 0.02 s',
+    ],
   )
 })
