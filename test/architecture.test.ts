@@ -235,7 +235,6 @@ test('every file of the core that does something has a test under its name', () 
     ['core/log/line-sink.ts', 'by that of stderr'],
     ['core/log/pretty.ts', 'by that of log'],
     ['core/toolkit/metadata-keys.ts', 'two keys and no code'],
-    ['core/toolkit/process-group.ts', 'by those of tunnel/command and source/git'],
     ['core/toolkit/files/directory-watch.ts', 'by that of watched-file, which is made of it'],
     ...['child', 'convert', 'frames', 'nesting', 'reader'].map(
       (file) => [`core/toolkit/yaml/${file}.ts`, 'by source/file-yaml, over the process'] as const,

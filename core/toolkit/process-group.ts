@@ -34,7 +34,8 @@ export interface ProcessGroupOptions {
 
 /**
  * Starts a program that ends when this process does; no shell interprets its arguments. It gets a process group of its
- * own, which `signalGroup` signals whole. Where there is no `/bin/sh` the program is started without the supervisor.
+ * own, which `signalGroup` signals whole. Where there is no `/bin/sh` the program is started without the supervisor. Throws
+ * where no more files may be open.
  */
 export function spawnProcessGroup(
   argv: readonly string[],
@@ -50,6 +51,14 @@ export function spawnProcessGroup(
     stdio: ['pipe', 'pipe', 'pipe', ...(isSupervised ? (['pipe'] as const) : [])],
     detached: process.platform !== 'win32',
   })
+  // Without a file left for its pipes it has none, and its error comes later.
+  if (!child.stdin) {
+    child.on('error', () => {})
+    throw Object.assign(
+      new Error(`${argv[0]} cannot be started: this process may not open as many files as it needs (EMFILE)`),
+      { code: 'EMFILE' },
+    )
+  }
   for (const stream of child.stdio) stream?.on('error', () => {})
   return child as ChildProcessWithoutNullStreams
 }

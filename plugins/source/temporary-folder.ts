@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -28,16 +28,17 @@ export class TemporaryFolder {
     const until = (Date.now() + maxAge + CLOCK_SKEW).toString(36)
     const path = await mkdtemp(join(tmpdir(), `sallyport-git-${until}-`))
     if (process.platform === 'win32') return new TemporaryFolder(path, async () => {})
-    const cleanup = spawn('/bin/sh', ['-c', CLEANUP, 'sallyport-cleanup', path], {
+    const cleanup: ChildProcess = spawn('/bin/sh', ['-c', CLEANUP, 'sallyport-cleanup', path], {
       cwd: '/',
       env: { PATH: process.env['PATH'] },
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,
     })
-    cleanup.stdin.on('error', () => {})
+    // It may be that it cannot be started. Where no more files may be open, it has no input either.
     const exited = once(cleanup, 'exit').catch(() => {})
+    cleanup.stdin?.on('error', () => {})
     return new TemporaryFolder(path, async () => {
-      cleanup.stdin.end()
+      cleanup.stdin?.end()
       await exited
     })
   }

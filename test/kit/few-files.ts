@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { ownSources } from './own-sources.js'
+
+/** Opens files until only so many more may be open; what it returns closes them. */
+const FILL = `
+  import { closeSync, openSync } from 'node:fs'
+  function fill(left = 0) {
+    const opened = []
+    try {
+      for (;;) opened.push(openSync('/dev/null'))
+    } catch {}
+    for (const file of opened.splice(0, left)) closeSync(file)
+    return () => opened.forEach((file) => closeSync(file))
+  }`
+
+/** What the text of a module prints, which can `fill` the few files that its process may open. Nothing else may happen. */
+export function withFewFiles(module: string): unknown {
+  const limited = ['-c', 'ulimit -n 256; exec "$@"', 'sh', process.execPath, ...ownSources.node]
+  const { stdout, stderr } = spawnSync('sh', [...limited, '--input-type=module', '--eval', FILL + module], {
+    cwd: ownSources.folder,
+    encoding: 'utf8',
+    timeout: 60_000,
+  })
+  assert.equal(stderr, '')
+  return JSON.parse(stdout)
+}
