@@ -28,7 +28,8 @@ export async function thisProcess(): Promise<LockOwner> {
   const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
   const namespace = await readlink('/proc/self/ns/pid').catch(() => '')
   const { pid } = process
-  return { pid, where: [hostname(), boot.trim(), namespace].join(' '), started: await startTimeOf(pid) }
+  const started = (await startTimeOf(pid)) ?? ''
+  return { pid, where: [hostname(), boot.trim(), namespace].join(' '), started }
 }
 
 /** Whether that process has certainly exited. `false` where that is unknown: the lock then becomes stale by time. */
@@ -40,7 +41,8 @@ export async function hasExited({ pid, where, started }: LockOwner, self: LockOw
     // Any other error means that it runs as another user.
     return error instanceof Error && 'code' in error && error.code === 'ESRCH'
   }
-  return (await startTimeOf(pid)) !== started
+  const running = await startTimeOf(pid)
+  return started !== '' && running !== undefined && running !== started
 }
 
 /** Whether that process certainly runs. */
@@ -48,9 +50,10 @@ export async function isRunning({ pid, where, started }: LockOwner, self: LockOw
   return where === self.where && started !== '' && (await startTimeOf(pid)) === started
 }
 
-/** Ticks since the boot, on Linux. Elsewhere the empty string, which is equal for all. */
-async function startTimeOf(pid: number): Promise<string> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+/** Ticks since the boot. `undefined` where that is unknown: not on Linux, or while no more files may be open. */
+async function startTimeOf(pid: number): Promise<string | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
+  if (stat === undefined) return undefined
   // The name of the program is in brackets and may contain brackets itself.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   // What was killed, and whose parent has not asked for its end, runs no more.
