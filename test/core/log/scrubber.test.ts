@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { LogScrubber } from 'sallyport/embed'
 
 test('a secret is known until every add of it was undone', () => {
@@ -17,4 +18,50 @@ test('a text of three letters is not scrubbed', () => {
   const scrubber = new LogScrubber()
   scrubber.add('abc')
   assert.equal(scrubber.knows('abc'), false)
+})
+
+const secretNames = [
+  'authorization',
+  'Cookie',
+  'x-api-key',
+  'API_KEY',
+  'apikey',
+  'passWord',
+  'device_code',
+  'codeVerifier',
+]
+const secrets = [
+  'swordfish',
+  '12345678',
+  'c3dvcmRmaXNo',
+  'Bearer abc',
+  'eyJh.e30.x',
+  'https://u:p@h/',
+  '/x?y=1',
+  'code=1',
+]
+const words = fc.oneof(
+  fc.constantFrom(...secretNames, ...secrets),
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+)
+
+test('a line is written as it is only where nothing in it would be replaced', () => {
+  const scrubber = new LogScrubber()
+  scrubber.add('swordfish')
+  scrubber.add('12345678')
+  const scrubbed = (fields: object) => JSON.parse(scrubber.line(`${JSON.stringify(fields)}\n`)).value
+  const value = fc.oneof(
+    words,
+    fc.integer(),
+    fc.constant(12_345_678),
+    fc.array(words),
+    fc.dictionary(words, words),
+  )
+
+  fc.assert(
+    // A line with a backslash is always taken apart.
+    fc.property(value, (value) => assert.deepEqual(scrubbed({ value }), scrubbed({ value, escaped: '\\' }))),
+    { numRuns: 2_000 },
+  )
 })
