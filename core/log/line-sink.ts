@@ -6,10 +6,15 @@ const MAX_WAITING = 1024 * 1024
 const BUSY_RETRY = 50
 const BROKEN_RETRY = 1_000
 const FLUSH_RETRY = 10
+/** Milliseconds after a write in which lines wait for each other: each write wakes a reader, which costs more than a line. */
+const TOGETHER = 10
+/** A pipe takes so many bytes as a whole, or lines of several processes would mix. */
+const MAX_AT_ONCE = 4_096
 
 /**
- * Writes lines to a non-blocking descriptor, in order, and never throws. What cannot be written at once waits, up to a
- * limit; beyond it, and while writing fails, lines are dropped and counted, and a notice says so when it works again.
+ * Writes lines to a non-blocking descriptor, in order, and never throws. The first after a pause is written at once. What
+ * cannot be written waits, up to a limit; beyond it, and while writing fails, lines are dropped and counted, and a notice
+ * says so when it works again.
  * By hand: pino's own destination blocks in `write`, or needs a thread that keeps the process from ending; and when a
  * write fails, it throws into the code that logs, or keeps every later line.
  */
@@ -39,8 +44,8 @@ export class LineSink {
     }
     this.waiting.push(line)
     this.bytes += line.length
-    // With lines waiting before it, it waits for the timer: with a slow reader a try for each line would be wasted.
-    if (this.waiting.length === 1 || !this.busy) this.flush()
+    // With a slow reader a try for each line would be wasted.
+    if (this.timer === undefined || (!this.busy && this.bytes >= MAX_AT_ONCE)) this.flush()
   }
 
   /** Blocks the process until all is written, at most `limit` milliseconds. */
@@ -54,24 +59,46 @@ export class LineSink {
   private flush(): boolean {
     clearTimeout(this.timer)
     this.timer = undefined
-    if (this.writeWaiting() && this.writeNotice()) return true
-    this.tryLater()
-    return false
+    const isEmpty = this.waiting.length === 0 && this.dropped === 0
+    if (!this.writeWaiting() || !this.writeNotice()) this.tryLater()
+    else if (!isEmpty) this.flushAfter(TOGETHER)
+    return this.waiting.length === 0 && this.dropped === 0
   }
 
   private writeWaiting(): boolean {
-    for (let line = this.waiting[0]; line !== undefined; line = this.waiting[0]) {
-      const written = this.tryWrite(line)
-      if (written === 0) {
+    while (this.waiting.length > 0) {
+      const written = this.tryWrite(this.next())
+      if (written > 0) this.remove(written)
+      else {
         if (!this.busy) this.dropWaiting()
         return false
       }
-      this.bytes -= written
-      this.partlyWritten = written < line.length
-      if (this.partlyWritten) this.waiting[0] = line.subarray(written)
-      else this.waiting.shift()
     }
     return true
+  }
+
+  /** The first lines, and one at least. */
+  private next(): Buffer {
+    const lines: Buffer[] = []
+    let size = 0
+    for (const line of this.waiting) {
+      size += line.length
+      if (size > MAX_AT_ONCE && lines.length > 0) break
+      lines.push(line)
+    }
+    return Buffer.concat(lines)
+  }
+
+  private remove(written: number): void {
+    this.bytes -= written
+    this.partlyWritten = false
+    for (let left = written; left > 0; ) {
+      const line = this.waiting.shift()
+      if (line === undefined) return
+      this.partlyWritten = line.length > left
+      if (this.partlyWritten) this.waiting.unshift(line.subarray(left))
+      left -= line.length
+    }
   }
 
   /** Writes how many lines are missing at this place. */
@@ -112,6 +139,10 @@ export class LineSink {
   }
 
   private tryLater(): void {
-    this.timer ??= setTimeout(() => this.flush(), this.busy ? BUSY_RETRY : BROKEN_RETRY).unref()
+    this.flushAfter(this.busy ? BUSY_RETRY : BROKEN_RETRY)
+  }
+
+  private flushAfter(milliseconds: number): void {
+    this.timer ??= setTimeout(() => this.flush(), milliseconds).unref()
   }
 }

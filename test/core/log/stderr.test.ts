@@ -18,7 +18,10 @@ const node = [process.execPath, '--input-type=module', '-e']
 const logger = `
   import { createLog } from 'sallyport/embed'
   import { meterDroppedLines } from 'sallyport/embed'
+  import { existsSync, readFileSync } from 'node:fs'
   import { createInterface } from 'node:readline'
+  const io = '/proc/self/io'
+  const written = () => (existsSync(io) ? Number(/syscw: (\\d+)/.exec(readFileSync(io, 'utf8'))[1]) : 0)
   let dropped = 0
   let number = 0
   let longest = 0
@@ -26,12 +29,13 @@ const logger = `
   meterDroppedLines(log, { counter: () => (count) => (dropped += count) })
   for await (const line of createInterface({ input: process.stdin })) {
     const [count, end] = line.split(' ').map(Number)
+    const before = written()
     for (let index = 0; index < count; index++) {
       const began = performance.now()
       log.info({ number: number++, padding: 'x'.repeat(200) }, 'line')
       longest = Math.max(longest, performance.now() - began)
     }
-    process.stdout.write(JSON.stringify({ dropped, longest }) + '\\n')
+    process.stdout.write(JSON.stringify({ dropped, longest, writes: written() - before }) + '\\n')
     if (end !== undefined) process.exit(end)
   }
 `
@@ -45,6 +49,8 @@ interface Outcome {
   readonly dropped: number
   /** Milliseconds of the slowest line. */
   readonly longest: number
+  /** On Linux: how often it wrote for the lines that were asked for. */
+  readonly writes: number
 }
 
 const parsed = (text: string): Line[] =>
@@ -177,6 +183,23 @@ test('after a full disk the partly written line is completed and the next says h
   assert.deepEqual(await ended, [0, null])
   assert.ok(statSync(file).size > full)
   assert.equal(nothingUntold(parsed(readFileSync(file, 'utf8')), 201), dropped)
+})
+
+test('lines that come together are written together, and those of several processes do not mix', {
+  skip: process.platform !== 'linux',
+}, async (t) => {
+  const [writable, reader] = pipe(t)
+  let text = ''
+  reader().on('data', (chunk) => (text += String(chunk)))
+  const all = [0, 1, 2].map(() => started(t, [...node, logger], writable))
+
+  for (let time = 0; time < 5; time++) {
+    for (const { writes } of await Promise.all(all.map(({ ask }) => ask('200'))))
+      assert.ok(writes < 40, `200 lines in ${writes} writes`)
+  }
+
+  await eventually(() => text.match(/"number":999,/g)?.length === 3)
+  assert.equal(parsed(text).length, 3_000)
 })
 
 test('without a stderr, or with one that is gone, the process goes on', async (t) => {
