@@ -32,6 +32,7 @@ export const loginRoutes = (version: ApiVersion, rate: PublishRate): RouteOption
         errors: {
           400: 'the body is not as described',
           401: 'the token was not accepted',
+          403: 'the token lacks a scope that is needed here',
           413: 'the body is too large',
           429: 'too many requests from this address',
           503: 'tokens cannot be checked right now',

@@ -88,3 +88,25 @@ test('other logins of the official registry are not here, and say which one is',
   }
   assert.equal((await send('GET', `${ROOT}/auth/oidc`)).statusCode, 405)
 })
+
+test('a required scope is needed below a public path too, to log in and to publish', async (t) => {
+  const { send, publish, issuer } = await publishing(t, {
+    further: [
+      { use: 'discovery/resource', with: { resource: 'https://r.example', requiredScopes: ['write'] } },
+      { use: 'auth/public-paths', with: { paths: ['/registry/default'] } },
+    ],
+  })
+  assert.equal((await send('GET', '/servers', undefined, anonymous)).statusCode, 200)
+  for (const [scope, expected] of [
+    ['read', 403],
+    ['read write', 200],
+  ] as const) {
+    const token = await issuer.jwt({ scope })
+    const login = await send('POST', '/auth/oidc', { oidc_token: token }, anonymous)
+    const published = await publish(document(), { authorization: `Bearer ${token}` })
+    assert.deepEqual([login.statusCode, published.statusCode], [expected, expected])
+    if (expected === 200) continue
+    assert.equal(published.json().error, 'insufficient_scope')
+    assert.match(String(published.headers['www-authenticate']), /error="insufficient_scope".*scope="write"/)
+  }
+})
