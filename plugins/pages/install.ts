@@ -182,10 +182,11 @@ const vsCode: Client = (key, invocation) => {
 }
 
 // One click follows a link: not to another scheme, and not with a placeholder of the client, by which a document could
-// read the user's environment.
+// read the user's environment. The values of two variables may make one together.
 const isLinkable = (invocation: Invocation): boolean => {
   const { url, variables } = invocation
-  if (JSON.stringify(invocation).includes('${')) return false
+  const filledIn = entryOf(invocation, () => 'x')
+  if ([invocation, filledIn].some((each) => JSON.stringify(each).includes('${'))) return false
   return (
     url === undefined || (/^https?:/i.test(url) && webLink(filled(url, variables, () => 'x')) !== undefined)
   )

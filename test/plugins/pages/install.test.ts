@@ -51,6 +51,17 @@ test('there is no link with a placeholder that a document brings', () => {
     const [method] = installMethodsOf(details({ remotes: [{ type: 'sse', url }] }))
     assert.deepEqual(method?.links, [])
   }
+  const variables = { a: { value: '$' }, b: { value: '{env:HOME}' } }
+  for (const text of ['{a}{b}', '{a}{env:HOME}']) {
+    const inUrl = { type: 'sse', url: `https://a.example/${text}`, variables }
+    const inHeader = {
+      type: 'sse',
+      url: 'https://a.example/',
+      headers: [{ name: 'X', value: text, variables }],
+    }
+    for (const each of [inUrl, inHeader])
+      assert.deepEqual(installMethodsOf(details({ remotes: [each] }))[0]?.links, [], JSON.stringify(each))
+  }
 })
 
 test('a link has one of two schemes and no character of markup, whatever a document has', () => {
