@@ -78,6 +78,19 @@ function percentDecoded(text: string): string {
  * scheme and host, repeated slashes, and dot segments.
  */
 export function resolved(spelling: string, lowerCase = true): string {
+  const text = unified(spelling, lowerCase)
+  const [scheme = ''] = /^[a-z][a-z\d+.-]*:/i.exec(text) ?? []
+  return scheme + withPlainPath(text.slice(scheme.length))
+}
+
+/** The same with its host as people write it, for expressions that compare beginnings. */
+export function resolvedPath(spelling: string): string {
+  const text = unified(spelling, true)
+  const [begin = ''] = /^[a-z][a-z\d+.-]*:(?:\/\/[^/?#]*)?/i.exec(text) ?? []
+  return begin + withPlainPath(text.slice(begin.length))
+}
+
+function unified(spelling: string, lowerCase: boolean): string {
   let text = spelling
   for (let round = 0; round <= DECODINGS; round++) {
     const next = percentDecoded(text)
@@ -86,12 +99,11 @@ export function resolved(spelling: string, lowerCase = true): string {
   }
   text = text.trim().replaceAll('\\', '/')
   const [authority = ''] = /^[a-z][a-z\d+.-]*(?::\/\/[^/?#]*)?/i.exec(text) ?? []
-  if (lowerCase) text = authority.toLowerCase() + text.slice(authority.length)
-  const [scheme = ''] = /^[a-z][a-z\d+.-]*:/i.exec(text) ?? []
-  return scheme + withoutDots(text.slice(scheme.length).replaceAll(/\/{2,}/g, '/'))
+  return lowerCase ? authority.toLowerCase() + text.slice(authority.length) : text
 }
 
-function withoutDots(path: string): string {
+function withPlainPath(written: string): string {
+  const path = written.replaceAll(/\/{2,}/g, '/')
   if (!path.includes('.')) return path
   const root = path.startsWith('/') ? '/' : ''
   const segments: string[] = []

@@ -1,7 +1,7 @@
 import type { Allowed, Denial, Judgement, ListedSubject, McpSubject, PolicyQuestion } from 'sallyport'
 import { METHOD_FOR } from 'sallyport/toolkit'
 import { namesSomething } from '../methods.js'
-import { CUTS, spellingsOf, withHost } from '../spellings.js'
+import { CUTS, resolvedPath, spellingsOf, withHost } from '../spellings.js'
 import type { Expression, Input } from './expression.js'
 
 export interface Expressions {
@@ -26,7 +26,7 @@ export function judge(expressions: Expressions, { identity, call, subject }: Pol
   if (names === undefined)
     return denied('a name that is too long, or a URI that servers could read in several ways')
   const inputOf = (name: string): Input => ({ identity, call, subject: subject && { ...subject, name } })
-  return firstDenial(expressions, names.map(inputOf), othersByHost(subject, names).map(inputOf)) ?? ALLOWED
+  return firstDenial(expressions, names.map(inputOf), othersOf(subject, names).map(inputOf)) ?? ALLOWED
 }
 
 /** By what would be called with it. */
@@ -64,11 +64,19 @@ function namesOf({ kind, name }: McpSubject): readonly string[] | undefined {
   if (name.length > LONGEST_NAME) return undefined
   if (kind !== 'resource') return [name]
   const spellings = spellingsOf(name)
-  return spellings && [...new Set(CUTS.flatMap((cut) => Array.from(spellings, cut)))]
+  if (spellings === undefined) return undefined
+  const names = CUTS.flatMap((cut) => Array.from(spellings, cut))
+  // A URL library counts an empty segment that many servers leave out before they resolve dots. Where there are no dots,
+  // an expression that allows one such name need not allow the other.
+  return [...new Set([...names, ...(names.some(hasDots) ? names.map(resolvedPath) : [])])]
 }
 
-/** With the host that a server asks in the end, where a URI writes it otherwise. */
-function othersByHost(subject: McpSubject | undefined, names: readonly string[]): readonly string[] {
+const hasDots = (name: string): boolean => /(?:^|[/\\])\.{1,2}(?:[/\\?#]|$)/.test(name)
+
+/** With the host that a server asks in the end, and the path that it looks up, where a URI writes them otherwise. */
+function othersOf(subject: McpSubject | undefined, names: readonly string[]): readonly string[] {
   if (subject?.kind !== 'resource') return []
-  return names.map(withHost).filter((name) => !names.includes(name))
+  const hosted = [...names, ...names.map(withHost)]
+  const others = new Set([...hosted, ...hosted.map(resolvedPath)])
+  return [...others].filter((name) => !names.includes(name))
 }

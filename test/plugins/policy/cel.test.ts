@@ -134,6 +134,28 @@ test('a URI is judged in every spelling', () => {
   assert.ok(!isAllowed({ allow: 'true' }, `x:${'a'.repeat(2_000)}`, person, 'resource'))
 })
 
+test('a URI is judged by the path that a server could look up, with empty segments and without', () => {
+  const hidden = { deny: 'subject.name.startsWith("file:///secret/")' }
+  for (const uri of [
+    'file:////secret/a',
+    'file:///a/..//secret/a',
+    'file://%2f/secret//a',
+    'FILE:////secret/a',
+  ])
+    assert.ok(!isAllowed(hidden, uri, person, 'resource'), uri)
+  const api = { deny: 'subject.name == "docs://host/secret/a"' }
+  for (const uri of ['docs://host//secret/a', 'docs://HOST/secret//a', 'docs://me@host/./secret/a'])
+    assert.ok(!isAllowed(api, uri, person, 'resource'), uri)
+
+  const open = { allow: 'subject.name.startsWith("file:///docs/")' }
+  assert.ok(!isAllowed(open, 'file:///docs//../secret', person, 'resource'))
+  assert.ok(!isAllowed(open, 'file:///docs/%2f..%2fsecret', person, 'resource'))
+  assert.ok(!isAllowed({ allow: 'subject.name.startsWith("docs/")' }, 'docs/../secret', person, 'resource'))
+  assert.ok(isAllowed(open, 'file:///docs//a', person, 'resource'))
+  const page = { allow: 'subject.name.startsWith("web://a/https://b/")' }
+  assert.ok(isAllowed(page, 'web://a/https://b/c', person, 'resource'))
+})
+
 test('a URI is judged without its query and its fragment too', () => {
   const deny = { deny: 'subject.name == "file:///secret"' }
   const pages = { allow: 'subject.name.endsWith(".md")' }
