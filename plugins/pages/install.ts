@@ -199,7 +199,11 @@ function vsCodeLink(name: string, invocation: Invocation): InstallLink {
 }
 
 function cursorLink(name: string, invocation: Invocation): InstallLink {
-  const config = Buffer.from(JSON.stringify(cursorEntry(invocation))).toString('base64')
+  // It asks for nothing: a remote server would be sent what the user's environment has by the names that its document
+  // chose. A program that is started reads the environment anyway.
+  const entry =
+    invocation.url === undefined ? cursorEntry(invocation) : entryOf(invocation, (id) => `<${id}>`)
+  const config = Buffer.from(JSON.stringify(entry)).toString('base64')
   const query = `name=${encoded(name)}&config=${encoded(config)}`
   return { client: 'Cursor', href: `cursor://anysphere.cursor-deeplink/mcp/install?${query}` }
 }

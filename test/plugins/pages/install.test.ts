@@ -39,11 +39,12 @@ test('variables of a URL and of headers are inputs of VS Code, also in its link'
   const [vsCode, cursor] = method?.links ?? []
   const query = (href = '') => href.slice(href.indexOf('?') + 1)
   assert.deepEqual(JSON.parse(decodeURIComponent(query(vsCode?.href))), { name: 'one', inputs, ...entry })
+  // It asks for nothing, and would take the value from the environment: the one that the document named.
   const config = new URLSearchParams(query(cursor?.href)).get('config') ?? ''
-  assert.equal(
-    JSON.parse(Buffer.from(config, 'base64').toString('utf8')).url,
-    `https://\${env:TENANT}.example.com/mcp`,
-  )
+  assert.deepEqual(JSON.parse(Buffer.from(config, 'base64').toString('utf8')), {
+    url: 'https://<TENANT>.example.com/mcp',
+    headers: { Authorization: 'Bearer <TOKEN>' },
+  })
 })
 
 test('there is no link with a placeholder that a document brings', () => {
