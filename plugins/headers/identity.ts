@@ -51,7 +51,8 @@ function claimValue({ claims }: Identity, claim: string): string | undefined {
   return isHeaderValue(bytes) ? bytes : undefined
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && !value.includes(' ')
+// Targets split at any white space: one group would be two.
+const isText = (value: unknown): value is string => typeof value === 'string' && !/\s/.test(value)
 
 const scalar = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
