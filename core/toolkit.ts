@@ -51,7 +51,7 @@ export {
 } from './toolkit/claim-condition.js'
 export { networkOf } from './toolkit/client-network.js'
 export { ConcurrencyLimit } from './toolkit/concurrency-limit.js'
-export { isPromise, within } from './toolkit/deadline.js'
+export { isPromise, waitAtMost, within } from './toolkit/deadline.js'
 export { duration, LONGEST_WAIT } from './toolkit/duration.js'
 export { EventStreamParser, type StreamEvent } from './toolkit/event-stream.js'
 export { examineTlsFiles } from './toolkit/examine-tls-files.js'

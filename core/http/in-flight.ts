@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { within } from '../toolkit/deadline.js'
+import { waitAtMost } from '../toolkit/deadline.js'
 import { ResponseList } from './response-list.js'
 
 const EXCLUDED = Symbol('excluded from drain')
@@ -87,7 +87,7 @@ export class InFlight {
     const left = this.responses.all()
     const closed = left.map((response) => new Promise<void>((resolve) => response.once('close', resolve)))
     for (const response of left) response.destroy()
-    await within(CLOSE_LIMIT, Promise.all(closed), () => new Error('late')).catch(() => {})
+    await waitAtMost(CLOSE_LIMIT, Promise.all(closed))
   }
 
   /** Whether a request is there that will have an end of its own. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { InFlight } from '../http/in-flight.js'
 import type { HttpListener } from '../http/listener.js'
-import { within } from '../toolkit/deadline.js'
+import { waitAtMost } from '../toolkit/deadline.js'
 import type { GatewayInstance } from './instance.js'
 
 // Each holds what its plugins hold.
@@ -58,7 +58,7 @@ export class ReplacedLists {
     const lists = [...this.lists]
     for (const { inFlight } of lists) inFlight.endKeepAlive()
     const all = Promise.all(lists.map(({ over }) => over))
-    await within(limit, all, () => new Error('late')).catch(() => {})
+    await waitAtMost(limit, all)
     for (const { ending } of lists) ending.abort()
     await all
   }

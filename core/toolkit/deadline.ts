@@ -21,6 +21,13 @@ export async function within<T>(
   }
 }
 
+/** Waits until `work` is done or has failed, at most `limit` milliseconds. */
+export const waitAtMost = (limit: number, work: PromiseLike<unknown>): Promise<void> =>
+  within(limit, work, () => new Error('late')).then(
+    () => {},
+    () => {},
+  )
+
 /** Whether a result comes later. Awaiting one that is there would cost a turn of the event loop. */
 export const isPromise = <T>(result: T | PromiseLike<T>): result is PromiseLike<T> =>
   typeof (result as { then?: unknown } | null | undefined)?.then === 'function'

@@ -1,5 +1,5 @@
 import type { AuditEvent } from 'sallyport'
-import { within } from 'sallyport/toolkit'
+import { waitAtMost } from 'sallyport/toolkit'
 import { lineOf } from './line.js'
 import { LineQueue } from './line-queue.js'
 import type { Lines } from './lines.js'
@@ -75,7 +75,7 @@ export class Delivery {
     // One whose list never came into force has not joined.
     if (index < 0 || this.destinations.length === 1) return
     this.destinations.splice(index, 1)
-    if (this.sending?.to === destination) await withoutHanging(this.sending.done)
+    if (this.sending?.to === destination) await waitAtMost(END_LIMIT, this.sending.done)
   }
 
   add(event: AuditEvent): void {
@@ -89,7 +89,7 @@ export class Delivery {
     this.stopping = true
     this.wake()
     this.start()
-    await withoutHanging(this.work)
+    if (this.work !== undefined) await waitAtMost(END_LIMIT, this.work)
     this.ending.abort()
     clearTimeout(this.timer)
     this.losses.lose(this.queue.length, 'the gateway stops')
@@ -169,8 +169,4 @@ export class Delivery {
       }
     })
   }
-}
-
-async function withoutHanging(work: Promise<unknown> | undefined): Promise<void> {
-  if (work !== undefined) await within(END_LIMIT, work, () => new Error('late')).catch(() => {})
 }

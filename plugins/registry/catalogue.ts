@@ -7,7 +7,7 @@ import {
   ServerCatalogue,
   Source,
 } from 'sallyport'
-import { duration, LONGEST_WAIT, nearest } from 'sallyport/toolkit'
+import { duration, LONGEST_WAIT, nearest, waitAtMost } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { Sequence } from '#plugins/store/sequence.js'
 import { Ingest } from './ingest.js'
@@ -146,7 +146,8 @@ class MemoryCatalogue implements ServerCatalogue {
       this.gateway.log.warn('there is no source, so every registry is empty')
       await this.publish()
     }
-    await waitAtMost(START_WAIT, first)
+    // One that fails ends the start; one that lasts does not hold it up.
+    await Promise.race([first, waitAtMost(START_WAIT, first)])
   }
 
   stop(): Promise<void> {
@@ -223,13 +224,4 @@ function checkNames(sources: readonly Source[], { registries }: Options): void {
   const repeated = names.filter((name, index) => names.indexOf(name) < index)
   const twice = repeated.map((name) => ({ place: `source "${name}"`, message: 'two sources have this name' }))
   if (problems.length + twice.length > 0) throw new ConfigError([...problems, ...twice])
-}
-
-async function waitAtMost(milliseconds: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, milliseconds)
-  })
-  await Promise.race([work, limit])
-  clearTimeout(timer)
 }

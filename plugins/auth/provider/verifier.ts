@@ -1,5 +1,5 @@
 import type { Measure, Rejection, Verdict } from 'sallyport'
-import { clientThumbprint, ExpiringMap, isPromise, within } from 'sallyport/toolkit'
+import { clientThumbprint, ExpiringMap, isPromise, waitAtMost } from 'sallyport/toolkit'
 import { type ClaimPolicy, firstFault, identityFrom, isBound, isBoundTo } from './claims.js'
 import type { IntrospectionResult, Introspector } from './introspector.js'
 import type { JwksCache } from './jwks-cache.js'
@@ -50,6 +50,7 @@ interface Asked {
 
 const MAX_CACHE_TIME = 60_000
 const REJECTION_CACHE_TIME = 5000
+// Discovery and keys may be two requests, and introspection may follow.
 const MAX_WAIT = 5000
 
 /** Verifies the tokens of one provider, and caches the verdicts. */
@@ -181,18 +182,14 @@ async function verifyWithKeys(token: string, jwt: UnverifiedJwt, jwks: JwksCache
 }
 
 async function checkWithKeys(token: string, jwt: UnverifiedJwt, jwks: JwksCache): Promise<Checked> {
-  if (jwks.keys === undefined) await settled(jwks.firstFetch)
+  const { firstFetch } = jwks
+  if (jwks.keys === undefined && firstFetch !== undefined) await waitAtMost(MAX_WAIT, firstFetch)
   const checked = await check(token, jwt, jwks)
   if (!('failed' in checked) || checked.failed !== 'no key' || jwks.keys === undefined) return checked
   const fetching = jwks.refetch()
   if (fetching === undefined) return checked
-  await settled(fetching)
+  await waitAtMost(MAX_WAIT, fetching)
   return check(token, jwt, jwks)
-}
-
-// A time limit: discovery and keys may be two requests, and introspection may follow.
-async function settled(fetching: Promise<void> | undefined): Promise<void> {
-  if (fetching !== undefined) await within(MAX_WAIT, fetching, () => new Error('late')).catch(() => {})
 }
 
 async function check(token: string, jwt: UnverifiedJwt, { keys }: JwksCache): Promise<Checked> {

@@ -1,4 +1,4 @@
-import { within } from 'sallyport/toolkit'
+import { waitAtMost } from 'sallyport/toolkit'
 
 /** Limits the bytes of messages that were read from the client and are not sent to the target yet. */
 export class Backlog {
@@ -16,7 +16,7 @@ export class Backlog {
       this.waiting.delete(sent)
       this.total -= bytes
     })
-    await within(timeout, done, () => new Error('the target is slow')).catch(() => {})
+    await waitAtMost(timeout, done)
     while (this.total - Math.max(0, ...this.waiting.values()) > this.maxBytes) {
       await Promise.race(this.waiting.keys())
     }

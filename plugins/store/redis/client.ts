@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Redis } from 'ioredis'
-import { within } from 'sallyport/toolkit'
+import { waitAtMost, within } from 'sallyport/toolkit'
 import { TOO_SLOW } from '../network-reasons.js'
 import type { Driver } from './driver.js'
 import { replyCode } from './failure.js'
@@ -58,5 +58,5 @@ export async function closeClient(client: Redis): Promise<void> {
   if (client.status === 'end') return
   const ended = once(client, 'end')
   client.disconnect()
-  await within(2 * CLOSE_LIMIT, ended, tooSlow).catch(() => {})
+  await waitAtMost(2 * CLOSE_LIMIT, ended)
 }

@@ -8,7 +8,7 @@ import {
   type PublicAddress,
   type Tunnel,
 } from 'sallyport'
-import { messageOf, within } from 'sallyport/toolkit'
+import { messageOf, waitAtMost, within } from 'sallyport/toolkit'
 import { publicOrigin } from '../public-url.js'
 
 export interface ReconnectingTunnelOptions {
@@ -74,8 +74,10 @@ export class ReconnectingTunnel implements PublicAddress {
       return open
     } catch (error) {
       attempt.abort(error)
-      const closed = opening.then((open) => this.closeTunnel(open)).catch(() => {})
-      await Promise.race([closed, setTimeout(GRACE)])
+      await waitAtMost(
+        GRACE,
+        opening.then((open) => this.closeTunnel(open)),
+      )
       throw error
     }
   }

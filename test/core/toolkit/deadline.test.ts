@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isPromise, within } from 'sallyport/toolkit'
+import { isPromise, waitAtMost, within } from 'sallyport/toolkit'
 import { runSafely } from '#core/toolkit/deadline.js'
 
 const late = () => new Error('late')
@@ -19,6 +19,12 @@ test('an abort ends the wait with its own reason, also one from before', async (
   controller.abort(reason)
   await assert.rejects(waiting, (error) => error === reason)
   await assert.rejects(within(60_000, never, late, controller.signal), (error) => error === reason)
+})
+
+test('work is waited for whatever becomes of it', { timeout: 10_000 }, async () => {
+  await waitAtMost(60_000, Promise.resolve())
+  await waitAtMost(60_000, Promise.reject(new Error('own')))
+  await waitAtMost(1, never)
 })
 
 test('no timer is left of work that is done', async () => {
