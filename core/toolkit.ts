@@ -80,6 +80,7 @@ export { type ProcessGroupOptions, signalGroup, spawnProcessGroup } from './tool
 export { registeredClient } from './toolkit/registered-client.js'
 export { scopeToken } from './toolkit/scope.js'
 export { Secret, type SecretContext, type SecretLocations, secretFrom, secretText } from './toolkit/secret.js'
+export { Sequence } from './toolkit/sequence.js'
 export { subjectName } from './toolkit/subject-name.js'
 export { targetUrl, webUrl } from './toolkit/web-url.js'
 export { tokensAreTooDeep, valueIsTooDeep } from './toolkit/yaml/nesting.js'

@@ -4,6 +4,7 @@ import { ConfigError } from '../contract/errors.js'
 import type { Addresses } from '../contract/gateway.js'
 import type { List } from '../contract/list.js'
 import { HttpListener } from '../http/listener.js'
+import { Sequence } from '../toolkit/sequence.js'
 import { boot } from './boot.js'
 import type { BootContext } from './boot-context.js'
 import type { GatewayInstance } from './instance.js'
@@ -39,7 +40,8 @@ const isMain = (key: string): boolean => key.startsWith('main ')
 /** The open ports and the list that serves them. The list can be replaced while the ports stay open. */
 export class GatewayServer {
   private listeners = new Map<string, HttpListener>()
-  private busy: Promise<void> = Promise.resolve()
+  /** One reload or stop runs at a time, in the order of the calls. */
+  private readonly turns = new Sequence()
   private swaps = 0
   private stopped: Promise<void> | undefined
   private readonly drainLimit: number
@@ -95,12 +97,13 @@ export class GatewayServer {
   swap(list: List, context: BootContext = this.context): Promise<boolean> {
     const number = ++this.swaps
     return new Promise((serves, reject) => {
-      this.inTurn(async () => {
+      const reload = async (): Promise<void> => {
         if (number < this.swaps) return serves(false)
         const retire = await this.replace(list, context)
         serves(true)
         await retire()
-      }).catch(reject)
+      }
+      this.turns.run(reload).catch(reject)
     })
   }
 
@@ -154,7 +157,7 @@ export class GatewayServer {
       await pause(drainDelay)
     }
     const drained = Promise.all([this.stopAccepting(drainLimit), this.replaced.stop(drainLimit)])
-    await this.inTurn(async () => {
+    await this.turns.run(async () => {
       // A reload that was under way may have left other ports behind.
       this.stopAcceptingCallers()
       await drained
@@ -222,13 +225,6 @@ export class GatewayServer {
       () => isCurrent() && this.settle?.end(),
       (error: unknown) => isCurrent() && this.settle?.fail(error),
     )
-  }
-
-  /** Runs one reload or stop at a time, in the order of the calls. */
-  private inTurn(work: () => Promise<void>): Promise<void> {
-    const turn = this.busy.then(work)
-    this.busy = turn.catch(() => {})
-    return turn
   }
 }
 

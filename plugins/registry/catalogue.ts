@@ -7,9 +7,8 @@ import {
   ServerCatalogue,
   Source,
 } from 'sallyport'
-import { duration, LONGEST_WAIT, nearest, waitAtMost } from 'sallyport/toolkit'
+import { duration, LONGEST_WAIT, nearest, Sequence, waitAtMost } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { Sequence } from '#plugins/store/sequence.js'
 import { Ingest } from './ingest.js'
 import { Snapshot } from './snapshot.js'
 import { SourceReplica } from './source-replica.js'

@@ -1,5 +1,5 @@
 import type { DocumentCount, FetchedDocuments, StoredContents } from 'sallyport'
-import { Sequence } from '#plugins/store/sequence.js'
+import { Sequence } from 'sallyport/toolkit'
 import { JsonScan } from './json-scan.js'
 import { nextContents, type SyncInput, type SyncOutput } from './next-contents.js'
 import { parsedInThread } from './parse-in-thread.js'

@@ -1,5 +1,5 @@
 import type { HealthState, Source, StoredContents } from 'sallyport'
-import { Sequence } from '#plugins/store/sequence.js'
+import { Sequence } from 'sallyport/toolkit'
 import { changeOf, documentsOf } from './contents-change.js'
 import type { Given } from './ingest.js'
 import { OneAtATime } from './one-at-a-time.js'

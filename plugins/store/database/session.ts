@@ -1,6 +1,5 @@
 import type { Client } from 'pg'
-import { within } from 'sallyport/toolkit'
-import { Sequence } from '../sequence.js'
+import { Sequence, within } from 'sallyport/toolkit'
 import { CONNECT_LIMIT, type Connector } from './connector.js'
 import { databaseFailure, tooSlow, unavailable } from './failure.js'
 import { backendOf, refuseTransactionPooler, transactionPooler } from './pooler.js'
