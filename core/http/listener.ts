@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { Listener, ListenerTls } from '../contract/capabilities/listener.js'
 import { ConfigError } from '../contract/errors.js'
-import { type HostPort, parseHostPort } from '../toolkit/host-port.js'
+import { formatHostPort, type HostPort, parseHostPort } from '../toolkit/host-port.js'
 import { Connections, currentResponse } from './connections.js'
 import { CountedResponse } from './counted-response.js'
 import { endSocket } from './end-socket.js'
@@ -104,22 +104,23 @@ export class HttpListener {
     this.forgetCertificates = tls.onChange(apply)
   }
 
-  get url(): string {
-    const { address, family, port } = this.server.address() as AddressInfo
-    return this.urlAt(address, family === 'IPv6', port)
+  /** Undefined once it accepts nothing any more. */
+  get url(): string | undefined {
+    const bound = this.server.address() as AddressInfo | null
+    return bound === null ? undefined : this.urlAt({ host: bound.address, port: bound.port })
   }
 
-  private urlAt(address: string, isV6: boolean, port: number): string {
-    const scheme = this.secure === undefined ? 'http' : 'https'
-    return `${scheme}://${isV6 ? `[${address}]` : address}:${port}`
+  private urlAt(place: HostPort): string {
+    return `${this.secure === undefined ? 'http' : 'https'}://${formatHostPort(place)}`
   }
 
   /** Whether it listens at this address, also under another name of its host, such as `localhost`. */
   async isAt(address: string): Promise<boolean> {
     const { host, port } = hostPortOf(address)
-    const { address: resolved, family } = await lookup(host).catch(() => ({ address: host, family: 4 }))
-    const url = this.urlAt(resolved, family === 6, port)
-    return URL.canParse(url) && new URL(url).href === new URL(this.url).href
+    const resolved = await lookup(host).catch(() => ({ address: host }))
+    const url = this.urlAt({ host: resolved.address, port })
+    const own = this.url
+    return own !== undefined && URL.canParse(url) && new URL(url).href === new URL(own).href
   }
 
   /** Accepts no new connections. Idle ones are closed now, busy ones with their response. */

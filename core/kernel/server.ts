@@ -67,7 +67,8 @@ export class GatewayServer {
 
   get addresses(): Addresses {
     const found: { main?: string; internal?: string } = {}
-    for (const [key, listener] of this.listeners) found[isMain(key) ? 'main' : 'internal'] ??= listener.url
+    for (const [key, { url }] of this.listeners)
+      if (url !== undefined) found[isMain(key) ? 'main' : 'internal'] ??= url
     const { publicOrigin } = this.instance
     return { ...found, ...(publicOrigin !== undefined && { public: publicOrigin }) }
   }

@@ -91,6 +91,24 @@ test('a stop aborts a reload that is still booting, and accepts nothing new from
   assert.ok(Date.now() - began < 5_000)
 })
 
+test('a stop while a reload opens its ports is why that reload fails', async (t) => {
+  const running = await serving(t, [listen, closed])
+  let stopped: Promise<void> | undefined
+  const stops = plugin('stops', (gateway) =>
+    gateway.onStart(() => {
+      setImmediate(() => {
+        stopped = running.stop(0, 0)
+      })
+    }),
+  )
+  // A name, which takes longer to look up.
+  const internal = { use: 'internal/server', with: { address: 'localhost:0' } }
+
+  await assert.rejects(running.swap([listen, internal, stops]), /the gateway was stopped/)
+  await stopped
+  assert.deepEqual(running.addresses, {})
+})
+
 test('two entries that open the same address are a ConfigError', async () => {
   const twice = [listen, { ...listen, id: 'again' }]
   await assert.rejects(serving({ after() {} } as never, twice), /two entries of the list open it/)
