@@ -2,7 +2,7 @@ import { type ClientRequest, request as plainRequest } from 'node:http'
 import { type RequestOptions, request as secureRequest } from 'node:https'
 import { isIP, type Socket } from 'node:net'
 import { type SecureContext, connect as secureConnect } from 'node:tls'
-import { portOf } from '../toolkit/host-port.js'
+import { formatHostPort, portOf } from '../toolkit/host-port.js'
 import { failureSentence } from './failure.js'
 
 /** The other end of a tunnel, with the fields of `URL`; undici writes an IPv6 address without brackets. */
@@ -88,7 +88,7 @@ class TunnelAttempt {
     private readonly done: Tunnelled,
   ) {
     this.#settings = settings
-    this.authority = `${withBrackets(to.hostname)}:${portOf(to)}`
+    this.authority = formatHostPort({ host: withoutBrackets(to.hostname), port: portOf(to) })
   }
 
   start(): void {
@@ -193,9 +193,6 @@ const ignore = (): void => {}
 const serverName = (host: string): string => (isIP(host) === 0 ? host : '')
 
 const withoutBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
-
-const withBrackets = (hostname: string): string =>
-  hostname.includes(':') ? `[${withoutBrackets(hostname)}]` : hostname
 
 function authorizationOf({ username, password }: URL): string | undefined {
   if (username === '') return undefined

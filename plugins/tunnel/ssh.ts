@@ -1,9 +1,9 @@
 import { accessSync, constants } from 'node:fs'
 import { ConfigError, definePlugin, GatewayError, Tunnel } from 'sallyport'
-import { childEnvironment } from 'sallyport/toolkit'
+import { childEnvironment, formatHostPort } from 'sallyport/toolkit'
 import { findExecutable } from './child/executable.js'
 import { openTunnel } from './child/opening.js'
-import { bracketed, sshArguments } from './ssh/arguments.js'
+import { sshArguments } from './ssh/arguments.js'
 import { options, type SshOptions } from './ssh/options.js'
 import { SshSession } from './ssh/session.js'
 
@@ -44,7 +44,9 @@ export default definePlugin({
             signal,
             read(line) {
               const port = session.read(line)
-              return port === undefined ? undefined : (publicUrl ?? `http://${bracketed(remoteHost)}:${port}`)
+              return port === undefined
+                ? undefined
+                : (publicUrl ?? `http://${formatHostPort({ host: remoteHost, port })}`)
             },
             failed: (how) => session.failed(how),
           })

@@ -1,4 +1,4 @@
-import { portOf } from 'sallyport/toolkit'
+import { formatHostPort, portOf } from 'sallyport/toolkit'
 import { parseDestination } from './destination.js'
 import type { SshOptions } from './options.js'
 
@@ -52,7 +52,7 @@ export function sshArguments(options: SshOptions, local: URL, remotePort: number
     ...settings.flatMap((setting) => ['-o', setting]),
     ...(port === undefined ? [] : ['-p', String(port)]),
     ...(user === undefined ? [] : ['-l', user]),
-    ...['-R', `${bracketed(remoteHost)}:${remotePort}:${local.hostname}:${portOf(local)}`],
+    ...['-R', `${formatHostPort({ host: remoteHost, port: remotePort })}:${local.hostname}:${portOf(local)}`],
     ...['--', host],
   ]
 }
@@ -60,5 +60,3 @@ export function sshArguments(options: SshOptions, local: URL, remotePort: number
 /** The main port as ssh prints it: without the brackets that its arguments need around IPv6. */
 export const printedTarget = (local: URL): string =>
   `${local.hostname.replace(/^\[(.*)\]$/, '$1')}:${portOf(local)}`
-
-export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
