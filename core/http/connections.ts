@@ -12,7 +12,6 @@ export class Connections {
   /** Those on which HTTP is spoken, or a refusal is sent. */
   private readonly sockets = new Set<Socket>()
   private readonly refused = new Set<Socket>()
-  private served = 0
 
   constructor(
     private readonly server: Server,
@@ -75,14 +74,12 @@ export class Connections {
     // It is parsed again: see `handleUpgrades`.
     if (this.sockets.has(socket)) return
     this.sockets.add(socket)
-    socket.once('close', () => this.sockets.delete(socket))
-    if (this.served < this.max) {
-      this.served++
-      socket.once('close', () => this.served--)
-      return
-    }
+    socket.once('close', () => {
+      this.sockets.delete(socket)
+      this.refused.delete(socket)
+    })
+    if (this.sockets.size - this.refused.size <= this.max) return
     this.refused.add(socket)
-    socket.once('close', () => this.refused.delete(socket))
     // Connections that are being refused are limited in number too.
     if (this.sockets.size > 2 * this.max) socket.destroy()
     else this.refuse(socket)

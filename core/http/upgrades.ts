@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
-import type { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
 import { hasBody } from './body-limit.js'
+import { currentResponse } from './connections.js'
 import type { Handler } from './handler.js'
 import { PendingUpgrade } from './pending-upgrade.js'
 
@@ -10,11 +11,11 @@ import { PendingUpgrade } from './pending-upgrade.js'
  */
 export function handleUpgrades(server: Server, handler: Handler): void {
   server.removeAllListeners('upgrade')
-  const parsedTwice = new WeakSet<Duplex>()
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  const parsedTwice = new WeakSet<Socket>()
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     socket.on('error', () => socket.destroy())
     // An earlier request of this connection still waits for its response, and there is one socket for both.
-    if (Reflect.get(socket, '_httpMessage')) socket.destroy()
+    if (currentResponse(socket) !== null) socket.destroy()
     else if (isWebSocket(request)) new PendingUpgrade(request, head).handle(handler)
     else {
       // Each further parser of a connection adds listeners to it, so the second is the last.
@@ -45,7 +46,7 @@ const REMOVED = new Set(['upgrade', 'http2-settings', 'connection'])
 function parseAgain(
   server: Server,
   request: IncomingMessage,
-  socket: Duplex,
+  socket: Socket,
   head: Buffer,
   last: boolean,
 ): void {
