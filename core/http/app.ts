@@ -27,13 +27,7 @@ import '../contract/fastify-types.js'
 
 const GATE = Symbol('gate')
 
-const REPLY = Symbol('reply')
-
 declare module 'fastify' {
-  interface FastifyRequest {
-    [REPLY]: FastifyReply | undefined
-  }
-
   interface FastifyContextConfig {
     [GATE]?: Gate
   }
@@ -69,7 +63,6 @@ export function createMainApp(
   const routes: RouteOptions[] = []
   const admitAtGate = admission(errorReplies.error, bodyDeadline)
   const admit = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-    request[REPLY] = reply
     // Fastify makes these anew whenever somebody asks.
     const { routeOptions } = request
     begun(request, reply, routeOptions)
@@ -79,10 +72,9 @@ export function createMainApp(
 
   app.decorateRequest('identity', undefined)
   app.decorateRequest('isOpen', false)
-  app.decorateRequest(REPLY, undefined)
   // Whether or not its caller waits for the answer, which no hook of Fastify is for.
   app.decorateRequest('recordPublished', function (this: FastifyRequest, change: PublishedChange) {
-    if (this[REPLY] !== undefined) published(change, this, this[REPLY])
+    published(change, this)
   })
   app.decorateRequest('authenticate', function (this: FastifyRequest, credentials?: Credentials) {
     return gateOf(this).identify(this, credentials ?? credentialsFor(this.raw))

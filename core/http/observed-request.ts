@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { PublishedChange } from '../contract/capabilities/audit-sink.js'
 import type { OutgoingHeaders } from '../contract/capabilities/header-source.js'
 import type { Trace, TraceEnd, TracePart, Tracer } from '../contract/capabilities/tracer.js'
@@ -25,8 +25,8 @@ export function decorateObserved(app: FastifyInstance): void {
 /** What is known of a request for observers; `undefined` when nobody observes it. */
 export const observationOf = (request: FastifyRequest): ObservedRequest | undefined => request[OBSERVED]
 
-export function observe(request: FastifyRequest, observed: ObservedRequest): void {
-  request[OBSERVED] = observed
+export function observe(observed: ObservedRequest): void {
+  observed.reply.request[OBSERVED] = observed
 }
 
 /** Runs a part of a request that may take time of its own, for its trace. */
@@ -77,7 +77,7 @@ export class ObservedRequest {
   private sentAt: number | undefined
 
   constructor(
-    private readonly request: FastifyRequest,
+    readonly reply: FastifyReply,
     readonly place: RequestPlace,
     private readonly tracer: Tracer | undefined,
     /** Somebody wants to know what became of calls: metrics, or audits. */
@@ -86,7 +86,7 @@ export class ObservedRequest {
     readonly toolsListed: (names: Iterable<string>) => void,
     private readonly safely: Safely,
   ) {
-    this.body = new ObservedBody(request)
+    this.body = new ObservedBody(reply.request)
   }
 
   /** What the body calls, as far as somebody has read it. */
@@ -119,7 +119,7 @@ export class ObservedRequest {
 
   get traceId(): string | undefined {
     const id = this.started?.traceId
-    return id === undefined || id === '' ? traceIdIn(this.request.headers['traceparent']) : id
+    return id === undefined || id === '' ? traceIdIn(this.reply.request.headers['traceparent']) : id
   }
 
   /** Of a trace that somebody will be able to look at. */
@@ -216,7 +216,7 @@ export class ObservedRequest {
     if (tracer === undefined || this.state !== 'waiting') return this.trace
     this.state = 'started'
     this.safely(() => {
-      this.trace = tracer.start(new Beginning(this.request, this.startedAt, this.body))
+      this.trace = tracer.start(new Beginning(this.reply.request, this.startedAt, this.body))
     }, TRACER_FAILED)
     this.parts = undefined
     for (const part of parts ?? []) this.tell(part)

@@ -88,10 +88,7 @@ export class RequestObserver {
     const isObserved = wantsCalls || tracer !== undefined
     if (isObserved) {
       const { toolsListed } = this.calls
-      observe(
-        request,
-        new ObservedRequest(request, { route, isMcp }, tracer, wantsCalls, toolsListed, this.runSafely),
-      )
+      observe(new ObservedRequest(reply, { route, isMcp }, tracer, wantsCalls, toolsListed, this.runSafely))
     }
     if (isObserved || isMeasured) this.batch.begun()
     if (isObserved || isMeasured || accessSinks().length > 0) this.endedRequests.watch(reply)
@@ -115,9 +112,9 @@ export class RequestObserver {
     for (const reason of reasons) this.refusals(1, { provider: reason.provider, cause: reason.cause })
     const observed = observationOf(request)
     if (observed === undefined) return
-    const isLate = observed.admission === undefined && this.isLate(reply)
+    const isLate = observed.admission === undefined && this.isLate(observed)
     observed.refusal = refusal
-    if (isLate) this.auditLate(observed, request, reply)
+    if (isLate) this.auditLate(observed)
   }
 
   /** The response is an error reply with this code. */
@@ -127,23 +124,24 @@ export class RequestObserver {
   }
 
   /** Audits what a request changed, once it is known what its caller was told. */
-  readonly published = (server: PublishedChange, request: FastifyRequest, reply: FastifyReply): void => {
+  readonly published = (server: PublishedChange, request: FastifyRequest): void => {
     const observed = observationOf(request)
     if (observed === undefined) return
-    const isLate = this.isLate(reply)
+    const isLate = this.isLate(observed)
     observed.changes ??= []
     observed.changes.push(server)
-    if (isLate) this.auditLate(observed, request, reply)
+    if (isLate) this.auditLate(observed)
   }
 
   /** Its caller is gone, and the request is audited without what comes now, and before it. */
-  private isLate({ raw: { destroyed } }: FastifyReply): boolean {
+  private isLate({ reply }: ObservedRequest): boolean {
+    const { destroyed } = reply.raw
     if (destroyed) this.batch.flush()
     return destroyed
   }
 
-  private auditLate(observed: ObservedRequest, request: FastifyRequest, reply: FastifyReply): void {
-    onceEnded(reply, ({ status, durationMs, aborted }) =>
+  private auditLate(observed: ObservedRequest): void {
+    onceEnded(observed.reply, ({ request, status, durationMs, aborted }) =>
       this.audit({ observed, request, status, durationMs, aborted, at: Date.now() }),
     )
   }
