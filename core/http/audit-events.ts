@@ -111,23 +111,17 @@ function eventsOfCalls(
     if (call.kind === 'response') continue
     const own = resultOfCall(ended.observed, call, result)
     const { subjects } = call
-    if (subjects.length === 0)
-      events.push(
-        eventOf(ended, {
-          at,
-          kind,
-          result: own,
-          mcp: auditedCall(call, undefined, protocolVersion),
-        }),
-      )
-    const causes = subjects.length > MAX_NAMES ? [...own.causes, 'more_names'] : own.causes
-    for (let index = 0; index < subjects.length && index < MAX_NAMES; index++) {
-      const mcp = auditedCall(call, subjects[index], protocolVersion)
-      events.push(eventOf(ended, { at, kind, result: { outcome: own.outcome, causes }, mcp }))
+    const told = subjects.length > MAX_NAMES ? { ...own, causes: [...own.causes, 'more_names'] } : own
+    for (const subject of subjects.length === 0 ? NAMELESS : subjects.slice(0, MAX_NAMES)) {
+      const mcp = auditedCall(call, subject, protocolVersion)
+      events.push(eventOf(ended, { at, kind, result: told, mcp }))
     }
   }
   return events
 }
+
+/** What a call names that names nothing: it has one event too. */
+const NAMELESS: readonly undefined[] = [undefined]
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
 
