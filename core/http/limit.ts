@@ -49,9 +49,9 @@ export class RequestLimit {
     } catch (error) {
       return this.refused(request, error)
     }
-    if (waiting === undefined) return this.admitted(request)
+    if (waiting === undefined) return this.take(this.keyOf(request))
     return waiting.then(
-      () => this.admitted(request),
+      () => this.take(this.keyOf(request)),
       (error: unknown) => this.refused(request, error),
     )
   }
@@ -61,10 +61,6 @@ export class RequestLimit {
     const { limiter } = this
     if (limiter.takeCalls === undefined) return undefined
     return this.refuseWhenLimited(() => limiter.takeCalls?.(this.keyOf(request), message))
-  }
-
-  private admitted(request: FastifyRequest): Promise<void> | undefined {
-    return this.take(this.keyOf(request))
   }
 
   private keyOf(request: FastifyRequest): LimitKey {
