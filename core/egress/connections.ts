@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { ProxyTunnels } from './proxy-tunnels.js'
 import { guardedLookup, publicLookup, type Resolve } from './resolve.js'
@@ -74,13 +74,9 @@ export class Connections {
     return (options, callback) => {
       // The types leave out that a connector returns the socket it opens.
       const socket: unknown = connect(options, callback)
-      if (!isSocket(socket)) return
+      if (!(socket instanceof Socket)) return
       this.sockets.add(socket)
       socket.once('close', () => this.sockets.delete(socket))
     }
   }
-}
-
-function isSocket(value: unknown): value is Socket {
-  return typeof value === 'object' && value !== null && 'destroy' in value
 }
