@@ -49,10 +49,10 @@ export class ObservedBody {
     try {
       readMessageFrom(this.request, unparsed)
     } catch (error) {
-      this.failure = failureCode(error)
+      this.failure = causeOf(error)
     }
   }
 }
 
-export const failureCode = (error: unknown): string =>
+export const causeOf = (error: unknown): string =>
   error instanceof GatewayError ? error.code.toLowerCase() : 'error'

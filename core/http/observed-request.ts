@@ -7,7 +7,7 @@ import type { McpCall, McpMessage } from '../contract/message.js'
 import { isPromise } from '../toolkit/deadline.js'
 import { SUBSCRIPTION } from '../toolkit/mcp-methods.js'
 import { Beginning, headersOf, type Safely, TRACER_FAILED, traceIdIn } from './joined-tracer.js'
-import { failureCode, ObservedBody } from './observed-body.js'
+import { causeOf, ObservedBody } from './observed-body.js'
 
 const OBSERVED = Symbol('observed')
 
@@ -178,7 +178,7 @@ export class ObservedRequest {
     try {
       result = run()
     } catch (error) {
-      this.addPart(name, part.startedAt, failureCode(error))
+      this.addPart(name, part.startedAt, causeOf(error))
       throw error
     }
     if (isPromise(result)) this.timePromise(part, result)
@@ -194,7 +194,7 @@ export class ObservedRequest {
     }
     result.then(
       () => end(),
-      (error: unknown) => end(failureCode(error)),
+      (error: unknown) => end(causeOf(error)),
     )
   }
 
