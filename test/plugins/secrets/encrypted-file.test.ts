@@ -115,7 +115,7 @@ test('who lost the lock meanwhile writes nothing over what others have stored si
 
   const setting = store?.keeping?.set('name', 'after')
   const taken = async (): Promise<string | undefined> =>
-    readdirSync(home).find((name) => name.startsWith('secrets.lock.') && name !== free)
+    readdirSync(home).find((name) => /^secrets\.lock\.\d+$/.test(name) && name !== free)
   // Deriving its keys takes much longer than this: whoever takes a lock over deletes its file.
   rmSync(join(home, await eventually(taken)))
 
