@@ -6,15 +6,16 @@ const MAX_WAITING = 1024 * 1024
 const BUSY_RETRY = 50
 const BROKEN_RETRY = 1_000
 const FLUSH_RETRY = 10
-/** Milliseconds after a write in which lines wait for each other: each write wakes a reader, which costs more than a line. */
+/** Of so many lines in so many milliseconds each is written at once. */
+const [FEW, SPAN] = [32, 100] as const
+/** Milliseconds that more of them wait for each other: each write wakes a reader, which costs more than a line. */
 const TOGETHER = 10
 /** A pipe takes so many bytes as a whole, or lines of several processes would mix. */
 const MAX_AT_ONCE = 4_096
 
 /**
- * Writes lines to a non-blocking descriptor, in order, and never throws. The first after a pause is written at once. What
- * cannot be written waits, up to a limit; beyond it, and while writing fails, lines are dropped and counted, and a notice
- * says so when it works again.
+ * Writes lines to a non-blocking descriptor, in order, and never throws. What cannot be written at once waits, up to a
+ * limit; beyond it, and while writing fails, lines are dropped and counted, and a notice says so when it works again.
  * By hand: pino's own destination blocks in `write`, or needs a thread that keeps the process from ending; and when a
  * write fails, it throws into the code that logs, or keeps every later line.
  */
@@ -24,6 +25,8 @@ export class LineSink {
   /** A part of the first waiting line is written already, so its rest must come next. */
   private partlyWritten = false
   private busy = false
+  private spanBegan = 0
+  private inSpan = 0
   private dropped = 0
   private timer: NodeJS.Timeout | undefined
 
@@ -45,7 +48,9 @@ export class LineSink {
     this.waiting.push(line)
     this.bytes += line.length
     // With a slow reader a try for each line would be wasted.
-    if (this.timer === undefined || (!this.busy && this.bytes >= MAX_AT_ONCE)) this.flush()
+    const waits = this.busy ? this.waiting.length > 1 : this.isOneOfMany() && this.bytes < MAX_AT_ONCE
+    if (waits) this.flushAfter(TOGETHER)
+    else this.flush()
   }
 
   /** Blocks the process until all is written, at most `limit` milliseconds. */
@@ -59,10 +64,19 @@ export class LineSink {
   private flush(): boolean {
     clearTimeout(this.timer)
     this.timer = undefined
-    const isEmpty = this.waiting.length === 0 && this.dropped === 0
-    if (!this.writeWaiting() || !this.writeNotice()) this.tryLater()
-    else if (!isEmpty) this.flushAfter(TOGETHER)
-    return this.waiting.length === 0 && this.dropped === 0
+    if (this.writeWaiting() && this.writeNotice()) return true
+    this.tryLater()
+    return false
+  }
+
+  /** Whether many lines have come lately, with this one. */
+  private isOneOfMany(): boolean {
+    const now = performance.now()
+    if (now - this.spanBegan > SPAN) {
+      this.spanBegan = now
+      this.inSpan = 0
+    }
+    return ++this.inSpan > FEW
   }
 
   private writeWaiting(): boolean {
