@@ -1,18 +1,18 @@
 import { z } from 'zod'
 
-// Both stop at a text that is no URL: checks that follow parse it.
 const isWebUrl = (text: string): boolean => /^https?:\/\//i.test(text) && URL.canParse(text)
 
 /** An option that is an http or https URL, kept as it was written. */
-export const webUrl = (): z.ZodString =>
-  z.string().refine(isWebUrl, { error: 'expected an http or https URL', abort: true })
+export const webUrl = (): z.ZodString => z.string().refine(isWebUrl, 'expected an http or https URL')
 
 /** An option that is the URL of a target: its path is where requests go, and nothing else of it is sent. */
 export const targetUrl = (): z.ZodURL =>
   z
-    .url({ protocol: /^https?$/, error: 'expected a URL of http or https', abort: true })
+    .url({ protocol: /^https?$/, error: 'expected a URL of http or https' })
     .refine((url) => !/[?#]/.test(url), 'expected a URL without query and fragment')
     .refine((url) => {
+      // What is no URL is told by then, and no reason to leave other options unchecked.
+      if (!URL.canParse(url)) return true
       const { username, password } = new URL(url)
       return username === '' && password === ''
     }, 'expected a URL without user and password: credentials have options of their own')

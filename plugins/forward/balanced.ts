@@ -19,11 +19,11 @@ export default definePlugin({
       .array(targetUrl())
       .min(1)
       .refine(
-        (urls) => new Set(urls.map(pathAndScheme)).size === 1,
+        (urls) => new Set(parsed(urls).map(({ protocol, pathname }) => protocol + pathname)).size <= 1,
         'expected the same scheme and path in each',
       )
       .refine(
-        (urls) => new Set(urls.map((url) => new URL(url).origin)).size === urls.length,
+        (urls) => new Set(parsed(urls).map(({ origin }) => origin)).size === parsed(urls).length,
         'expected each once',
       )
       .describe('the URLs of the replicas, with the same path; it stands for `/`'),
@@ -64,10 +64,9 @@ export default definePlugin({
   },
 })
 
-function pathAndScheme(url: string): string {
-  const { protocol, pathname } = new URL(url)
-  return protocol + pathname
-}
+/** Those that are URLs: of the others it is told that they are none. */
+const parsed = (urls: readonly string[]): readonly URL[] =>
+  urls.filter((url) => URL.canParse(url)).map((url) => new URL(url))
 
 function commonProxy(targets: readonly string[]): string | undefined {
   const choose = proxyChoice(process.env)

@@ -4,7 +4,10 @@ import { z } from 'zod'
 const fields = {
   url: webUrl()
     .refine((text) => !/[?#]|^[^/]*\/\/[^/]*@/.test(text), 'expected a URL without user, query and fragment')
-    .refine((text) => new URL(text).pathname !== '/', 'expected a URL with a path, by default /v1/traces')
+    .refine(
+      (text) => !URL.canParse(text) || new URL(text).pathname !== '/',
+      'expected a URL with a path, by default /v1/traces',
+    )
     .describe('where the collector takes traces, with the path: `http://127.0.0.1:4318/v1/traces`'),
   sample: z
     .number()
@@ -45,7 +48,7 @@ function checkTogether(options: z.output<z.ZodObject<typeof fields>>, context: z
     context.issues.push({ code: 'custom', input: undefined, path, message, continue: true })
 
   const hasSecret = bearerTokenFile !== undefined || Object.keys(headers).length > 0
-  if (hasSecret && isInsecure(new URL(url)) && !insecureHttpAllowed())
+  if (hasSecret && URL.canParse(url) && isInsecure(new URL(url)) && !insecureHttpAllowed())
     report(['url'], 'the headers would cross a network in plain text: expected an https URL')
   for (const name of FOREIGN) {
     if ((process.env[name] ?? '').trim() !== '')

@@ -1,29 +1,45 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { catalogue } from 'sallyport/builtin'
 import { targetUrl, webUrl } from 'sallyport/toolkit'
+import { z } from 'zod'
 
-test('what is no URL is told as that, and not given to the checks that follow', () => {
+const wrong = ['', 'collector:4318', 'ftp://a/b', 'http://[a', 'http://a:65536/mcp', 'http://a b/']
+
+test('what is no URL is told as that, and hides no other problem', () => {
   const options = {
     'expected an http or https URL': webUrl(),
     'expected a URL of http or https': targetUrl(),
   }
-  for (const [message, option] of Object.entries(options)) {
-    const strict = option.refine((url) => new URL(url).pathname !== '/', 'expected a path')
-    for (const wrong of [
-      '',
-      'collector:4318',
-      'ftp://a/b',
-      'http://[a',
-      'http://a:65536/mcp',
-      'http://a b/',
-    ]) {
-      const { error } = strict.safeParse(wrong)
+  for (const [message, url] of Object.entries(options)) {
+    const both = z
+      .object({ url, other: z.string().optional() })
+      .refine(({ other }) => other, 'other is missing')
+    for (const text of wrong) {
+      const { error } = both.safeParse({ url: text })
       assert.deepEqual(
         error?.issues.map((issue) => issue.message),
-        [message],
-        wrong,
+        [message, 'other is missing'],
+        text,
       )
     }
-    assert.equal(strict.safeParse('http://a/b').success, true)
+    assert.equal(both.safeParse({ url: 'http://a/b', other: 'x' }).success, true)
   }
 })
+
+for (const [name, option] of [
+  ['trace/otlp', (url: string) => ({ url, bearerTokenFile: 'x' })],
+  ['forward/http', (target: string) => ({ target })],
+  ['forward/balanced', (target: string) => ({ targets: ['http://a/mcp', target] })],
+  ['listen/stdio', (target: string) => ({ target })],
+  ['audit/http', (url: string) => ({ url, bearerTokenFile: 'x' })],
+] as const) {
+  test(`${name}: what is no URL is one problem, and no failure of its schema`, async () => {
+    const options = (await catalogue[name]?.())?.default.options
+    for (const text of wrong) {
+      const { issues } = (await options?.['~standard'].validate(option(text))) ?? {}
+      const places = issues?.map(({ path }) => path?.[0])
+      assert.deepEqual(new Set(places), new Set(Object.keys(option(text)).slice(0, 1)), text)
+    }
+  })
+}
