@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { Agent, request as ask } from 'node:http'
 import { join } from 'node:path'
@@ -31,6 +32,8 @@ export interface Gateway extends Program {
   readonly home: string
   /** Process ids by the number of their worker; the last that was ready with it. */
   readonly pids: () => ReadonlyMap<number, number>
+  /** That of a worker that was told of: a signal to another number would reach other processes, to 0 all of this group. */
+  readonly pidOf: (worker: number) => number
   /** What this counter stands at, over all its labels. */
   readonly counted: (name: string) => Promise<number>
   readonly lines: (message: string) => readonly Record<string, unknown>[]
@@ -69,7 +72,8 @@ export async function ofTwo(t: TestContext, { host, files, further }: Wishes = {
   }
   const pids = () =>
     new Map(lines('a worker is ready').map(({ worker, pid }) => [Number(worker), Number(pid)]))
-  return { ...started, url: await started.ready(), internal, home, pids, counted, lines }
+  const pidOf = (worker: number): number => pids().get(worker) ?? assert.fail(`no worker ${worker} was ready`)
+  return { ...started, url: await started.ready(), internal, home, pids, pidOf, counted, lines }
 }
 
 export const listText = (internal: string, further = '', host = '127.0.0.1'): string => `

@@ -32,7 +32,7 @@ async function heard(gateway: Gateway, path: string) {
 
 test('a worker that hangs holds nobody up for long: it is told of, killed and replaced', async (t) => {
   const gateway = await ofTwo(t)
-  const hangs = gateway.pids().get(2) ?? 0
+  const hangs = gateway.pidOf(2)
   await Promise.all(Array.from({ length: 6 }, (_, id) => once(gateway.url, `${id}`)))
   process.kill(hangs, 'SIGSTOP')
 
@@ -61,7 +61,7 @@ test('a worker that hangs holds nobody up for long: it is told of, killed and re
 test('a worker that could open no file for a connection is replaced, since it is given no other', async (t) => {
   if (spawnSync('prlimit', ['--version']).error !== undefined) return t.skip('there is no prlimit here')
   const gateway = await ofTwo(t, { files: { 'fills.mjs': FILLS }, further: '  - { use: ./fills.mjs }' })
-  const [stays = 0, full = 0] = [1, 2].map((number) => gateway.pids().get(number))
+  const [stays, full] = [gateway.pidOf(1), gateway.pidOf(2)]
   assert.equal(spawnSync('prlimit', [`--pid=${full}`, '--nofile=64:64']).status, 0)
   process.kill(full, 'SIGUSR2')
   await gateway.until(/full: EMFILE/)

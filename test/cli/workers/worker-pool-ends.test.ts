@@ -20,7 +20,7 @@ test('an interrupt from the terminal reaches all processes, and is one stop', as
   const slow = once(`${gateway.url}/?id=slow-1&ms=1500`, 'slow')
   await eventually(() => reached(gateway.home, 'slow').length > 0 || undefined)
 
-  process.kill(-(gateway.process.pid ?? 0), 'SIGINT')
+  process.kill(-(gateway.process.pid ?? assert.fail()), 'SIGINT')
   assert.equal((await slow).status, 200)
   assert.equal(await gateway.ended(), 0)
   assert.equal(gateway.lines('asked to stop').length, 1)

@@ -24,9 +24,9 @@ const WAITS = `
 const files = { 'waits.mjs': WAITS, starting: '', go: '' }
 
 /** Asks for a list that every worker waits in the middle of. */
-function exchange({ home, internal, process: { pid = 0 } }: Gateway): void {
+function exchange({ home, internal, process: first }: Gateway): void {
   writeFileSync(join(home, 'gateway.yaml'), listText(internal, '  - { use: ./waits.mjs }'))
-  process.kill(pid, 'SIGHUP')
+  first.kill('SIGHUP')
 }
 
 const started = ({ home }: Gateway): readonly number[] =>
@@ -49,7 +49,7 @@ async function answering({ url }: Gateway, ...pids: readonly number[]): Promise<
 
 test('a worker killed in the middle of an exchange of lists leaves the others serving, and the next one whole', async (t) => {
   const gateway = await ofTwo(t, { files })
-  const [first = 0, second = 0] = [1, 2].map((number) => gateway.pids().get(number))
+  const [first, second] = [gateway.pidOf(1), gateway.pidOf(2)]
 
   // The first of them: nobody knows yet whether the new list is any good, so it is in force nowhere.
   exchange(gateway)
@@ -58,7 +58,7 @@ test('a worker killed in the middle of an exchange of lists leaves the others se
   assert.match(await gateway.until(/\{.*is not in force.*\}/), /worker 1 ended \(SIGKILL\)/)
   assert.equal((await once(gateway.url, 'still')).status, 200)
   await eventually(() => gateway.lines('a worker is ready').length === 3 || undefined, 60)
-  const instead = gateway.pids().get(1) ?? 0
+  const instead = gateway.pidOf(1)
   await answering(gateway, instead, second)
   assert.deepEqual(started(gateway), [first])
 
