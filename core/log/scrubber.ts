@@ -53,6 +53,10 @@ const patterns: readonly (readonly [RegExp, string])[] = [
 const suspicious =
   /bearer|basic|dpop|eyJ|:\/\/|\?\S|=|%3D|token|secret|cookie|authorization|api[-_]?key|password|code|state|assertion|verifier/i
 
+// Without escapes the texts and names of a line stand there as they are, and in ASCII no other letter has the lower case
+// of one of these, as the sign of Kelvin has `k`.
+const PLAIN = /^[\x20-\x5b\x5d-\x7e]*\n?$/
+
 // A shorter secret would be replaced all over every line.
 const MIN_LENGTH = 4
 
@@ -103,8 +107,7 @@ export class LogScrubber implements Scrubber {
 
   /** Most lines: to take one apart would cost more than all else of it. */
   private holdsNone(line: string): boolean {
-    // Without escapes its texts and names stand there as they are.
-    if (line.includes('\\') || suspicious.test(line)) return false
+    if (!PLAIN.test(line) || suspicious.test(line)) return false
     return this.#patterns.every(({ pattern }) => line.search(pattern) < 0)
   }
 

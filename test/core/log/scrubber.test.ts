@@ -28,6 +28,7 @@ const secretNames = [
   'apikey',
   'passWord',
   'device_code',
+  'access_to\u212aen',
   'codeVerifier',
 ]
 const secrets = [
