@@ -69,7 +69,7 @@ export class LineSink {
     return false
   }
 
-  /** Whether many lines have come lately, with this one. */
+  /** Counts a line. Whether many have come lately, with this one. */
   private isOneOfMany(): boolean {
     const now = performance.now()
     if (now - this.spanBegan > SPAN) {

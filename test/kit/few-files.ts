@@ -9,7 +9,9 @@ const FILL = `
     const opened = []
     try {
       for (;;) opened.push(openSync('/dev/null'))
-    } catch {}
+    } catch (error) {
+      if (error.code !== 'EMFILE') throw error
+    }
     for (const file of opened.splice(0, left)) closeSync(file)
     return () => opened.forEach((file) => closeSync(file))
   }`
