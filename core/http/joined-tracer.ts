@@ -25,9 +25,12 @@ export class Beginning implements TraceBeginning {
   get withoutContext(): boolean {
     const { unparsed } = this.body
     // Nobody writes these letters as escapes, and who did would lose its own trace alone.
-    return unparsed !== undefined && !unparsed.includes('traceparent')
+    return unparsed !== undefined && !unparsed.includes(TRACEPARENT)
   }
 }
+
+// As bytes: a text would be made into them for each request.
+const TRACEPARENT = Buffer.from('traceparent')
 
 const NO_HEADERS: OutgoingHeaders = []
 
@@ -86,11 +89,11 @@ class JoinedTrace implements Trace {
   }
 
   part(part: TracePart): void {
-    for (const trace of this.traces) this.safely(() => trace.part(part), TRACER_FAILED)
+    for (const trace of this.traces) this.safely(() => trace.part?.(part), TRACER_FAILED)
   }
 
   end(end: TraceEnd): void {
-    for (const trace of this.traces) this.safely(() => trace.end(end), TRACER_FAILED)
+    for (const trace of this.traces) this.safely(() => trace.end?.(end), TRACER_FAILED)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { PublishedChange } from '../contract/capabilities/audit-sink.js'
 import type { OutgoingHeaders } from '../contract/capabilities/header-source.js'
 import type { Trace, TraceEnd, TracePart, Tracer } from '../contract/capabilities/tracer.js'
@@ -8,32 +8,6 @@ import { isPromise } from '../toolkit/deadline.js'
 import { SUBSCRIPTION } from '../toolkit/mcp-methods.js'
 import { Beginning, headersOf, type Safely, TRACER_FAILED, traceIdIn } from './joined-tracer.js'
 import { causeOf, ObservedBody } from './observed-body.js'
-
-const OBSERVED = Symbol('observed')
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    [OBSERVED]: ObservedRequest | undefined
-  }
-}
-
-/** Has all requests of an application begin with a place for it. */
-export function decorateObserved(app: FastifyInstance): void {
-  app.decorateRequest(OBSERVED, undefined)
-}
-
-/** What is known of a request for observers; `undefined` when nobody observes it. */
-export const observationOf = (request: FastifyRequest): ObservedRequest | undefined => request[OBSERVED]
-
-export function observe(observed: ObservedRequest): void {
-  observed.reply.request[OBSERVED] = observed
-}
-
-/** Runs a part of a request that may take time of its own, for its trace. */
-export function timed<T>(request: FastifyRequest, name: string, run: () => T): T {
-  const observed = request[OBSERVED]
-  return observed === undefined ? run() : observed.time(name, run)
-}
 
 /** A failure that an answer with status 200 tells: of a tool (`isError`), or of the call itself. */
 export type CallFailure = 'tool_error' | 'rpc_error'
@@ -56,9 +30,9 @@ interface OpenPart {
  * until the next full collection.
  */
 export class ObservedRequest {
-  // Of each request anew: since the start the clock may have been set, or the machine have slept.
-  private readonly origin = Date.now() - performance.now()
-  readonly startedAt = this.now()
+  // Of each request anew, for its trace: since the start the clock may have been set, or the machine have slept.
+  private readonly startedAt: number
+  private readonly origin: number
   refusal: Refusal | undefined
   /** That of the error reply. */
   errorCode: string | undefined
@@ -81,12 +55,14 @@ export class ObservedRequest {
     readonly place: RequestPlace,
     private readonly tracer: Tracer | undefined,
     /** Somebody wants to know what became of calls: metrics, or audits. */
-    private readonly wantsCalls: boolean,
-    /** Tools that an answer to `tools/list` names. */
-    readonly toolsListed: (names: Iterable<string>) => void,
+    readonly wantsCalls: boolean,
+    /** Takes the tools that an answer to `tools/list` names, where somebody counts calls by them. */
+    readonly toolsListed: ((names: Iterable<string>) => void) | undefined,
     private readonly safely: Safely,
   ) {
     this.body = new ObservedBody(reply.request)
+    this.startedAt = tracer === undefined ? 0 : Date.now()
+    this.origin = tracer === undefined ? 0 : this.startedAt - performance.now()
   }
 
   /** What the body calls, as far as somebody has read it. */
@@ -97,6 +73,11 @@ export class ObservedRequest {
   /** Nobody is in a hurry to be told how it ended: a trace is that somebody will look at. */
   get canWait(): boolean {
     return this.started?.sampled !== true
+  }
+
+  /** Its trace wants to know how it ended. */
+  get wantsEnd(): boolean {
+    return this.started?.end !== undefined
   }
 
   /** Whoever sends the request on has its body, or has not kept it; what goes on as it comes it may have at the end. */
@@ -129,7 +110,7 @@ export class ObservedRequest {
 
   /** The request goes to the target, perhaps not for the first time. */
   sent(): void {
-    if (this.tracer !== undefined) this.sentAt ??= this.now()
+    if (this.tracer !== undefined && this.trace?.sampled !== false) this.sentAt ??= this.now()
   }
 
   /** The target's response has ended. */
@@ -172,7 +153,7 @@ export class ObservedRequest {
   }
 
   time<T>(name: string, run: () => T): T {
-    if (this.tracer === undefined) return run()
+    if (this.tracer === undefined || this.trace?.sampled === false) return run()
     const part = { name, startedAt: this.now() }
     let result: T
     try {
@@ -208,7 +189,7 @@ export class ObservedRequest {
     this.open = undefined
     this.state = 'ended'
     const end = { endedAt: this.now(), status, outcome, causes }
-    this.safely(() => started.end(end), TRACER_FAILED)
+    this.safely(() => started.end?.(end), TRACER_FAILED)
   }
 
   private get started(): Trace | undefined {
@@ -240,7 +221,7 @@ export class ObservedRequest {
 
   private tell(part: TracePart): void {
     const { trace } = this
-    if (trace !== undefined && this.state !== 'ended') this.safely(() => trace.part(part), TRACER_FAILED)
+    if (trace !== undefined && this.state !== 'ended') this.safely(() => trace.part?.(part), TRACER_FAILED)
   }
 }
 

@@ -15,7 +15,8 @@ import { EndedRequests, markRefused, onceEnded } from './ended-request.js'
 import { joinedTracer, type Safely } from './joined-tracer.js'
 import type { LogThrottle } from './log-throttle.js'
 import { fieldsOf, routeOf } from './logged-fields.js'
-import { ObservedRequest, observationOf, observe } from './observed-request.js'
+import { observationOf, observe } from './observation.js'
+import { ObservedRequest } from './observed-request.js'
 import { TimeText } from './time-text.js'
 
 /** The observers of a list, once it is complete. */
@@ -87,10 +88,10 @@ export class RequestObserver {
     const wantsCalls = auditSinks().length > 0 || (isMcp && isMeasured)
     const isObserved = wantsCalls || tracer !== undefined
     if (isObserved) {
-      const { toolsListed } = this.calls
+      const toolsListed = isMeasured ? this.calls.toolsListed : undefined
       observe(new ObservedRequest(reply, { route, isMcp }, tracer, wantsCalls, toolsListed, this.runSafely))
     }
-    if (isObserved || isMeasured) this.batch.begun()
+    if (wantsCalls || isMeasured) this.batch.begun()
     if (isObserved || isMeasured || accessSinks().length > 0) this.endedRequests.watch(reply)
   }
 
@@ -160,12 +161,14 @@ export class RequestObserver {
     return this.joined
   }
 
-  private ended({ request, status, durationMs, aborted }: EndedRequest, elapsedMs: number): void {
+  private ended(ended: EndedRequest, elapsedMs: number): void {
+    const { request } = ended
     const observed = observationOf(request)
-    if (observed === undefined && this.observers.telemetry().length === 0) return
-    // Read now: its connection goes on, or is closed.
-    const end = { observed, request, status, durationMs, aborted, at: Date.now(), elapsedMs }
     const admission = observed?.admission
+    if (admission === undefined && !this.isTold(observed) && observed?.wantsEnd !== true) return
+    // Read now: its connection goes on, or is closed.
+    const { status, durationMs, aborted } = ended
+    const end = { observed, request, status, durationMs, aborted, at: Date.now(), elapsedMs }
     if (admission === undefined) this.hasEnded(end)
     else this.endedEarly(end, admission)
   }
@@ -177,11 +180,17 @@ export class RequestObserver {
   }
 
   private hasEnded(end: Ended): void {
-    if (isObserved(end) && !end.observed.canWait) this.endSampled(end)
-    this.batch.ended(end)
+    const isTold = this.isTold(end.observed)
+    if (isObserved(end) && !(isTold && end.observed.canWait)) this.endTraceSafely(end)
+    if (isTold) this.batch.ended(end)
   }
 
-  private endSampled(end: RequestEnd): void {
+  /** Whether it is told of besides its trace: it is measured, or audited. */
+  private isTold(observed: ObservedRequest | undefined): boolean {
+    return observed?.wantsCalls === true || this.observers.telemetry().length > 0
+  }
+
+  private endTraceSafely(end: RequestEnd): void {
     this.runSafely(() => endTrace(end), NOT_TOLD)
   }
 
@@ -224,5 +233,5 @@ const isObserved = (ended: Ended): ended is Ended & RequestEnd => ended.observed
 
 function endTrace(end: RequestEnd): void {
   const { observed, status } = end
-  observed.end(status, resultOfCalls(observed, resultOf(end)))
+  if (observed.wantsEnd) observed.end(status, resultOfCalls(observed, resultOf(end)))
 }

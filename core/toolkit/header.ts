@@ -18,6 +18,8 @@ const FORBIDDEN = new Set([
 const FORBIDDEN_PREFIXES = ['x-forwarded-', 'proxy-']
 
 const NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/
+// These are added to most requests, where requests are traced.
+const TRACE_CONTEXT = new Set(['traceparent', 'tracestate'])
 // What RFC 9110 (5.5) allows in a value, without white space at its ends.
 const VALUE = /^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/
 
@@ -54,7 +56,7 @@ export const isAddableHeader = (header: unknown): header is readonly [name: stri
   Array.isArray(header) &&
   typeof header[0] === 'string' &&
   typeof header[1] === 'string' &&
-  nameFault(header[0]) === undefined &&
+  (TRACE_CONTEXT.has(header[0]) || nameFault(header[0]) === undefined) &&
   isHeaderValue(header[1])
 
 /** Whether a text is a valid header value. It may be a secret: no message should quote it. */

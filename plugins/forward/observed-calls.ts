@@ -77,7 +77,7 @@ function tell(observed: ObservedRequest, { id, failure, tools }: Answer): void {
     return
   }
   observed.callAnswered(call.id, failure)
-  if (failure === undefined && call.method === 'tools/list') observed.toolsListed(tools)
+  if (failure === undefined && call.method === 'tools/list') observed.toolsListed?.(tools)
 }
 
 /** Passes a response on as it comes, and has it read. */
@@ -120,7 +120,9 @@ class ObservedResponse implements ResponseSink {
   }
 
   private get mayListTools(): boolean {
-    const { unparsed } = this.observed.body
+    const { toolsListed, body } = this.observed
+    if (toolsListed === undefined) return false
+    const { unparsed } = body
     // Some write the slash as an escape.
     if (unparsed !== undefined) return unparsed.includes('/list"')
     return callsOf(this.observed).some(({ method }) => method === 'tools/list')
@@ -134,4 +136,4 @@ class ObservedResponse implements ResponseSink {
 }
 
 // The end of `error` and of `isError`.
-const FAILURE = 'rror"'
+const FAILURE = Buffer.from('rror"')

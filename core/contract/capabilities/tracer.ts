@@ -34,7 +34,7 @@ export interface TraceEnd {
   readonly causes: readonly string[]
 }
 
-/** The trace of one request. Its functions are called in this order; nothing follows `end`. */
+/** The trace of one request. Its functions, as far as it has them, are called in this order; nothing follows `end`. */
 export interface Trace {
   /** In hexadecimal. */
   readonly traceId: string
@@ -45,8 +45,8 @@ export interface Trace {
   /** These are written into the `_meta` of what is called too. */
   readonly intoMeta?: boolean
   /** Some end before the trace has started. One that is not sampled may get none. */
-  part(part: TracePart): void
-  end(end: TraceEnd): void
+  part?(part: TracePart): void
+  end?(end: TraceEnd): void
 }
 
 /**

@@ -17,8 +17,4 @@ export class UnsampledTrace implements Trace {
   get headers(): Trace['headers'] {
     return headersOf(this.context)
   }
-
-  part(): void {}
-
-  end(): void {}
 }

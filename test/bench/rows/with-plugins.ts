@@ -20,10 +20,10 @@ export interface Equipped {
 type Check = (contestant: Contestant, token: string) => Promise<void>
 
 /** Two processes of one kind differ by more than what a plugin adds. */
-const COPIES = 4
+const COPIES = 8
 /** Of one time that is measured. Many short ones, in any order, are troubled alike by what else the machine does. */
 const CALLS = 2_500
-const TIMES_A_ROUND = 3
+const TIMES_A_ROUND = 2
 
 /** What plugins add to a call: each list against none, in one run, in several processes of each. */
 export async function measureWithPlugins(

@@ -18,7 +18,7 @@ const listing = (names: readonly string[]) =>
     'listing',
     ({ http }) =>
       void http.get('/list', { config: { mcp: true } }, (request) => {
-        observationOf(request)?.toolsListed(names)
+        observationOf(request)?.toolsListed?.(names)
         return 'listed'
       }),
   )

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Trace, TraceEnd, Tracer } from 'sallyport'
+import { type Trace, type TraceEnd, Tracer } from 'sallyport'
 import { joinedTracer } from '#core/http/joined-tracer.js'
+import { booted, recordedLog } from '#kit/booted.js'
+import { providing } from '#kit/plugin.js'
+import { asAnn, known, observing, TRACE_ID, taking } from './observing.js'
 
 const END: TraceEnd = { endedAt: 2, status: 200, outcome: 'allowed', causes: [] }
 const BEGINNING = { request: {} as never, message: undefined, startedAt: 1 }
@@ -35,8 +38,8 @@ test('several are told the same; the target hears of the first, an exemplar of o
   const first = recording('first', false)
   const second = recording('second', true)
   const trace = joinedTracer([first.tracer, second.tracer], safely)?.start(BEGINNING)
-  trace?.part({ name: 'target', startedAt: 1, endedAt: 2 })
-  trace?.end(END)
+  trace?.part?.({ name: 'target', startedAt: 1, endedAt: 2 })
+  trace?.end?.(END)
   assert.deepEqual(
     [first.told, second.told],
     [
@@ -55,7 +58,31 @@ test('one that throws takes nothing from the others', () => {
     start: () => ({ ...recording('broken', false).tracer.start(BEGINNING), part: thrower, end: thrower }),
   }
   const trace = joinedTracer([{ start: thrower }, broken, tracer], safely)?.start(BEGINNING)
-  trace?.part({ name: 'target', startedAt: 1, endedAt: 2 })
-  trace?.end(END)
+  trace?.part?.({ name: 'target', startedAt: 1, endedAt: 2 })
+  trace?.end?.(END)
   assert.deepEqual(told, ['target', 'end'])
+})
+
+test('a trace may have neither `part` nor `end`, alone and beside audits and other traces', async (t) => {
+  for (const sampled of [true, false]) {
+    const trace = { traceId: TRACE_ID, sampled, headers: [] }
+    const bare = providing('bare', Tracer, { start: () => trace })
+    for (const kinds of [[], ['audit'], ['audit', 'trace', 'measure'], ['trace']] as const) {
+      const { log, lines } = recordedLog()
+      const { entry, observed } = observing(...kinds)
+      const app = await booted(t, [bare, entry, known(), taking], { log })
+      await app.inject({
+        method: 'POST',
+        url: '/mcp',
+        headers: asAnn,
+        payload: { jsonrpc: '2.0', method: 'a' },
+      })
+      const faults = lines.filter(({ level }) => level === 'warn' || level === 'error')
+      assert.deepEqual(faults, [])
+      const { events, traces } = observed
+      const isIn = (kind: string): boolean => kinds.some((each) => each === kind)
+      assert.deepEqual([events[0]?.mcp?.method, events.length], isIn('audit') ? ['a', 1] : [undefined, 0])
+      assert.deepEqual([traces[0]?.end?.status, traces.length], isIn('trace') ? [202, 1] : [undefined, 0])
+    }
+  }
 })

@@ -15,7 +15,7 @@ test('headers and a token from a file are sent to the collector, and are in no l
     headers: { 'Api-Key': 'CANARY-key' },
     bearerTokenFile,
   })
-  tracer.start({ request: await requestWith(), message: undefined, startedAt }).end(END)
+  tracer.start({ request: await requestWith(), message: undefined, startedAt }).end?.(END)
   await stop()
   assert.equal(received[0]?.headers['authorization'], 'Bearer CANARY-token')
   assert.equal(received[0]?.headers['api-key'], 'CANARY-key')
@@ -70,7 +70,7 @@ test('variables of OpenTelemetry change nothing, and headers in them stop the st
   const { url, spans, received, resources } = await collector(t)
   const { tracer, requestWith, stop } = await tracing(t, { url })
   const request = await requestWith()
-  for (const _ of [1, 2, 3]) tracer.start({ request, message: messageOf(toolCall), startedAt }).end(END)
+  for (const _ of [1, 2, 3]) tracer.start({ request, message: messageOf(toolCall), startedAt }).end?.(END)
   await stop()
   assert.equal(spans().length, 3)
   assert.equal(received.length, 1)

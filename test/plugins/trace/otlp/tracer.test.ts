@@ -15,7 +15,7 @@ test('the context in _meta is the parent, and that of the header a link', async 
   const message = messageOf(callOf({ traceparent: parentOf('b', '03'), tracestate: 'b=2' }))
   const trace = tracer.start({ request, message, startedAt })
   const { headers } = trace
-  trace.end(END)
+  trace.end?.(END)
   await stop()
 
   assert.equal(trace.intoMeta, true)
@@ -45,7 +45,7 @@ test('a context in _meta that is known at the end alone is a link', async (t) =>
     },
   })
   message = messageOf(callOf({ traceparent: parentOf('b') }))
-  trace.end(END)
+  trace.end?.(END)
   await stop()
   const [server] = spans()
   assert.equal(server?.parentSpanId, 'a'.repeat(16))
@@ -72,7 +72,7 @@ test('a context that is none is passed over and never sent on', async (t) => {
     startedAt,
   })
   assert.equal(alone.headers.length, 1)
-  for (const trace of [fromHeader, own, alone]) trace.end(END)
+  for (const trace of [fromHeader, own, alone]) trace.end?.(END)
   await stop()
   assert.deepEqual(
     spans().map(({ links }) => links),
@@ -87,11 +87,11 @@ test('the contexts of a batch are links, each once and not without end', async (
     const digits = (at % 50).toString(16).padStart(2, '0')
     return callOf({ traceparent: `00-${digits.repeat(15)}ff-${digits.repeat(7)}ff-01` })
   })
-  tracer.start({ request: await requestWith(), message: messageOf(...calls), startedAt }).end(END)
+  tracer.start({ request: await requestWith(), message: messageOf(...calls), startedAt }).end?.(END)
   const [first, second] = calls
   assert.ok(first && second)
   const few = messageOf(first, second, first, toolCall)
-  tracer.start({ request: await requestWith(), message: few, startedAt }).end(END)
+  tracer.start({ request: await requestWith(), message: few, startedAt }).end?.(END)
   await stop()
   assert.deepEqual(
     spans().map(({ links }) => links.length),
@@ -118,13 +118,13 @@ test('a caller decides by its parent, and only then', async (t) => {
       assert.match(sent, sampled ? /-0[13]$/ : /-0[02]$/)
       if (!sampled) assert.equal(sent, parentOf('a', flags))
       assert.deepEqual(state, ['tracestate', 'a=1'])
-      trace.part({ name: 'target', startedAt, endedAt: startedAt })
-      trace.end(END)
+      trace.part?.({ name: 'target', startedAt, endedAt: startedAt })
+      trace.end?.(END)
     }
     const own = tracer.start({ request: await requestWith(), message: undefined, startedAt })
     assert.equal(own.sampled, sample === 1)
     assert.match(own.headers[0]?.[1] ?? '', sample === 1 ? /-01$/ : /-00$/)
-    own.end(END)
+    own.end?.(END)
     await stop()
     assert.equal(spans().length - before, 4 + sample)
   }
@@ -138,14 +138,14 @@ test('with `followParent: false` every request begins a trace, whatever its call
   const unsampled = tracer.start({ request, message, startedAt })
   assert.equal(unsampled.sampled, false)
   assert.doesNotMatch(JSON.stringify(unsampled.headers), /a{16}|b{16}|tracestate/)
-  unsampled.end(END)
+  unsampled.end?.(END)
   await stop()
   assert.equal(spans().length, 0)
 
   const all = await tracing(t, { url, sample: 1, followParent: false })
   const trace = all.tracer.start({ request, message, startedAt })
   assert.doesNotMatch(JSON.stringify(trace.headers), /a{16}|b{16}|tracestate/)
-  trace.end(END)
+  trace.end?.(END)
   await all.stop()
   const [server] = spans()
   assert.equal(server?.parentSpanId, undefined)
