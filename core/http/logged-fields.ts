@@ -9,19 +9,23 @@ const MAX_SUBJECT = 256
 /** The route as declared, never the requested path. */
 export const routeOf = ({ routeOptions }: FastifyRequest): string => routeOptions.url ?? 'unknown'
 
-/** What the log has of a request that has ended, besides its route and status. */
-export function fieldsOf({ request, durationMs, bytes, aborted }: EndedRequest) {
-  const { id, identity, headers, clientAddress } = request
-  return {
-    durationMs,
-    bytes,
-    requestId: id,
-    ...(identity !== undefined && {
-      subject: identity.subject.slice(0, MAX_SUBJECT),
-      provider: identity.provider,
-    }),
-    ...mcpHeaders(headers),
-    ...(isDispatched(request) ? { dispatched: true } : { address: clientAddress }),
-    ...(aborted && { aborted }),
+/**
+ * What the log has of a request that has ended. Field by field: this may run for each call, and to spread parts that may be
+ * missing takes as long as all else of its line.
+ */
+export function fieldsOf(ended: EndedRequest): Readonly<Record<string, unknown>> {
+  const { request, status, durationMs, bytes, aborted } = ended
+  const { id: requestId, identity, headers } = request
+  const fields: Record<string, unknown> = { route: routeOf(request), status, durationMs, bytes, requestId }
+  if (identity !== undefined) {
+    fields['subject'] = identity.subject.slice(0, MAX_SUBJECT)
+    fields['provider'] = identity.provider
   }
+  const { mcpMethod, mcpName } = mcpHeaders(headers)
+  if (mcpMethod !== undefined) fields['mcpMethod'] = mcpMethod
+  if (mcpName !== undefined) fields['mcpName'] = mcpName
+  if (isDispatched(request)) fields['dispatched'] = true
+  else fields['address'] = request.clientAddress
+  if (aborted) fields['aborted'] = true
+  return fields
 }

@@ -7,6 +7,7 @@ import type { Tracer } from '../contract/capabilities/tracer.js'
 import type { Refusal } from '../contract/errors.js'
 import type { Meter } from '../contract/meter.js'
 import { runSafely } from '../toolkit/deadline.js'
+import { TimeText } from '../toolkit/time-text.js'
 import { auditEvents, type RequestEnd, resultOf, resultOfCalls } from './audit-events.js'
 import { CallMetrics } from './call-metrics.js'
 import { isDispatched } from './dispatched-request.js'
@@ -17,7 +18,6 @@ import type { LogThrottle } from './log-throttle.js'
 import { fieldsOf, routeOf } from './logged-fields.js'
 import { observationOf, observe } from './observation.js'
 import { ObservedRequest } from './observed-request.js'
-import { TimeText } from './time-text.js'
 
 /** The observers of a list, once it is complete. */
 export interface Observers {
@@ -107,7 +107,7 @@ export class RequestObserver {
     const level = code !== 'UNAUTHORIZED' ? 'warn' : isDispatched(request) ? 'debug' : 'info'
     markRefused(reply)
     onceEnded(reply, (ended) =>
-      this.throttle.write(request.log, level, 'refused', kind, { ...extra, ...fieldsOf(ended) }),
+      this.throttle.write(request.log, level, 'refused', kind, { ...extra, ...fieldsOf(ended), status }),
     )
     if (reasons.length === 0) this.refusals(1, { provider, cause })
     for (const reason of reasons) this.refusals(1, { provider: reason.provider, cause: reason.cause })

@@ -1,4 +1,5 @@
-import { type Level, type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino'
+import { type Level, type Logger, type LoggerOptions, pino } from 'pino'
+import { TimeText } from '../toolkit/time-text.js'
 import { DroppedLines } from './dropped-lines.js'
 import { prettyLines } from './pretty.js'
 import { LogScrubber } from './scrubber.js'
@@ -32,11 +33,12 @@ export function createLog(options: LogOptions = {}): Log {
   const format =
     options.stream !== undefined && options.pretty === true ? prettyLines() : (line: string) => line
 
+  const clock = new TimeText()
   const log = pino(
     {
       level,
       base: null,
-      timestamp: stdTimeFunctions.isoTime,
+      timestamp: () => `,"time":"${clock.of(Date.now())}"`,
       formatters: { level: (label) => ({ level: label }) },
       hooks: loggingHooks(muted, dropped),
       serializers: {

@@ -23,10 +23,10 @@ export default definePlugin({
       from: requests === 'all' ? 0 : 400,
       ended(ended) {
         const { request, status, refused } = ended
-        const kind = { route: routeOf(request), status }
-        if (status < 400) log.info({ ...kind, ...fieldsOf(ended) }, 'request')
+        if (status < 400) log.info(fieldsOf(ended), 'request')
         // A refusal's own line says why, and has the same fields.
-        else if (!refused) throttle.write(log, 'info', 'request', kind, fieldsOf(ended))
+        else if (!refused)
+          throttle.write(log, 'info', 'request', { route: routeOf(request), status }, fieldsOf(ended))
       },
     })
   },
