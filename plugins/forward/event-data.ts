@@ -11,7 +11,8 @@ const MAX_LINES = 100_000
 
 /** A `data` line of an event, as positions. */
 interface DataLine {
-  readonly start: number
+  /** Where the line before it ends, before that line's own ending. */
+  readonly before: number
   readonly value: number
   /** Before the line's own ending. */
   readonly end: number
@@ -29,9 +30,11 @@ export class EventData {
   ) {
     let start = isFirst && startsWithMark(event) ? 3 : 0
     const breaks = new LineBreaks(event)
+    let before = start
     while (start < event.length) {
       const line = lineAt(event, start, breaks.next(start))
-      if (line.value >= 0 && this.lines.push(line) > MAX_LINES) throw malformedResponse()
+      if (line.value >= 0 && this.lines.push({ ...line, before }) > MAX_LINES) throw malformedResponse()
+      before = line.end
       start = line.next
     }
   }
@@ -61,9 +64,10 @@ export class EventData {
     }
     parts.push(text.subarray(from))
     let rest = first.end
-    for (const { start, next } of lines.slice(1)) {
-      parts.push(event.subarray(rest, start))
-      rest = next
+    // A line goes with the ending before it: that one and what follows its own could be one ending together.
+    for (const { before, end } of lines.slice(1)) {
+      parts.push(event.subarray(rest, before))
+      rest = end
     }
     return Buffer.concat([...parts, event.subarray(rest)])
   }
@@ -72,14 +76,14 @@ export class EventData {
 const COLON_SPACE = Buffer.from(': ')
 
 /** `value` is -1 for a line that is no data. */
-function lineAt(event: Buffer, start: number, end: number): DataLine {
+function lineAt(event: Buffer, start: number, end: number): Omit<DataLine, 'before'> {
   const isPair = event[end] === CARRIAGE_RETURN && event[end + 1] === LINE_FEED
   const next = Math.min(end + (isPair ? 2 : 1), event.length)
   const named = start + FIELD.length
   if (named > end || event.compare(FIELD, 0, FIELD.length, start, named) !== 0) {
-    return { start, value: -1, end, next }
+    return { value: -1, end, next }
   }
-  if (named === end) return { start, value: named, end, next }
-  if (event[named] !== COLON) return { start, value: -1, end, next }
-  return { start, value: event[named + 1] === SPACE ? named + 2 : named + 1, end, next }
+  if (named === end) return { value: named, end, next }
+  if (event[named] !== COLON) return { value: -1, end, next }
+  return { value: event[named + 1] === SPACE ? named + 2 : named + 1, end, next }
 }

@@ -136,6 +136,18 @@ test('data in several lines stays in several lines, around the other fields', as
   assert.equal(await passed(Buffer.from(event(A)), [7]), event(A))
 })
 
+test('an event ends where it ended, whatever each of its lines ends with', async () => {
+  const [begin, more, changed] = ['data: {"result":', `data: {"tools":[${X}]}}`, 'data: {"tools":[]}}']
+  for (const [sent, expected] of [
+    [`${begin}\r${more}\n\n`, `${begin}\r${changed}\n\n`],
+    [`${begin}\r${more}\r\n\r\n`, `${begin}\r${changed}\r\n\r\n`],
+    [`${begin}\nid: 1\r${more}\n\n`, `${begin}\n${changed}\nid: 1\n\n`],
+    [`${begin}\n${more}\r\r`, `${begin}\n${changed}\r\r`],
+  ] as const) {
+    assert.equal(await passed(Buffer.from(sent), [9]), expected, JSON.stringify(sent))
+  }
+})
+
 test('an event leaves when it is complete, a comment at once, and nothing counts any more', async () => {
   const { write, out, held } = opened()
   const after = async (chunk: string): Promise<string> => {
