@@ -42,7 +42,9 @@ export function setUpProvider(gateway: Gateway, settings: ProviderSettings): voi
   const { jwks, introspector } = verifier.options
   jwks?.onChange(() => verifier.clearCache())
 
-  gateway.provide(Authenticator, authenticator(verifier))
+  const own = authenticator(verifier)
+  gateway.provide(Authenticator, own)
+  refuseNameOfAnother(gateway, own)
   gateway.provide(ResourceMetadata, { authorization_servers: [common.issuerUrl] })
   const { id, scope } = gateway
   gateway.provide(Health, {
@@ -51,9 +53,16 @@ export function setUpProvider(gateway: Gateway, settings: ProviderSettings): voi
   })
 }
 
-function authenticator(verifier: TokenVerifier): Authenticator {
+interface ProviderAuthenticator extends Authenticator {
+  /** Whose tokens it accepts. */
+  readonly issuerUrl: string
+}
+
+function authenticator(verifier: TokenVerifier): ProviderAuthenticator {
+  const { name, policy } = verifier.options
   return {
-    provider: verifier.options.name,
+    provider: name,
+    issuerUrl: policy.issuer,
     authenticate(request) {
       const { credentials } = request
       if (credentials.kind === 'none') return MISSING
@@ -63,6 +72,20 @@ function authenticator(verifier: TokenVerifier): Authenticator {
     explain: (token) => explain(token, verifier),
   }
 }
+
+/** Limits, publishing and the audit know callers by this name and the subject, which another issuer may give to others. */
+function refuseNameOfAnother(gateway: Gateway, { provider, issuerUrl }: ProviderAuthenticator): void {
+  const authenticators = gateway.use(Authenticator)
+  gateway.onStart(() => {
+    const isOthers = authenticators().some(
+      (each: Partial<ProviderAuthenticator>) => each.provider === provider && each.issuerUrl !== issuerUrl,
+    )
+    if (isOthers) throw new ConfigError([{ place: 'name', message: NAME_OF_ANOTHER }])
+  })
+}
+
+const NAME_OF_ANOTHER =
+  'is that of another provider too, whose callers would be taken for those of this one: each issuer needs a name of its own'
 
 const MISSING: Verdict = { rejection: { kind: 'notMine', cause: 'missing' } }
 const MALFORMED: Verdict = { rejection: { kind: 'notMine', cause: 'format' } }

@@ -104,6 +104,30 @@ test('RS-23: an http URL that is not on this machine stops the start, unless the
   ])
 })
 
+test('a name stands for one issuer: its callers would be taken for those of the other', async (t) => {
+  const discovery = { use: 'discovery/issuer' }
+  const [one, other] = [await issuing(t), await issuing(t)]
+  const first = { use: 'auth/jwt', with: one.provider }
+  const second = { id: 'second', use: 'auth/oidc', with: other.provider }
+  for (const list of [
+    [discovery, first, second],
+    [discovery, first, { scope: '/inner', plugins: [second] }],
+    [discovery, { use: 'auth/anonymous' }, { ...second, with: { ...other.provider, name: 'anonymous' } }],
+  ]) {
+    await assert.rejects(booted(t, list), (error: ConfigError) => {
+      assert.match(error.problems[0]?.place ?? '', /name$/)
+      assert.match(error.problems[0]?.message ?? '', /^is that of another provider too/)
+      return true
+    })
+  }
+
+  await booted(t, [discovery, first, { ...second, with: { ...one.provider, audience: 'another' } }])
+  await booted(t, [
+    discovery,
+    ...[first, second].map((each, index) => ({ scope: `/${index}`, plugins: [each] })),
+  ])
+})
+
 test('a provider without `jwksUrl` needs a plugin for discovery in the list', async (t) => {
   const issuer = await issuing(t)
   await assert.rejects(
