@@ -4,6 +4,7 @@ import { Refusal } from '../contract/errors.js'
 export const ENVELOPE = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
 export const PARAMS = new Set(['name', 'uri', 'ref', 'notifications', 'arguments', '_meta'])
 export const INNER = new Set(['type', 'name', 'uri', 'resourceSubscriptions'])
+const LONGEST_NAME = 'resourceSubscriptions'.length
 
 // What lies deeper than `ref` is not looked at.
 const MAX_DEPTH = 1_000
@@ -106,7 +107,9 @@ function memberName(quoted: string): unknown {
 export function resembles(name: string, known: ReadonlySet<string>): boolean {
   if (known.has(name)) return false
   const [beforeNul = ''] = name.split('\0', 1)
-  return known.has(beforeNul.trim().toUpperCase().toLowerCase())
+  const text = beforeNul.trim()
+  // No letter folds to fewer. A name may have megabytes, and other requests wait meanwhile.
+  return text.length <= LONGEST_NAME && known.has(text.toUpperCase().toLowerCase())
 }
 
 export const tooLarge = (what: string): Refusal =>
