@@ -1,7 +1,8 @@
 import { type Stats, statSync } from 'node:fs'
-import { open, readdir, stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from 'sallyport'
+import { openRegularFile } from 'sallyport/toolkit'
 import { type DocumentFile, isDocumentName, UNDATED } from './file-json.js'
 
 /** The files at a path, and their version. */
@@ -32,7 +33,7 @@ export async function filesAt(path: string): Promise<FoundFiles> {
 }
 
 export async function readDocument(path: string): Promise<DocumentFile> {
-  const file = await open(path)
+  const file = await openRegularFile(path)
   try {
     const { size } = await file.stat()
     // Into one buffer: joining the chunks of a large catalogue would take its memory twice.

@@ -2,6 +2,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'there is no such file',
   EISDIR: 'it is a folder',
+  ERR_NO_FILE: 'it is a pipe or a device, and no file',
   EACCES: 'this user has no right to it',
   ENOSPC: 'the disk is full',
   EROFS: 'the disk is read-only',

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import type { BaseLogger } from 'pino'
 import { GatewayError } from '../../contract/errors.js'
 import { DirectoryWatch } from './directory-watch.js'
 import { fileFailure } from './file-failure.js'
+import { readRegularFile } from './regular-file.js'
 import { warnIfWorldReadable } from './world-readable.js'
 
 export interface WatchedFileOptions {
@@ -65,12 +65,12 @@ export class WatchedFile {
 
   private async look(settled: () => Promise<boolean>): Promise<void> {
     try {
-      let text = await readFile(this.path, 'utf8')
+      let text = await readRegularFile(this.path)
       // Two equal reads: a program that writes in place may be half way through.
       for (let before: string | undefined; text !== this.#text && text !== before; ) {
         if (!(await settled())) return
         before = text
-        text = await readFile(this.path, 'utf8')
+        text = await readRegularFile(this.path)
       }
       if (text !== this.#text) this.options.check?.(text)
       this.accept(text)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -82,6 +83,25 @@ test('with a missing file the registry is not ready, until the file exists', asy
   mkdirSync(join(path, '..'))
   writeFileSync(path, list('a'))
   await shows(app, 'a')
+})
+
+test('a pipe in the place of a file is not waited for', { skip: process.platform === 'win32' }, async (t) => {
+  const root = folder(t, { 'servers.json': list('a') })
+  const path = join(root, 'servers.json')
+  const { log, lines } = recordedLog()
+  const app = await booted(
+    t,
+    [...registryOf([{ use: 'source/file', with: { name: 'own', path } }], ['own']), internalRoutes],
+    { log },
+  )
+  await shows(app, 'a')
+
+  rmSync(path)
+  spawnSync('mkfifo', [path])
+  await eventually(() => lines.find((line) => /no file \(ERR_NO_FILE\)/.test(JSON.stringify(line))))
+  writeFileSync(join(root, 'next'), list('b'))
+  renameSync(join(root, 'next'), path)
+  await shows(app, 'b')
 })
 
 test('all JSON and YAML files of a folder are read, and each change in it is noticed', async (t) => {

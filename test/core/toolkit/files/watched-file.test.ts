@@ -173,6 +173,21 @@ test('a missing file or a folder is FILE_UNREADABLE with its path and the reason
   assert.throws(() => WatchedFile.open(place), { code: 'FILE_UNREADABLE' })
 })
 
+test('a pipe in the place of a file is not waited for', { skip: process.platform === 'win32' }, async (t) => {
+  const file = fileWith(t, 'one')
+  const { log, until } = capturedLog()
+  const watched = watching(t, file, { log })
+
+  rmSync(file)
+  spawnSync('mkfifo', [file])
+  await until(/no file \(ERR_NO_FILE\)/)
+  assert.equal(watched.text, 'one')
+
+  writeFileSync(`${file}.next`, 'two')
+  renameSync(`${file}.next`, file)
+  await becomes(watched, 'two')
+})
+
 test('a watched file keeps no process alive', (t) => {
   const file = fileWith(t, 'one')
   const script = `import { WatchedFile } from 'sallyport'; WatchedFile.open(${JSON.stringify(file)})`

@@ -1,0 +1,28 @@
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+
+/**
+ * Opens a file to read it, and nothing else: to open a pipe is to wait for who writes to it, perhaps for ever, in one of the
+ * four threads that read all files of the process; and a device may have no end.
+ */
+export async function openRegularFile(path: string): Promise<FileHandle> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const found = await file.stat()
+    // To read a folder fails with an error of its own.
+    if (found.isFile() || found.isDirectory()) return file
+    throw Object.assign(new Error(`${path} is no file`), { code: 'ERR_NO_FILE' })
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+export async function readRegularFile(path: string): Promise<string> {
+  const file = await openRegularFile(path)
+  try {
+    return await file.readFile('utf8')
+  } finally {
+    await file.close()
+  }
+}

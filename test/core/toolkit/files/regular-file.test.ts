@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openRegularFile, readRegularFile } from '#core/toolkit/files/regular-file.js'
+import { folder } from '#kit/folder.js'
+
+test('a file is read, and a folder or a missing file has the error that it has elsewhere', async (t) => {
+  const place = folder(t, { file: 'text' })
+
+  assert.equal(await readRegularFile(join(place, 'file')), 'text')
+  await assert.rejects(readRegularFile(place), { code: 'EISDIR' })
+  await assert.rejects(readRegularFile(join(place, 'none')), { code: 'ENOENT' })
+})
+
+test('neither a pipe nor a device is opened', { skip: process.platform === 'win32' }, async (t) => {
+  const pipe = join(folder(t), 'pipe')
+  spawnSync('mkfifo', [pipe])
+
+  for (const path of [pipe, '/dev/zero'])
+    await assert.rejects(openRegularFile(path), { code: 'ERR_NO_FILE', message: `${path} is no file` })
+})
