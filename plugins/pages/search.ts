@@ -37,7 +37,7 @@ export class ServerSearch {
   })
 
   async find(view: RegistryView, search: string, from: number, limit: number): Promise<SearchPage> {
-    const found = ranked(await this.indexOf(view), search)
+    const found = await ranked(await this.indexOf(view), search)
     const next = from + limit
     return { versions: found.slice(from, next), next: next < found.length ? next : undefined }
   }
@@ -79,17 +79,21 @@ function indexed(version: ServerVersion): Indexed {
   }
 }
 
-// Each is looked for in every server, while nothing else runs.
+// Each is looked for in every server.
 const MAX_WORDS = 8
+/** So many servers are compared at once. */
+const SLICE = 250
 
 /** The servers that have every word, the best first, and equally good ones in the order of their names. */
-function ranked(index: readonly Indexed[], search: string): readonly ServerVersion[] {
+async function ranked(index: readonly Indexed[], search: string): Promise<readonly ServerVersion[]> {
   const words = [...new Set(search.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MAX_WORDS)
-  return index
-    .map((server) => ({ server, score: scoreOf(server, words) }))
-    .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score)
-    .map(({ server }) => server.version)
+  const found: { readonly version: ServerVersion; readonly score: number }[] = []
+  for (const [at, server] of index.entries()) {
+    if (at % SLICE === SLICE - 1) await setImmediate()
+    const score = scoreOf(server, words)
+    if (score > 0) found.push({ version: server.version, score })
+  }
+  return found.sort((a, b) => b.score - a.score).map(({ version }) => version)
 }
 
 function scoreOf(server: Indexed, words: readonly string[]): number {

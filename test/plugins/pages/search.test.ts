@@ -130,3 +130,27 @@ test('ten thousand servers are searched in a few milliseconds, and indexed once'
   t.diagnostic(`index ${first.toFixed(0)} ms, search ${median.toFixed(1)} ms`)
   assert.ok(median * 4 < first, `${median} ms of ${first} ms`)
 })
+
+test('other requests go on while many servers are compared with what is searched for', async () => {
+  const view = viewOf(
+    Array.from({ length: 5_000 }, (_, index) => ({
+      name: `a.example/${'a'.repeat(60)}${index}`,
+      description: '',
+    })),
+  )
+  const search = new ServerSearch()
+  await search.find(view, 'a', 0, 10)
+
+  let turns = 0
+  let isOver = false
+  const turn = (): void => {
+    turns++
+    if (!isOver) setImmediate(turn)
+  }
+  setImmediate(turn)
+  const { versions } = await search.find(view, 'a', 0, 10)
+  isOver = true
+
+  assert.equal(versions.length, 10)
+  assert.ok(turns >= 5, `${turns} turns`)
+})
