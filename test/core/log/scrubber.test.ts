@@ -55,7 +55,7 @@ test('a line is written as it is only where nothing in it would be replaced', ()
   const value = fc.oneof(
     words,
     fc.integer(),
-    fc.constant(12_345_678),
+    fc.constantFrom(12_345_678, true, null),
     fc.array(words),
     fc.dictionary(words, words),
   )
