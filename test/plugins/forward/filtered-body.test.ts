@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { policy } from './hiding.js'
+import { isShown, policy } from './hiding.js'
 import { proxied, send } from './proxied.js'
 import { rawTarget } from './raw-target.js'
 
@@ -36,4 +36,13 @@ test('events under no type, or as plain text, are looked through', async (t) => 
     const { body } = await send(main, { path: `/${index}` })
     assert.equal(body, `${start}data: {"result":{"tools":[]}}\n\n`, JSON.stringify([type, start]))
   }
+})
+
+test('the end of events under no type waits for the policy, also with an event that it has cut off', async (t) => {
+  const target = await rawTarget(t, () => answer('X-A: 1', `id: 1\ndata: ${LIST}\n\ndata: ${LIST}`))
+  const later = policy(async (_caller, listed) => listed.map(isShown))
+  const { main } = await proxied(t, target.origin, {}, [later])
+
+  const left = 'data: {"result":{"tools":[]}}'
+  assert.equal((await send(main)).body, `id: 1\n${left}\n\n${left}`)
 })
