@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { folder } from '#kit/folder.js'
 import { call, send } from '../../forward/proxied.js'
 import { sendJson, startAuthorizationServer } from './authorization-server.js'
-import { proxyWithLogin } from './proxy-with-login.js'
+import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 
 /** A proxy with the client credentials grant, to a target that refuses the calls of one path. */
 async function refusingProxy(t: TestContext, status: 401 | 403, challenge: string) {
@@ -52,4 +53,22 @@ test('T15: a login for more scopes that fails keeps nobody else from the token t
   assert.notEqual(await refused(), 200)
   assert.equal(server.tokenFaults.length, 0)
   await goesOn(2500)
+})
+
+test('a 403 that asks for no scopes is passed on, and nobody signs in again', async (t) => {
+  const { server, works, refused } = await refusingProxy(t, 403, 'Bearer error="invalid_token"')
+  await works()
+  assert.deepEqual([await refused(), server.grantsOf('client_credentials')], [403, 1])
+})
+
+test('a sign-in that failed is not asked for again by a process that waited for it', async (t) => {
+  const directory = folder(t)
+  const server = await startAuthorizationServer(t)
+  const { urls } = signInUser(t)
+  const waiting = [1, 2].map(() => proxyWithLogin(t, server.target, {}, { directory }))
+  const gateways = await Promise.all(waiting)
+  server.tokenFaults.push((response) => sendJson(response, 400, { error: 'invalid_grant' }))
+
+  const answers = await Promise.all(gateways.map(({ main }) => send(main, call(1))))
+  assert.deepEqual([answers.map(({ status }) => status), urls.length], [[503, 503], 1])
 })
