@@ -54,3 +54,16 @@ test('the place where a text stops being JSON is told', () => {
   assert.equal(jsonForm('{"a": 1').brokenAt, 7)
   assert.equal(jsonForm('[1] x').brokenAt, 4)
 })
+
+test('a text of more than 5,000 values, or 500 lists and objects, is not read on', () => {
+  const findings = (item: string, count: number) =>
+    jsonForm(`[${Array(count).fill(item).join()}]`).findings.map(({ reference }) => reference)
+  for (const [item, most] of [
+    ['1', 4_999],
+    ['[]', 499],
+    ['{}', 499],
+  ] as const) {
+    assert.deepEqual(findings(item, most), [])
+    assert.deepEqual(findings(item, most + 1), ['too-many-values'])
+  }
+})
