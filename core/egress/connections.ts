@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { ProxyTunnels } from './proxy-tunnels.js'
-import { guardedLookup, publicLookup, type Resolve } from './resolve.js'
+import { lookupBy, publicLookup, type Resolve } from './resolve.js'
 
 /** The package as `import()` has it: it is not ESM. */
 export type Undici = typeof import('undici').default
@@ -56,7 +56,7 @@ export class Connections {
     const connect = this.undici.buildConnector({
       ca: authorities,
       timeout,
-      lookup: allowPrivate ? guardedLookup(resolve) : publicLookup(resolve),
+      lookup: allowPrivate ? lookupBy(resolve) : publicLookup(resolve),
       // The 250 ms that Node gives an address before it tries the next are too few for a distant one.
       autoSelectFamilyAttemptTimeout: 1_000,
     })

@@ -18,7 +18,7 @@ export const systemResolve: Resolve = (hostname) => systemLookup(hostname, { all
  * to what it returns, so DNS rebinding has no effect.
  */
 export function publicLookup(resolve: Resolve): LookupFunction {
-  return guardedLookup(async (hostname) => {
+  return lookupBy(async (hostname) => {
     const allowed = (await resolve(hostname)).filter(({ address }) => isPublicAddress(address))
     if (allowed.length === 0) throw errorWithCode('EGRESS_PRIVATE_ADDRESS')
     return allowed
@@ -27,15 +27,15 @@ export function publicLookup(resolve: Resolve): LookupFunction {
 
 /** The lookup of a socket that may only reach this machine and private networks; `refusal` is why it reaches nothing else. */
 export function localNetworkLookup(refusal: () => Error, resolve: Resolve = systemResolve): LookupFunction {
-  return guardedLookup(async (hostname) => {
+  return lookupBy(async (hostname) => {
     const allowed = (await resolve(hostname)).filter(({ address }) => isLocalAddress(address))
     if (allowed.length === 0) throw refusal()
     return allowed
   })
 }
 
-/** The lookup of a socket that may reach any address. */
-export function guardedLookup(resolve: Resolve): LookupFunction {
+/** The lookup of a socket that may reach whatever this resolves to. */
+export function lookupBy(resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(
       (found) => {
