@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Problem } from 'sallyport'
 import { problemLine } from '#core/contract/problem.js'
+import { messageOf } from '#core/toolkit/message-of.js'
 import { painter } from './colour.js'
 import { hidden } from './config/hidden.js'
 import { tooFewFiles } from './open-files.js'
@@ -40,7 +41,7 @@ export async function printError(error: unknown, debug: boolean): Promise<number
   const { ConfigError } = await import('sallyport')
   if (sentence === undefined && error instanceof ConfigError) return printProblems(error.problems)
   const paint = painter(process.stderr, process.env)
-  const message = sentence ?? (error instanceof Error ? error.message : String(error))
+  const message = sentence ?? messageOf(error)
   process.stderr.write(`${paint('red', 'sallyport')}: ${printable(hidden.text(message))}\n`)
   if (debug && error instanceof Error) process.stderr.write(`${hidden.text(stackOf(error))}\n`)
   return exitCode.failed

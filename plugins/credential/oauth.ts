@@ -12,7 +12,7 @@ import {
   type TargetRefusal,
   UpstreamError,
 } from 'sallyport'
-import { timed, within } from 'sallyport/toolkit'
+import { messageOf, timed, within } from 'sallyport/toolkit'
 import { CallbackListener } from './oauth/callback-listener.js'
 import { readChallenges } from './oauth/challenge.js'
 import { openEgress } from './oauth/egress.js'
@@ -119,8 +119,7 @@ async function requireCallbackPort({ grant, callbackPort, callbackPortFixed }: O
   try {
     await CallbackListener.requireFreePort(callbackPort)
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message : 'cannot be used'
-    throw new ConfigError([{ place: 'callbackPort', message }], { cause })
+    throw new ConfigError([{ place: 'callbackPort', message: messageOf(cause) }], { cause })
   }
 }
 

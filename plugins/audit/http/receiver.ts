@@ -1,5 +1,5 @@
 import type { Examination, Fetch, Gateway } from 'sallyport'
-import { createFetcher, type Fetcher, insecureHttpAllowed } from 'sallyport/toolkit'
+import { createFetcher, type Fetcher, insecureHttpAllowed, messageOf } from 'sallyport/toolkit'
 import type { Delivered } from '../delivery.js'
 import type { Lines } from '../lines.js'
 import type { HttpOptions } from './options.js'
@@ -53,7 +53,7 @@ export async function send(
     if (status >= 400 && status < 500 && !PASSING.has(status)) return { stored: 0, refused: reason }
     return { stored: 0, failure: { reason, retryAfter: retryAfter(headers.get('retry-after')) } }
   } catch (error) {
-    return { stored: 0, failure: { reason: error instanceof Error ? error.message : 'unknown' } }
+    return { stored: 0, failure: { reason: messageOf(error) } }
   }
 }
 

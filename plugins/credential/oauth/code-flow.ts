@@ -6,7 +6,7 @@ import {
   validateAuthResponse,
 } from 'oauth4webapi'
 import { type Scrubber, UpstreamError } from 'sallyport'
-import { plainCode, plainText } from 'sallyport/toolkit'
+import { messageOf, plainCode, plainText } from 'sallyport/toolkit'
 import { browserUrl, openBrowser } from './browser.js'
 import type { CallbackListener, CallbackResult } from './callback-listener.js'
 import type { OAuthOptions } from './options.js'
@@ -105,7 +105,7 @@ function loginError(error: unknown, issuer: string): UpstreamError {
     {
       statusCode: 503,
       retryAfter: 5,
-      cause: new Error(error instanceof Error ? error.message : 'unknown'),
+      cause: new Error(messageOf(error)),
     },
   )
 }

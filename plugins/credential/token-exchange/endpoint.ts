@@ -1,5 +1,5 @@
 import { ConfigError, type Fetch, type Gateway, type Problem } from 'sallyport'
-import { createFetcher, insecureHttpAllowed, isInsecure, secretFrom } from 'sallyport/toolkit'
+import { createFetcher, insecureHttpAllowed, isInsecure, messageOf, secretFrom } from 'sallyport/toolkit'
 import type { ExchangeOptions } from './options.js'
 import type { ExchangeSecrets } from './request.js'
 
@@ -18,7 +18,7 @@ export function openEndpoint(gateway: Gateway, options: ExchangeOptions): Endpoi
     try {
       return open()
     } catch (error) {
-      problems.push({ place, message: error instanceof Error ? error.message : 'cannot be opened' })
+      problems.push({ place, message: messageOf(error) })
       return undefined
     }
   }

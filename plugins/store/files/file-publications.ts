@@ -10,6 +10,7 @@ import {
   UpstreamError,
   type VersionKey,
 } from 'sallyport'
+import { messageOf } from 'sallyport/toolkit'
 import {
   checkServer,
   payloadOf,
@@ -190,7 +191,7 @@ export class FilePublications implements Publications {
         start += line.length
       }
     } catch (error) {
-      this.fault = error instanceof Error ? error.message : 'unknown'
+      this.fault = messageOf(error)
       this.isMisplaced = await file.check().then(
         () => false,
         () => true,

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { ConfigError, type Log } from 'sallyport'
+import { messageOf } from 'sallyport/toolkit'
 import { replaceFile } from './atomic-file.js'
 import { GenerationLock, type HeldLock, type HeldLocks } from './generation-lock.js'
 import { JournalFile } from './journal-file.js'
@@ -40,8 +41,7 @@ export async function openJournal(
   } catch (error) {
     for (const close of closing.toReversed()) await close()
     if (error instanceof ConfigError) throw error
-    const reason = error instanceof Error ? error.message : 'unknown'
-    const message = `the journal of what is published cannot be used: ${reason}`
+    const message = `the journal of what is published cannot be used: ${messageOf(error)}`
     throw new ConfigError([{ place: path, message }], { cause: error })
   }
 }
