@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { catalogue } from 'sallyport/builtin'
+import { createLog, planList } from 'sallyport/embed'
+import { singleProcessOnly } from '#cli/workers/single-process.js'
 import { closedPort } from '#kit/listening.js'
 import { program } from '#kit/program.js'
 
@@ -11,4 +14,20 @@ test('one process is what it always was: no cluster is loaded for it', async (t)
   await gateway.ready()
   assert.match(gateway.output.stderr, /dist\/parts\/program-/)
   assert.doesNotMatch(gateway.output.stderr, /node:cluster|dist\/parts\/worker-/)
+})
+
+test('a list whose values or files are of one process alone is refused for several', async () => {
+  const refusedIn = async (...uses: (readonly [use: string, options?: object])[]) => {
+    const list = uses.map(([use, options = {}]) => ({ use, with: options }))
+    const log = createLog({ level: 'silent' })
+    const problems = singleProcessOnly(await planList(list, { catalogue, folder: '.', log }), '--workers')
+    return problems.map(({ place, message }) => `${place} ${/"(.+)" cannot run/.exec(message)?.[1]}`)
+  }
+  assert.deepEqual(await refusedIn(['state/memory']), ['--workers state/memory'])
+  assert.deepEqual(await refusedIn(['listen/stdio', { target: 'http://127.0.0.1:9/mcp' }]), [
+    '--workers listen/stdio',
+  ])
+  assert.deepEqual(await refusedIn(['store/files']), [])
+  const published = await refusedIn(['store/files'], ['source/managed', { name: 'own' }])
+  assert.deepEqual(published, ['--workers store/files'])
 })
