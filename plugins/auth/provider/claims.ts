@@ -164,15 +164,17 @@ function difference(actual: unknown, expected: string): string {
 /** The identity of valid claims. */
 export function identityFrom(claims: Claims, provider: string, token: string): Identity {
   const { iss, exp } = claims
-  return {
+  const subject = subjectOf(claims)
+  const identity: { -readonly [Key in keyof Identity]: Identity[Key] } = {
     provider,
-    subject: subjectOf(claims),
-    ...(typeof iss === 'string' && { issuer: iss }),
+    subject,
     scopes: scopesOf(claims),
     claims,
     token,
-    ...(isTime(exp) && { expiresAt: exp }),
   }
+  if (typeof iss === 'string') identity.issuer = iss
+  if (isTime(exp)) identity.expiresAt = exp
+  return identity
 }
 
 // A token of a client itself may have no `sub`.

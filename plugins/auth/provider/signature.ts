@@ -1,4 +1,4 @@
-import { constants, KeyObject, verify } from 'node:crypto'
+import { constants, KeyObject, type VerifyKeyObjectInput, verify } from 'node:crypto'
 import type { LocalJWKSet } from 'jose'
 import * as errors from 'jose/errors'
 import { compactVerify } from 'jose/jws/compact/verify'
@@ -18,14 +18,14 @@ const options = { algorithms: [...ALGORITHMS] }
  */
 export class ProviderKeys {
   /** Those that jose has selected and imported, by what tokens call them. */
-  private readonly selected = new Map<string, KeyObject>()
+  private readonly selected = new Map<string, Verification>()
 
   constructor(private readonly set: LocalJWKSet) {}
 
   /** Whether a key that was selected before has signed it: most tokens need not wait. */
   haveSigned(token: string, { header }: UnverifiedJwt): boolean {
-    const key = this.selected.get(nameOf(header) ?? '')
-    return key !== undefined && isSignedBy(key, token, header['alg'] as string)
+    const verification = this.selected.get(nameOf(header) ?? '')
+    return verification !== undefined && isSignedBy(verification, token)
   }
 
   /** For a token that no key selected before has signed. */
@@ -46,8 +46,9 @@ export class ProviderKeys {
     const key = KeyObject.from(await this.set({ alg, ...(kid !== undefined && { kid }) }))
     const { modulusLength = RSA_MIN_BITS } = key.asymmetricKeyDetails ?? {}
     if (modulusLength < RSA_MIN_BITS) return false
-    this.selected.set(name, key)
-    return isSignedBy(key, token, alg)
+    const verification = verificationWith(key, alg)
+    this.selected.set(name, verification)
+    return isSignedBy(verification, token)
   }
 }
 
@@ -56,23 +57,32 @@ function nameOf({ alg, kid }: Claims): string | undefined {
   return kid === undefined ? alg : `${alg} ${kid}`
 }
 
+/** How a key verifies what is signed with one algorithm. */
+interface Verification {
+  readonly hash: string | null
+  readonly key: VerifyKeyObjectInput
+}
+
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
 const ECDSA = { dsaEncoding: 'ieee-p1363' } as const
 const RSA_MIN_BITS = 2048
 const THREE_PARTS = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
+const verificationWith = (key: KeyObject, algorithm: string): Verification => ({
+  hash: algorithm.startsWith('Ed') ? null : `sha${algorithm.slice(2)}`,
+  key: { key, ...(algorithm.startsWith('PS') && PSS), ...(algorithm.startsWith('ES') && ECDSA) },
+})
+
 /**
  * Verifies on this thread: a quarter of the CPU time of WebCrypto, which hands each signature to another thread. Says
  * nothing about why a signature is not valid: that jose decides.
  */
-function isSignedBy(key: KeyObject, token: string, algorithm: string): boolean {
+function isSignedBy({ hash, key }: Verification, token: string): boolean {
   if (!THREE_PARTS.test(token)) return false
-  const hash = algorithm.startsWith('Ed') ? null : `sha${algorithm.slice(2)}`
   const end = token.lastIndexOf('.')
   const signature = Buffer.from(token.slice(end + 1), 'base64url')
-  const parameters = { ...(algorithm.startsWith('PS') && PSS), ...(algorithm.startsWith('ES') && ECDSA), key }
   try {
-    return verify(hash, Buffer.from(token.slice(0, end)), parameters, signature)
+    return verify(hash, Buffer.from(token.slice(0, end)), key, signature)
   } catch {
     return false
   }
