@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { OutgoingHeaders } from '../contract/capabilities/header-source.js'
 import type { Trace, TraceBeginning, TraceEnd, TracePart, Tracer } from '../contract/capabilities/tracer.js'
 import type { McpMessage } from '../contract/message.js'
+import { isPromise } from '../toolkit/deadline.js'
 import { isAddableHeader } from '../toolkit/header.js'
 import type { ObservedBody } from './observed-body.js'
 
@@ -47,6 +48,14 @@ export function headersOf(trace: Trace | undefined, safely: Safely): OutgoingHea
   return found
 }
 
+/** Starts a trace. One that only comes later would be told of nothing, and its rejection would end the process. */
+export function startTrace(tracer: Tracer, beginning: TraceBeginning): Trace {
+  const trace: Trace | PromiseLike<Trace> = tracer.start(beginning)
+  if (!isPromise(trace)) return trace
+  trace.then(undefined, () => {})
+  throw new TypeError('`start` of a tracer returned a promise: a trace has to be returned at once')
+}
+
 /** All tracers of a list as one; most lists have one at most. */
 export function joinedTracer(tracers: readonly Tracer[], safely: Safely): Tracer | undefined {
   return tracers.length > 1 ? new JoinedTracer(tracers, safely) : tracers[0]
@@ -61,7 +70,7 @@ class JoinedTracer implements Tracer {
   start(beginning: TraceBeginning): Trace {
     const traces: Trace[] = []
     for (const tracer of this.tracers)
-      this.safely(() => void traces.push(tracer.start(beginning)), TRACER_FAILED)
+      this.safely(() => void traces.push(startTrace(tracer, beginning)), TRACER_FAILED)
     return new JoinedTrace(traces, this.safely)
   }
 }

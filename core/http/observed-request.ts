@@ -6,7 +6,7 @@ import type { Refusal } from '../contract/errors.js'
 import type { McpCall, McpMessage } from '../contract/message.js'
 import { isPromise } from '../toolkit/deadline.js'
 import { SUBSCRIPTION } from '../toolkit/mcp-methods.js'
-import { Beginning, headersOf, type Safely, TRACER_FAILED, traceIdIn } from './joined-tracer.js'
+import { Beginning, headersOf, type Safely, startTrace, TRACER_FAILED, traceIdIn } from './joined-tracer.js'
 import { causeOf, ObservedBody } from './observed-body.js'
 
 /** A failure that an answer with status 200 tells: of a tool (`isError`), or of the call itself. */
@@ -197,7 +197,7 @@ export class ObservedRequest {
     if (tracer === undefined || this.state !== 'waiting') return this.trace
     this.state = 'started'
     this.safely(() => {
-      this.trace = tracer.start(new Beginning(this.reply.request, this.startedAt, this.body))
+      this.trace = startTrace(tracer, new Beginning(this.reply.request, this.startedAt, this.body))
     }, TRACER_FAILED)
     this.parts = undefined
     for (const part of parts ?? []) this.tell(part)

@@ -86,3 +86,17 @@ test('a trace may have neither `part` nor `end`, alone and beside audits and oth
     }
   }
 })
+
+test('a tracer that gives its trace later is told to the log, and ends nothing', async (t) => {
+  const late = (message: string) => ({
+    start: () => Promise.reject(new Error(message)) as unknown as Trace,
+  })
+  for (const tracers of [[late('one')], [late('one'), late('other')]]) {
+    const { log, lines } = recordedLog()
+    const plugins = tracers.map((tracer, index) => providing(`late-${index}`, Tracer, tracer))
+    const app = await booted(t, [...plugins, known(), taking], { log })
+    const { statusCode } = await app.inject({ url: '/plain', headers: asAnn })
+    assert.equal(statusCode, 200)
+    assert.ok(lines.some(({ msg }) => msg === 'a tracer failed'))
+  }
+})
