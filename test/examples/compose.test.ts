@@ -74,7 +74,11 @@ test('nothing in it is root, writes to its root or keeps a capability, and every
 
 test('registry and proxy serve the ports and the health check of the file, to holders of a token of its provider', async (t) => {
   const issuer = await issuing(t)
-  const token = await issuer.jwt({ aud: dex.staticClients[0].id, sub: 'me' })
+  // What Dex gives as an access token.
+  const token = await issuer.jwt(
+    { aud: dex.staticClients[0].id, sub: 'me', at_hash: 'OfNEPdbig9N9uTpdeeNZ9A' },
+    { typ: undefined },
+  )
   for (const name of ['registry', 'proxy']) {
     const { command = [], volumes = [], ports = [], environment, healthcheck } = compose.services[name] ?? {}
     const home = folder(t)

@@ -54,7 +54,8 @@ test('the gateways of the example serve every metric and every label that the da
   const proxy = await started('proxy.yaml', ['proxy', 'notes', ...loopback], target)
   const registry = await started('sallyport.yaml', ['registry', '--address', '127.0.0.1:0'])
 
-  const token = await issuer.jwt({ aud: 'sallyport', sub: 'me' })
+  // What Dex gives as an access token.
+  const token = await issuer.jwt({ aud: 'sallyport', sub: 'me', at_hash: 'x' }, { typ: undefined })
   const foreign = await issuer.jwt({ aud: 'another', sub: 'me' })
   assert.deepEqual(
     await Promise.all([undefined, foreign, token].map((each) => listed(registry.main, each))),

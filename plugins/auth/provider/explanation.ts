@@ -3,7 +3,7 @@ import { digestOf } from 'sallyport/toolkit'
 import { claimFindings, issuerFinding, quoted } from './claims.js'
 import type { Introspector } from './introspector.js'
 import type { JwksCache } from './jwks-cache.js'
-import { isAllowedAlgorithm, isOtherKind, readJwt, type UnverifiedJwt } from './jwt.js'
+import { isAllowedAlgorithm, isIdToken, isOtherKind, readJwt, type UnverifiedJwt } from './jwt.js'
 import type { TokenVerifier } from './verifier.js'
 
 /** Verifies a token by the code that verifies requests, without its cache, and lists what was checked. */
@@ -29,15 +29,14 @@ async function jwtFindings(
   jwt: UnverifiedJwt,
   verifier: TokenVerifier,
 ): Promise<readonly Finding[]> {
-  const { policy, accessTokensOnly, jwks } = verifier.options
+  const { policy, kinds, jwks } = verifier.options
   const { header, claims } = jwt
-  const { alg, typ } = header
   const issuer = issuerFinding(claims, policy)
   // Nothing else is checked for a token of another issuer: its keys are not this provider's.
   if (!issuer.holds && claims['iss'] !== undefined) return [issuer]
   const found = [
-    typeFinding(typ, isOtherKind(jwt, accessTokensOnly)),
-    { about: 'alg', holds: isAllowedAlgorithm(alg), detail: quoted(alg) },
+    typeFinding(jwt, isOtherKind(jwt, kinds)),
+    { about: 'alg', holds: isAllowedAlgorithm(header['alg']), detail: quoted(header['alg']) },
   ]
   if (jwks === undefined) return [...found, ...claimFindings(claims, policy)]
   const local = await verifier.verifyLocally(token, jwt)
@@ -53,12 +52,12 @@ async function jwtFindings(
 const signatureFailure = (cause: string): string =>
   cause === 'unreachable' ? 'cannot be checked without keys' : `does not hold: ${cause}`
 
-function typeFinding(typ: unknown, isOther: boolean): Finding {
+function typeFinding({ header: { typ }, claims }: UnverifiedJwt, isOther: boolean): Finding {
   const written = typ === undefined ? 'missing' : quoted(typ)
-  const detail = isOther
-    ? `${written}: not an access token by its type, or by claims that only an ID token or event has`
-    : written
-  return { about: 'typ', holds: !isOther, detail }
+  const why = isIdToken(claims)
+    ? 'by its claims it is an ID token: `acceptIdTokens` is for providers whose access tokens are like this'
+    : 'not an access token by its type, or by claims that only an event or another kind of token has'
+  return { about: 'typ', holds: !isOther, detail: isOther ? `${written}: ${why}` : written }
 }
 
 function keyFindings(kid: unknown, { ids, failure }: JwksCache): readonly Finding[] {

@@ -36,28 +36,38 @@ export const ALGORITHMS: readonly string[] = [
 export const isAllowedAlgorithm = (algorithm: unknown): boolean =>
   typeof algorithm === 'string' && ALGORITHMS.includes(algorithm)
 
-/** Whether a JWT is something other than an access token, by its header or claims. */
-export function isOtherKind({ header, claims }: UnverifiedJwt, accessTokensOnly: boolean): boolean {
+/** What counts as an access token of a provider. */
+export interface AcceptedKinds {
+  readonly requireAccessTokenType: boolean
+  readonly acceptIdTokens: boolean
+}
+
+/** Whether a JWT is something other than what is accepted, by its header or claims. */
+export function isOtherKind({ header, claims }: UnverifiedJwt, accepted: AcceptedKinds): boolean {
   const type = typeOf(header)
   if (type === 'at+jwt') return false
-  if (accessTokensOnly || (type === undefined && header['typ'] !== undefined)) return true
+  if (accepted.requireAccessTokenType || (type === undefined && header['typ'] !== undefined)) return true
   // Other media types are other kinds: introspection responses, DPoP proofs, logout tokens, grants.
   if (type?.endsWith('+jwt')) return true
-  return areOfOtherKind(claims)
+  return areOfOtherKind(claims, accepted)
 }
 
-/** Whether claims, of a JWT or of an introspection response, are those of something other than an access token. */
-export function areOfOtherKind({ at_hash, c_hash, typ, token_use: use, events }: Claims): boolean {
-  // ID tokens have the type `JWT` or none, but hashes that access tokens do not have.
-  const isIdToken = at_hash !== undefined || c_hash !== undefined
+/** Whether claims, of a JWT or of an introspection response, are those of something other than what is accepted. */
+export function areOfOtherKind(claims: Claims, { acceptIdTokens }: AcceptedKinds): boolean {
+  const { typ, token_use: use, events } = claims
+  if (isIdToken(claims) && !acceptIdTokens) return true
   // Keycloak, where refresh tokens are active too; Cognito and Hydra.
-  const isNamed =
-    KEYCLOAK_OTHERS.has(typ) || (use !== undefined && use !== 'access' && use !== 'access_token')
+  const isNamed = KEYCLOAK_OTHERS.has(typ) || (use !== undefined && !USES.has(use))
   // Older security events and logout tokens (RFC 8417).
-  return isIdToken || isNamed || events !== undefined
+  return isNamed || events !== undefined
 }
 
-const KEYCLOAK_OTHERS: ReadonlySet<unknown> = new Set(['ID', 'Refresh', 'Offline'])
+/** They have the type `JWT` or none, but hashes that access tokens do not have, or are named so by Keycloak or Cognito. */
+export const isIdToken = ({ at_hash, c_hash, typ, token_use: use }: Claims): boolean =>
+  at_hash !== undefined || c_hash !== undefined || typ === 'ID' || use === 'id'
+
+const KEYCLOAK_OTHERS: ReadonlySet<unknown> = new Set(['Refresh', 'Offline'])
+const USES: ReadonlySet<unknown> = new Set(['access', 'access_token', 'id'])
 
 function typeOf({ typ }: Claims): string | undefined {
   return typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined

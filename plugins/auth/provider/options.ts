@@ -29,6 +29,10 @@ export const keyFields = {
     .boolean()
     .default(false)
     .describe('accept `typ: at+jwt` only (RFC 9068); many providers issue plain `JWT`'),
+  acceptIdTokens: z
+    .boolean()
+    .default(false)
+    .describe('accept ID tokens too: the access tokens of Dex cannot be told from them'),
   keysMaxStale: duration()
     .prefault('24h')
     .describe('how long keys are used when they cannot be fetched again'),
@@ -73,6 +77,7 @@ type Related = Pick<CommonOptions, 'audience' | 'anyAudience' | 'allowPrivateIP'
 /** Checks options that depend on each other. */
 export function checkTogether(options: Related, context: z.core.$RefinementCtx): void {
   const { audience, anyAudience, clientId, clientSecret, clientSecretFile } = options
+  const { requireAccessTokenType, acceptIdTokens } = options
   const report = (option: string, message: string) =>
     context.issues.push({ code: 'custom', input: options, path: [option], message })
 
@@ -80,6 +85,8 @@ export function checkTogether(options: Related, context: z.core.$RefinementCtx):
     report('audience', 'missing: expected the audience that tokens are issued for, or anyAudience')
   if (audience !== undefined && anyAudience)
     report('anyAudience', 'excludes audience: expected one of the two')
+  if (requireAccessTokenType === true && acceptIdTokens === true)
+    report('acceptIdTokens', 'excludes requireAccessTokenType: expected one of the two')
   if (clientSecret !== undefined && clientSecretFile !== undefined)
     report('clientSecretFile', 'excludes clientSecret: expected one of the two')
   if (clientSecret !== undefined && clientId === undefined) report('clientSecret', 'needs clientId as well')

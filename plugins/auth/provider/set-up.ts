@@ -101,7 +101,7 @@ function openVerifier(gateway: Gateway, settings: ProviderSettings, egress: Egre
   return new TokenVerifier({
     name: common.name,
     policy: policyFrom(common, []),
-    accessTokensOnly: keys?.requireAccessTokenType ?? false,
+    kinds: keys ?? { requireAccessTokenType: false, acceptIdTokens: false },
     jwks: keys === undefined ? undefined : openJwksCache(gateway, common, keys, egress),
     introspector:
       introspection === undefined ? undefined : openIntrospector(gateway, common, introspection, egress),

@@ -4,6 +4,7 @@ import { type ClaimPolicy, firstFault, identityFrom, isBound, isBoundTo } from '
 import type { IntrospectionResult, Introspector } from './introspector.js'
 import type { JwksCache } from './jwks-cache.js'
 import {
+  type AcceptedKinds,
   areOfOtherKind,
   type Claims,
   isAllowedAlgorithm,
@@ -16,7 +17,7 @@ import type { Checked } from './signature.js'
 export interface VerifierOptions {
   readonly name: string
   readonly policy: ClaimPolicy
-  readonly accessTokensOnly: boolean
+  readonly kinds: AcceptedKinds
   /** Verifies JWTs locally. */
   readonly jwks: JwksCache | undefined
   /** For tokens that cannot be verified locally. */
@@ -121,9 +122,9 @@ export class TokenVerifier {
 
   /** Verifies type, algorithm and signature. Claims are checked afterwards, as those of introspection are. */
   verifyLocally(token: string, jwt: UnverifiedJwt): LocalResult | Promise<LocalResult> {
-    const { jwks, accessTokensOnly } = this.options
+    const { jwks, kinds } = this.options
     const { header, claims } = jwt
-    if (isOtherKind(jwt, accessTokensOnly)) return OTHER_KIND
+    if (isOtherKind(jwt, kinds)) return OTHER_KIND
     // No extension is supported, and a critical one must not be ignored (RFC 7515, 4.1.11).
     if (header['crit'] !== undefined) return final('format')
     if (jwks === undefined) return UNVERIFIABLE
@@ -134,10 +135,10 @@ export class TokenVerifier {
   }
 
   private verdictOfIntrospection(result: IntrospectionResult, { token, hash, jwt }: Asked): Verdict {
-    const { introspectionPolicy, introspectionTtl } = this.options
+    const { introspectionPolicy, introspectionTtl, kinds } = this.options
     const verdict =
       'claims' in result
-        ? areOfOtherKind(result.claims)
+        ? areOfOtherKind(result.claims, kinds)
           ? OTHER_KIND
           : this.verdictOfClaims(result.claims, introspectionPolicy, token)
         : // No other provider accepts a JWT of this issuer.

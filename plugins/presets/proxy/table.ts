@@ -37,6 +37,7 @@ const incoming = {
     { name: 'oidc-client-secret-file', type: 'string', to: 'auth/oidc.clientSecretFile', needs: 'oidc-issuer', help: 'File that holds the client secret for introspection' },
     { name: 'oidc-introspection-url', type: 'url', to: 'auth/oidc.introspectionUrl', needs: 'oidc-issuer', help: 'Token introspection endpoint (RFC 7662), for tokens that are not JWTs' },
     { name: 'oidc-jwks-url', type: 'url', to: 'auth/oidc.jwksUrl', needs: 'oidc-issuer', help: "The issuer's keys; found by discovery by default" },
+    { name: 'oidc-accept-id-tokens', type: 'boolean', to: 'auth/oidc.acceptIdTokens', needs: 'oidc-issuer', help: 'Accept ID tokens too: the access tokens of Dex cannot be told from them' },
     { name: 'oidc-scopes', type: 'list', default: 'openid', help: 'Scopes that discovery advertises (RFC 9728)' },
     { name: 'oidc-ca-cert', type: 'string', placeholder: 'FILE', to: 'auth/oidc.caCertPath', needs: 'oidc-issuer', help: 'CA certificates to trust for the issuer, instead of the usual ones' },
     { name: 'oidc-auth-token-file', type: 'string', to: 'auth/oidc.authTokenFile', needs: 'oidc-issuer', help: 'File with a token that authenticates key fetches and introspection' },

@@ -143,6 +143,19 @@ test('T14: a recognizable ID token is refused', async (t) => {
   assert.equal(await status(await issuer.jwt({ events })), 401)
 })
 
+test('T14: `acceptIdTokens` accepts ID tokens, and nothing else besides', async (t) => {
+  const issuer = await issuing(t)
+  const { status } = await gate(t, issuer, { acceptIdTokens: true })
+  const hashed = { at_hash: 'x', c_hash: 'y' }
+  for (const claims of [{}, hashed, { typ: 'ID' }, { token_use: 'id' }])
+    assert.equal(await status(await issuer.jwt(claims, { typ: undefined })), 200, JSON.stringify(claims))
+  const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+  for (const claims of [{ typ: 'Refresh' }, { typ: 'Offline' }, { token_use: 'refresh_token' }, { events }])
+    assert.equal(await status(await issuer.jwt({ ...hashed, ...claims })), 401, JSON.stringify(claims))
+  assert.equal(await status(await issuer.jwt(hashed, { typ: 'logout+jwt' })), 401)
+  assert.equal(await status(await issuer.jwt({ ...hashed, aud: 'another' })), 401)
+})
+
 test('RS-13: `typ: at+jwt` is accepted, and required with `requireAccessTokenType`', async (t) => {
   const issuer = await issuing(t)
   const usual = await gate(t, issuer)

@@ -57,6 +57,17 @@ test('an accepted token ends with 0, and who comes after the acceptor is not ask
   ])
 })
 
+test('an ID token is called one, with the option that would accept it', async (t) => {
+  const issuer = await issuing(t)
+  const token = await issuer.jwt({ at_hash: 'x' }, { typ: undefined })
+  const strict = await explain(t, registryOf(issuer.provider), token)
+  const [verdict, why] = finding(strict.stdout, 'typ')
+  assert.equal(verdict, 'wrong')
+  assert.match(why, /^missing: by its claims it is an ID token: `acceptIdTokens` is for providers/)
+  const lenient = await explain(t, registryOf({ ...issuer.provider, acceptIdTokens: true }), token)
+  assert.deepEqual([lenient.code, finding(lenient.stdout, 'typ')], [0, ['ok', 'missing']])
+})
+
 test('a refused token ends with 1, and every provider says in order what it looked at', async (t) => {
   const issuer = await issuing(t)
   const slash = { ...issuer.provider, name: 'slash', issuerUrl: `${issuer.url}/` }

@@ -73,6 +73,7 @@ test('options that exclude each other stop the start', async (t) => {
   for (const [options, place] of [
     [{ ...provider, audience: undefined }, 'audience'],
     [{ ...provider, anyAudience: true }, 'anyAudience'],
+    [{ ...provider, requireAccessTokenType: true, acceptIdTokens: true }, 'acceptIdTokens'],
     [{ ...provider, introspectionUrl, clientSecret: 'x' }, 'clientSecret'],
     [
       { ...provider, introspectionUrl, clientId: 'x', clientSecret: 'x', clientSecretFile: 'y' },
