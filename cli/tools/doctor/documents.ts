@@ -4,7 +4,7 @@ import { type JsonObject, jsonObject, messageOf } from 'sallyport/toolkit'
 export async function askFor(fetch: Fetch, url: string, init: RequestInit = {}): Promise<DocumentResponse> {
   try {
     const asked = new Headers(init.headers)
-    asked.set('accept', 'application/json')
+    if (!asked.has('accept')) asked.set('accept', 'application/json')
     const response = await fetch(url, { ...init, headers: asked })
     const { status, headers } = response
     const said = Date.parse(headers.get('date') ?? '')

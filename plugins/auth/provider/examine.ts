@@ -6,6 +6,7 @@ import {
   messageOf,
   secretFrom,
 } from 'sallyport/toolkit'
+import { ACCEPT_KEYS } from './jwks-source.js'
 import type { CommonOptions, IntrospectionOptions, KeyOptions } from './options.js'
 
 /** The options for requests to a provider, of whichever plugin. */
@@ -51,7 +52,7 @@ async function examineKeys(
 ): Promise<void> {
   const url = jwksUrl ?? (await discovered(examination, issuerUrl ?? '', fetch))
   if (url === undefined) return
-  const answer = await examination.probes.ask(fetch, url)
+  const answer = await examination.probes.ask(fetch, url, { headers: ACCEPT_KEYS })
   if (jwksUrl !== undefined) examineClock(examination, answer)
   const keys = answer.document?.['keys']
   if (answer.status === 200 && Array.isArray(keys) && keys.length > 0) {

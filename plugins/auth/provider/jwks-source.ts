@@ -13,6 +13,9 @@ export interface FetchedKeys {
   readonly freshFor: number
 }
 
+/** Kubernetes refuses who asks for JSON alone. */
+export const ACCEPT_KEYS = { accept: 'application/jwk-set+json, application/json' }
+
 interface SourceOptions {
   readonly issuer: string
   readonly jwksUrl: string | undefined
@@ -65,7 +68,7 @@ export class JwksSource {
 
   private async fetchKeys(url: string): Promise<FetchedKeys> {
     const response = await this.options.fetch(url, {
-      headers: { accept: 'application/jwk-set+json, application/json' },
+      headers: ACCEPT_KEYS,
     })
     const { origin } = new URL(url)
     if (response.status !== 200)

@@ -266,6 +266,18 @@ test('a token that the target refuses is named, and told by nobody', async (t) =
   assert.doesNotMatch(JSON.stringify(findings), /stale-token/)
 })
 
+test('keys are asked for as the gateway does: Kubernetes has them for nobody who wants JSON alone', async (t) => {
+  const issuer = await issuing(t)
+  const { keys } = issuer
+  issuer.faults.set('/jwks', ({ headers: { accept = '' } }, response) =>
+    accept.includes('application/jwk-set+json')
+      ? response.end(JSON.stringify({ keys }))
+      : response.writeHead(406).end(),
+  )
+  const { findings } = await looked(t, [{ use: 'auth/oidc', with: issuer.provider }])
+  assert.deepEqual(faultsOf({ findings }), [])
+})
+
 test('a token endpoint that does not know the client, or no exchange, is named', async (t) => {
   const issuer = await issuing(t)
   const found = async (error: string, url = issuer.tokenUrl) => {
