@@ -26,6 +26,12 @@ export function handleSignals(log: Log, { stop, stopNow, reload }: SignalHandler
     if (stopping) log.warn('stopping: the configuration is not read again')
     else reload()
   })
+  openNoInspector(log)
+}
+
+/** Without a listener Node would open a port through which every user of the machine can read all secrets. */
+export function openNoInspector(log: Log): void {
+  process.on('SIGUSR1', () => log.warn('SIGUSR1 opens no inspector: start with `node --inspect` to debug'))
 }
 
 /** Without this Node would print the error itself, past the scrubber. */

@@ -11,7 +11,7 @@ import {
   StderrLines,
   serve,
 } from 'sallyport/embed'
-import { exitOnUncaughtError } from '../signals.js'
+import { exitOnUncaughtError, openNoInspector } from '../signals.js'
 import { exitCode } from '../terminal.js'
 import { Channel } from './channel.js'
 
@@ -81,7 +81,9 @@ class WorkerProcess {
     this.stderr = new StderrLines(options.pretty)
     // A terminal sends them to the whole process group; the first process stops the others.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-    exitOnUncaughtError(this.log(() => false))
+    const log = this.log(() => false)
+    exitOnUncaughtError(log)
+    openNoInspector(log)
     this.primary = new Channel<PrimaryCalls, WorkerCalls>(worker, this, this.scrubber)
     void this.primary.call('online', undefined)
   }

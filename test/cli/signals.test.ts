@@ -48,6 +48,17 @@ for (const argv of [[], ['--workers', '2']]) {
     assert.equal(workers.length, argv.length)
     await eventually(() => workers.every(([, pid]) => !lives(Number(pid))) || undefined)
   })
+
+  test(`${name} gets no inspector by SIGUSR1, through which other users of the machine would read its secrets`, async (t) => {
+    const { process: child, ended, output } = await proxy(t, argv)
+    const workers = [...output.stderr.matchAll(/"pid":(\d+),"msg":"a worker is ready"/g)]
+    for (const pid of [child.pid, ...workers.map(([, pid]) => pid)]) process.kill(Number(pid), 'SIGUSR1')
+    const told = () => [...output.stderr.matchAll(/SIGUSR1 opens no inspector|Debugger listening/g)]
+    await eventually(() => told().length === 1 + workers.length || undefined, 60)
+    child.kill('SIGTERM')
+    assert.equal(await ended(), 0)
+    assert.doesNotMatch(output.stderr, /Debugger listening/)
+  })
 }
 
 test('the drain delay is 5 s in Kubernetes, and nothing elsewhere', async (t) => {
