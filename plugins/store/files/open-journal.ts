@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { ConfigError, type Log } from 'sallyport'
-import { messageOf } from 'sallyport/toolkit'
-import { replaceFile } from './atomic-file.js'
+import { fileFailure, messageOf } from 'sallyport/toolkit'
+import { isFileSystemError, replaceFile } from './atomic-file.js'
 import { GenerationLock, type HeldLock, type HeldLocks } from './generation-lock.js'
 import { JournalFile } from './journal-file.js'
 import { lineOf, parseChange, parseHeading } from './journal-line.js'
@@ -15,7 +15,7 @@ export interface OpenJournal {
   readonly index: PublicationIndex
 }
 
-/** Throws a `ConfigError` where another process has it open, and where it is damaged. */
+/** Throws a `ConfigError` where another process has it open, where it is damaged, and where it cannot be used. */
 export async function openJournal(
   path: string,
   source: string,
@@ -41,10 +41,16 @@ export async function openJournal(
   } catch (error) {
     for (const close of closing.toReversed()) await close()
     if (error instanceof ConfigError) throw error
+    if (isFileSystemError(error) && NO_ROOM.includes(error.code ?? '')) {
+      throw new Error(`${path}: ${fileFailure(error)}`, { cause: error })
+    }
     const message = `the journal of what is published cannot be used: ${messageOf(error)}`
     throw new ConfigError([{ place: path, message }], { cause: error })
   }
 }
+
+// A supervisor tries again after a failure, and not after a wrong configuration.
+const NO_ROOM: readonly string[] = ['ENOSPC', 'EDQUOT']
 
 /** `marker`: the file that says that it has lines. */
 async function replayed(

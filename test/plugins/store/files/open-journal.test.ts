@@ -9,8 +9,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { type TestContext, test } from 'node:test'
+import { ConfigError } from 'sallyport'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { lineOf } from '#plugins/store/files/journal-line.js'
 import { actor, journalIn, publish, publishing, versionsIn } from '../publishing.js'
 
@@ -50,6 +52,25 @@ test('a torn last line is cut off, wherever it was torn', async (t) => {
     assert.equal((await versionsIn(again.publications)).length, 3)
     await again.stop()
   }
+})
+
+test('a full disk stops the start, and is no mistake of the configuration: another try may find room', {
+  skip: noDisk,
+}, async (t) => {
+  const { place, faults } = smallDisk(t)
+  const { publications, stop } = await publishing(t, files(place))
+  await publish(publications, 'a.example/one', '1')
+  const path = pathOf(place)
+  await stop()
+  faults.full.begin()
+  await assert.rejects(publishing(t, files(place)), (error) => {
+    assert.ok(error instanceof Error && !(error instanceof ConfigError), String(error))
+    assert.ok(error.message.includes(`${path}: the disk is full (ENOSPC)`), error.message)
+    return true
+  })
+  faults.full.end()
+  const again = await publishing(t, files(place))
+  assert.deepEqual(await versionsIn(again.publications), ['a.example/one@1'])
 })
 
 test('a line that is not as it was written stops the start, which names file and line and changes nothing', async (t) => {
