@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { ConfigError, type Gateway, type Problem } from 'sallyport'
-import { createFetcher, type Fetcher, fileFailure, insecureHttpAllowed } from 'sallyport/toolkit'
+import { ConfigError, type Gateway, GatewayError, type Problem } from 'sallyport'
+import { createFetcher, type Fetcher, fileFailure, insecureHttpAllowed, messageOf } from 'sallyport/toolkit'
 import type { CommonOptions, ProviderSettings } from './options.js'
 
 /** Reports every file that cannot be read together, and stops the boot. */
@@ -44,7 +44,8 @@ export function openEgress(gateway: Gateway, options: CommonOptions, bearerTo: I
 
 /** Adds the name of the option to an error that only names a file. */
 export function withOption(error: unknown, options: Readonly<Record<string, string>>): unknown {
-  if (!(error instanceof Error) || !('code' in error)) return error
-  const place = options[String(error.code)]
-  return place === undefined ? error : new ConfigError([{ place, message: error.message }], { cause: error })
+  const place = error instanceof GatewayError ? options[error.code] : undefined
+  return place === undefined
+    ? error
+    : new ConfigError([{ place, message: messageOf(error) }], { cause: error })
 }

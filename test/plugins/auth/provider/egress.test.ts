@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { ConfigError, GatewayError } from 'sallyport'
 import { issuing } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { authority } from '#kit/tls.js'
+import { withOption } from '#plugins/auth/provider/egress.js'
 import { gate, sentTo } from './provider-gate.js'
 
 test('RS-23: a provider at a literal private address is refused at the start unless `allowPrivateIP` is set', async (t) => {
@@ -163,4 +165,13 @@ test('RS-31: no secret reaches the log at any level', async (t) => {
   for (const secret of [...tokens, ...tokens.map((token) => token.slice(-20)), 'canary']) {
     assert.equal(written.includes(secret), false, secret)
   }
+})
+
+test('an error of another kind names no option', () => {
+  const options = { SECRET_EMPTY: 'authTokenFile' }
+  const empty = withOption(new GatewayError('SECRET_EMPTY', 'the secret is empty'), options)
+  assert.ok(empty instanceof ConfigError)
+  assert.deepEqual(empty.problems, [{ place: 'authTokenFile', message: 'the secret is empty' }])
+  for (const error of [new GatewayError('OTHER', 'no'), new Error('no'), undefined])
+    assert.equal(withOption(error, options), error)
 })
