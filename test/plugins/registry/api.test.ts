@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import type { Entry } from 'sallyport'
+import { type Entry, type RegistryView, ServerCatalogue } from 'sallyport'
 import { booted } from 'sallyport/testing'
 import { issuing } from '#kit/issuer.js'
+import { providing } from '#kit/plugin.js'
 import {
   BASE,
   fileRegistry,
@@ -197,6 +198,28 @@ test('an unchanged response is a 304, and HEAD has the headers of GET', async (t
   write([...some, server('z.example/new', '1.0.0')])
   await app.inject({ method: 'POST', url: '/internal/sync/main' })
   assert.equal(await status(etag), 200)
+})
+
+test('a response is made once for each snapshot, whichever version of the API is asked', async (t) => {
+  let made = 0
+  const snapshot = (): RegistryView => ({
+    name: 'default',
+    list: () => ({ versions: [], nextCursor: String(++made) }),
+    versions: () => [],
+  })
+  let view = snapshot()
+  const catalogue = { names: ['default'], registry: () => view }
+  const app = await booted(t, [
+    { use: 'auth/anonymous' },
+    providing('catalogue', ServerCatalogue, catalogue),
+    { use: 'registry/api', with: { anonymous: true } },
+  ])
+  const v0 = BASE.replace('v0.1', 'v0')
+  const cursor = async (url: string) => (await app.inject(url)).json().metadata.nextCursor
+
+  assert.deepEqual([await cursor(BASE), await cursor(BASE), await cursor(v0)], ['1', '1', '1'])
+  view = snapshot()
+  assert.deepEqual([await cursor(BASE), await cursor(v0)], ['2', '2'])
 })
 
 test('gzip for clients that accept it, with the same bytes inside', async (t) => {
