@@ -60,10 +60,10 @@ test('every reference that leads nowhere is told at its place', async (t) => {
       inherited: `${open}env:toString}`,
       missing: `${open}file:none}`,
       directory: `${open}file:a}`,
-      list: [`${open}hunter2}`, `${open}evn:A}`, `${open}env:}`],
-      open: `x ${open}env:A`,
+      list: [`${open}hunter2}`, `${open}evn:B}`, `${open}env:}`],
+      open: `x ${open}env:AB`,
     },
-    {},
+    { A: 'a variable whose name begins like it' },
     home,
   )
 
