@@ -103,7 +103,7 @@ export interface ReachOptions extends ExaminedTls {
 export interface GreetOptions extends ExaminedTls {
   /** The `Host` to send, instead of that of the URL. */
   readonly host?: string
-  readonly bearer?: string
+  readonly bearer?: string | undefined
   /** No proxy of the environment is used. */
   readonly direct?: boolean
 }

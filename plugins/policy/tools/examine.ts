@@ -14,7 +14,7 @@ export async function examineRules(examination: Examination, rules: readonly Rul
   const { url, ...tls } = target
   try {
     const bearer = around.find((facts) => facts.bearer !== undefined)?.bearer?.()
-    const lists = await probes.lists(url, { ...tls, ...(bearer !== undefined && { bearer }) })
+    const lists = await probes.lists(url, { ...tls, bearer })
     if (lists === undefined)
       return ok(CHECK, 'not compared: the target needs a credential that is not known here')
     if (!lists.complete) return ok(CHECK, 'not compared: the target lists more than is read here')

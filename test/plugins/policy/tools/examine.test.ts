@@ -81,8 +81,28 @@ test('a target behind a credential is compared with the bearer of the list, and 
   assert.match(without?.detail ?? '', /^not compared: the target needs a credential/)
 
   const bearer = { use: 'credential/static-bearer', with: { token: 'right' } }
-  const [found] = await looked(t, bearer, ...list)
-  assert.equal(found?.code, 'PATTERN_UNMATCHED')
+  for (const complete of [
+    [bearer, ...list],
+    [...list, bearer],
+  ]) {
+    const [found] = await looked(t, ...complete)
+    assert.equal(found?.code, 'PATTERN_UNMATCHED')
+  }
+})
+
+test('a target that lists more than is read is not compared: what matches nothing may come later', async (t) => {
+  const target = await mcpTarget(t)
+  target.intercept = (_request, response, body) => {
+    const { id, method } = JSON.parse(body || '{}')
+    if (method !== 'tools/list') return false
+    const result = { tools: [{ name: 'add', inputSchema: { type: 'object' } }], nextCursor: 'more' }
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    return true
+  }
+  const [found, ...others] = await looked(t, policy('count'), forward(target.url))
+  assert.deepEqual(others, [])
+  assert.match(found?.detail ?? '', /^not compared: the target lists more/)
 })
 
 test('without a target, and with one that does not answer, nothing is compared', async (t) => {
