@@ -165,7 +165,6 @@ export class RequestObserver {
     const { request } = ended
     const observed = observationOf(request)
     const admission = observed?.admission
-    if (admission === undefined && !this.isTold(observed) && observed?.wantsEnd !== true) return
     // Read now: its connection goes on, or is closed.
     const { status, durationMs, aborted } = ended
     const end = { observed, request, status, durationMs, aborted, at: Date.now(), elapsedMs }

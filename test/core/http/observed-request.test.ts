@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { AuditSink, Authenticator, definePlugin, type Entry, Tracer } from 'sallyport'
 import { observationOf, timed } from 'sallyport/toolkit'
 import { booted, recordedLog } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
 import { plugin, providing } from '#kit/plugin.js'
 import { HOUR, twoClocks } from '#kit/two-clocks.js'
@@ -241,3 +242,18 @@ test('a request that nobody observes has no observation', async (t) => {
   assert.equal((await app.inject('/')).body, 'run')
   assert.equal(seen, undefined)
 })
+
+for (const sampled of [true, false]) {
+  for (const others of [[], ['audit', 'measure']] as const) {
+    test(`a trace ends once: sampled ${sampled}, beside ${others.length} other observers`, async (t) => {
+      let ends = 0
+      const tracer = { start: () => ({ traceId: TRACE_ID, sampled, headers: [], end: () => void ends++ }) }
+      const tracing = providing('tracing', Tracer, tracer as never)
+      const app = await booted(t, [tracing, observing(...others).entry, known(), taking])
+      await app.inject({ url: '/plain', headers: asAnn })
+      await eventually(() => ends > 0)
+      await app.close()
+      assert.equal(ends, 1)
+    })
+  }
+}
