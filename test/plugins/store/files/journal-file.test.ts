@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
-import { test } from 'node:test'
+import { readdirSync, readFileSync, renameSync, statSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { folder } from '#kit/folder.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
+import { JournalFile } from '#plugins/store/files/journal-file.js'
 import { actor, journalIn, limits, publish, publishing, versionOf, versionsIn } from '../publishing.js'
 
 const files = (directory: string) => ({ use: 'store/files', with: { directory } })
@@ -30,4 +34,37 @@ test('on a full disk nothing is half stored, and it goes on once there is room',
   await stop()
   const again = await publishing(t, files(place))
   assert.deepEqual(await versionsIn(again.publications), ['a.example/one@1', 'a.example/one@2'])
+})
+
+async function opened(t: TestContext, content: string) {
+  const path = join(folder(t, { journal: content }), 'journal')
+  const file = await JournalFile.open(path)
+  t.after(() => file.close())
+  const lines: string[] = []
+  for await (const { line } of file.lines()) lines.push(line.toString())
+  return { path, file, lines }
+}
+
+test('what stands behind the last whole line is gone before the next one is written', async (t) => {
+  const { path, file, lines } = await opened(t, 'one\ntor')
+  assert.deepEqual(lines, ['one\n'])
+  assert.equal(await file.append(Buffer.from('two\n')), 4)
+  assert.equal(readFileSync(path, 'utf8'), 'one\ntwo\n')
+})
+
+test('a file that another process made shorter is not filled up', async (t) => {
+  const { path, file } = await opened(t, 'one\ntwo\n')
+  truncateSync(path, 4)
+  await assert.rejects(file.append(Buffer.from('three\n')), /another process has changed it/)
+  assert.equal(readFileSync(path, 'utf8'), 'one\n')
+})
+
+test('what was written while the file was moved away is not stored', async (t) => {
+  const { path, file } = await opened(t, 'one\n')
+  const appended = file.append(Buffer.alloc(64 * 1024 * 1024, 'x'))
+  const refused = assert.rejects(appended, /its file is gone/)
+  while (statSync(path).size === 4) await setImmediate()
+  renameSync(path, `${path}.away`)
+  await refused
+  assert.equal(readFileSync(`${path}.away`, 'utf8'), 'one\n')
 })

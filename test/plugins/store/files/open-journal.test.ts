@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import {
   appendFileSync,
+  existsSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { type TestContext, test } from 'node:test'
@@ -13,7 +15,7 @@ import { ConfigError } from 'sallyport'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
-import { lineOf } from '#plugins/store/files/journal-line.js'
+import { type JournalChange, lineOf } from '#plugins/store/files/journal-line.js'
 import { actor, journalIn, publish, publishing, versionsIn } from '../publishing.js'
 
 const files = (directory: string) => ({ use: 'store/files', with: { directory } })
@@ -77,7 +79,23 @@ test('a line that is not as it was written stops the start, which names file and
   const { directory, path } = await published(t)
   const text = readFileSync(path, 'utf8')
   const lines = text.split('\n')
+  const event = { name: 'a.example/one', version: '4', at: '2020-01-01T00:00:00.000Z', actor }
+  const published4 = { ...event, action: 'publish', after: { status: 'active' } } as const
+  const deleted = { ...event, version: '1', action: 'status', after: { status: 'deleted' } } as const
+  const wrong: readonly JournalChange[] = [
+    { number: 4, events: [published4] },
+    { number: 4, events: [published4, { ...published4, version: '5' }], server: '{}' },
+    { number: 4, events: [{ ...published4, version: '3' }], server: '{}' },
+    { number: 5, events: [published4], server: '{}' },
+    { number: 4, events: [deleted], server: '{}' },
+    { number: 4, events: [{ ...deleted, version: '4' }] },
+    { number: 4, events: [deleted, { ...deleted, version: '2', name: 'a.example/two' }] },
+    { number: 4, events: [deleted, { ...deleted, version: '2', at: '2020-01-01T00:00:00.001Z' }] },
+    { number: 4, events: [deleted, { ...deleted, version: '2', after: { status: 'active' } }] },
+  ]
   const damaged: readonly (readonly [string, number])[] = [
+    ...wrong.map((change) => [`${text}${lineOf(change)}`, 5] as const),
+    [[lineOf({ format: 1, source: 'another' }).toString().trimEnd(), ...lines.slice(1)].join('\n'), 1],
     [text.replace('"version":"2"', '"version":"9"'), 3],
     [text.replace('"format":1', '"format":2'), 1],
     [[lines[0], lines[1], lines[3], ''].join('\n'), 3],
@@ -88,6 +106,7 @@ test('a line that is not as it was written stops the start, which names file and
     writeFileSync(path, content)
     await assert.rejects(publishing(t, files(directory)), (error: Error) => {
       assert.match(error.message, new RegExp(`\\.journal:${line}: .*damaged.*restore it from a backup`))
+      assert.doesNotMatch(error.message, /cannot be used/)
       return true
     })
     assert.equal(readFileSync(path, 'utf8'), content)
@@ -127,6 +146,7 @@ test('a journal that was moved away or changed by others takes nothing, and says
     refused,
   )
   assert.equal((await versionsIn(publications)).length, 2)
+  assert.ok(readFileSync(path, 'utf8').endsWith('x'), 'what another wrote stays')
 })
 
 test('a journal that is gone is told at once, and a start without it is refused', async (t) => {
@@ -147,6 +167,7 @@ test('a journal that is gone is told at once, and a start without it is refused'
   await stop()
 
   for (const content of [undefined, '', 'torn']) {
+    assert.equal(existsSync(path), content === 'torn', 'a refused start makes no file')
     if (content !== undefined) writeFileSync(path, content)
     await assert.rejects(publishing(t, files(directory)), (error: Error) => {
       for (const said of [path, `${path}.created`, 'restore it', 'begin anew'])
@@ -159,6 +180,9 @@ test('a journal that is gone is told at once, and a start without it is refused'
   assert.deepEqual(await versionsIn(again.publications), ['a.example/one@1'])
   await again.stop()
   rmSync(path)
+  rmSync(`${path}.created`)
+  symlinkSync(`${path}.created`, `${path}.created`)
+  await assert.rejects(publishing(t, files(directory)), /cannot be used/, 'what it says is not known')
   rmSync(`${path}.created`)
   assert.deepEqual(await versionsIn((await publishing(t, files(directory))).publications), [])
 })
