@@ -57,7 +57,7 @@ export class SessionSaver {
   /** A stored session is the newest, except one whose successor could not be stored. */
   isNewer(stored: Session, current: Session | undefined): boolean {
     if (stored.tokens.accessToken === current?.tokens.accessToken) return false
-    return current === undefined || current !== this.unsaved || !this.replaced.has(nameOf(stored))
+    return current !== this.unsaved || !this.replaced.has(nameOf(stored))
   }
 
   /** Tries once more, and not for long. */

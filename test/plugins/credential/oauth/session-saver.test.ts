@@ -108,3 +108,41 @@ test('a stop tries once more, and no longer than two seconds', async (t) => {
   await saver.stop()
   assert.equal(await stored(), 'second')
 })
+
+test('what is stored is newer, unless it is what is used, or what the unsaved session replaces', async (t) => {
+  const { refresh, saver } = saving(t)
+  assert.ok(saver.isNewer(FIRST, undefined))
+  assert.ok(saver.isNewer(OTHER, FIRST))
+  assert.ok(!saver.isNewer({ ...FIRST, renewing: 1_900 }, FIRST))
+  await refresh()
+  assert.ok(!saver.isNewer(FIRST, SECOND))
+  assert.ok(saver.isNewer(OTHER, SECOND))
+  assert.ok(saver.isNewer(FIRST, OTHER), 'another session than the unsaved one is used')
+})
+
+test('a login that could not be stored replaces what another process had refreshed before', async (t) => {
+  let reads = 0
+  const { other, saver, store, stored, adopted } = saving(t, () => {
+    if (reads++ === 0) store.loseLocks()
+  })
+  await other.write(OTHER)
+  await saver.saveLogin(SECOND, () => adopted.at(-1) ?? FIRST)
+  assert.equal(await stored(), 'other')
+  await eventually(async () => (await stored()) === 'second')
+  assert.equal(adopted.at(-1), SECOND)
+})
+
+test('after a stop nothing is tried any more, and a stop with nothing to store takes no lock', async (t) => {
+  let reads = 0
+  const { refresh, saver, stopping, store, other } = saving(t, () => {
+    reads++
+    store.loseLocks()
+  })
+  await other.locked(() => saver.stop())
+  await refresh()
+  stopping.abort()
+  await saver.stop()
+  assert.equal(reads, 1)
+  await new Promise((resolve) => void setTimeout(resolve, 600))
+  assert.equal(reads, 1)
+})
