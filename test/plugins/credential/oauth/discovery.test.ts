@@ -55,3 +55,37 @@ test('an issuer that issues no tokens for the resource is an error that names th
   assert.equal(status, 503)
   assert.ok(body.includes('invalid_target') && body.includes(server.target), body)
 })
+
+test('a person signs in only where a stolen code is of no use: at an issuer with PKCE by S256', async (t) => {
+  for (const [methods, isConfigured, expected] of [
+    [undefined, false, 502],
+    [['plain'], false, 502],
+    [['plain'], true, 502],
+    // An operator who names an issuer vouches for what it does not say.
+    [undefined, true, 200],
+  ] as const) {
+    const server = await startAuthorizationServer(t)
+    server.metadata = { code_challenge_methods_supported: methods }
+    const { urls } = signInUser(t)
+    const { main } = await proxyWithLogin(t, server.target, isConfigured ? { issuer: server.origin } : {})
+    const { status, body } = await send(main, call(1))
+    assert.deepEqual([status, urls.length], expected === 200 ? [200, 1] : [502, 0])
+    assert.equal(body.includes('pkce_unsupported'), expected === 502)
+    t.mock.restoreAll()
+  }
+})
+
+test('of an issuer without PKCE a login takes a token that needs no code', async (t) => {
+  for (const isConfigured of [false, true]) {
+    const server = await startAuthorizationServer(t)
+    server.metadata = {
+      code_challenge_methods_supported: ['plain'],
+      device_authorization_endpoint: `${server.origin}/device`,
+    }
+    const options = { grant: 'device_code', ...(isConfigured && { issuer: server.origin }) }
+    signInUser(t)
+    const { main } = await proxyWithLogin(t, server.target, options)
+    assert.equal((await send(main, call(1))).status, 200)
+    t.mock.restoreAll()
+  }
+})
