@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { FetchResult } from 'sallyport'
@@ -57,6 +57,30 @@ test('a file that an earlier version wrote is served', async (t) => {
     ...registryOf([source(down)], ['main'], without),
   ])
   assert.equal((await app.inject(BASE)).json().metadata.count, 1)
+})
+
+test('a file that is torn, changed or of another place is not read', async (t) => {
+  const directory = folder(t)
+  const { signal } = new AbortController()
+  const [here, there] = ['here', 'there'].map((place) => stateFiles(directory).open({ name: 'main', place }))
+  assert.ok(here !== undefined && there !== undefined)
+  const all = [{ name: 'a', version: '1', parts: [Buffer.from('"document"')] }]
+  await here.write({ changed: [], removed: [], all, bookmark: undefined }, signal)
+  const text = readFileSync(here.path, 'utf8')
+
+  writeFileSync(there.path, text)
+  await assert.rejects(there.read(undefined, signal), /belongs to another place/)
+  for (const [content, fault] of [
+    [text.replace('document', 'Document'), /has a wrong checksum/],
+    [text.slice(0, 5), /is incomplete/],
+    ['', /is incomplete/],
+  ] as const) {
+    writeFileSync(here.path, content)
+    await assert.rejects(here.read(undefined, signal), fault)
+  }
+  writeFileSync(here.path, text)
+  assert.equal((await here.read(undefined, signal))?.kind, 'whole')
+  assert.equal(await here.read(0, signal), undefined)
 })
 
 test('the state of a source is saved under any name', async (t) => {
