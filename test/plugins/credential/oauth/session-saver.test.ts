@@ -138,7 +138,9 @@ test('after a stop nothing is tried any more, and a stop with nothing to store t
     reads++
     store.loseLocks()
   })
+  const began = performance.now()
   await other.locked(() => saver.stop())
+  assert.ok(performance.now() - began < 1_500)
   await refresh()
   stopping.abort()
   await saver.stop()
