@@ -94,6 +94,17 @@ test('each call of a batch has an event, and an answer to the server has none', 
   )
 })
 
+test('a request of nobody that was let in has no event', async (t) => {
+  const open = plugin('open', ({ http }) => http.get('/open', { config: { public: true } }, () => 'open'))
+  const { app, events } = await audited(t, [open])
+  assert.equal((await app.inject('/open')).statusCode, 200)
+  await app.inject({ url: '/plain', headers: asAnn })
+  assert.deepEqual(
+    events.map(({ kind, route }) => [kind, route]),
+    [['accepted', '/plain']],
+  )
+})
+
 test('what is refused is denied: with the rule, and with the call as far as it was read', async (t) => {
   const deny = policy(({ subject }) =>
     subject?.name === 'drop' ? { allowed: false, reason: 'no', rule: 'rule 3' } : { allowed: true },
