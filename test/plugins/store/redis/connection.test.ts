@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import type { Redis } from 'ioredis'
 import { ConfigError } from 'sallyport'
 import { LogScrubber } from 'sallyport/embed'
 import { pathsFrom } from 'sallyport/toolkit'
@@ -240,6 +241,24 @@ test('nothing is open after a stop, also while it connects', { skip }, async () 
     connection.run((client) => client.ping()),
     { code: 'REDIS_UNAVAILABLE' },
   )
+})
+
+test('a connection that is there only after the stop is closed', { skip }, async (t) => {
+  const redis = await testRedis(t)
+  const gateway = { ...recordedLog(), id: 'test', meter: quietMeter, path: pathsFrom('') }
+  let closed: Promise<void> | undefined
+  let admitted: Redis | undefined
+  const connection = await RedisConnection.open(
+    { url: redis.url, prefix: 'test:' },
+    gateway,
+    async (client) => {
+      admitted = client
+      closed = connection.close()
+    },
+  )
+  await connection.start()
+  await closed
+  assert.deepEqual([connection.client, admitted?.status], [undefined, 'end'])
 })
 
 const quietMeter = { counter: () => () => {}, gauge: () => () => {}, histogram: () => () => {} }
