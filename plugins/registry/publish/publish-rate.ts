@@ -10,7 +10,7 @@ const span = duration(24 * 3_600_000)
 export const publishRate = z.string().transform((written, context) => {
   const [, count = '', text = ''] = /^([1-9]\d{0,8})\/(.+)$/.exec(written) ?? []
   const { data: milliseconds = 0 } = span.safeParse(text)
-  if (count !== '' && milliseconds > 0) return { count: Number(count), milliseconds }
+  if (milliseconds > 0) return { count: Number(count), milliseconds }
   context.issues.push({ code: 'custom', input: written, message: EXPECTED })
   return z.NEVER
 })
