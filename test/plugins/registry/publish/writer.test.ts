@@ -57,7 +57,12 @@ function memorySource({
       const at = new Date().toISOString()
       return { name, version, actor, at, action: 'publish', after: { status: 'active' } }
     },
-    setStatus: async () => [],
+    // Of one version nothing is told, as when it has the status already.
+    async setStatus({ name, version }, after, actor) {
+      if (version !== undefined) return []
+      const at = new Date().toISOString()
+      return [{ name, version: '1.0.0', actor, at, action: 'status', before: { status: 'active' }, after }]
+    },
     history: async () => [],
     publisher: async () => undefined,
   }
@@ -212,6 +217,8 @@ test('a status that is stored and not served yet is a 503, and never an answer w
   assert.equal(response.statusCode, 503)
   assert.equal(response.json().error, 'stored_not_served')
   assert.equal((await send('PATCH', `${path}/status`, { status: 'active' })).statusCode, 200)
+  const all = await send('PATCH', '/servers/com.example%2Fsearch/status', { status: 'deleted' })
+  assert.deepEqual([all.statusCode, all.json().error], [503, 'stored_not_served'])
 })
 
 test('what an earlier source hides can be withdrawn, and no more of it published', async (t) => {
