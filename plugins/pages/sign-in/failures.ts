@@ -65,7 +65,8 @@ function refusedByIssuer(answer: AuthorizationResponseError, issuer: string): Fa
   }
 }
 
-function refusedByEndpoint({ error, status }: ResponseBodyError, issuer: string): Failure {
+function refusedByEndpoint(answer: ResponseBodyError, issuer: string): Failure {
+  const { error, error_description: description, status } = answer
   if (status >= 500) return unavailable(issuer, `it responded ${status}: ${plainCode(error)}`)
   return {
     status: 502,
@@ -75,6 +76,7 @@ function refusedByEndpoint({ error, status }: ResponseBodyError, issuer: string)
       error === 'invalid_client' || error === 'unauthorized_client'
         ? 'The operator of this registry should check clientId, its secret, and how the client is registered there.'
         : `You may try again. ${TELL}`,
+    cause: description && plainText(description),
   }
 }
 

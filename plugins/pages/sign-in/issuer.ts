@@ -167,9 +167,12 @@ function configurationOf(
   allowInsecureRequests(configuration)
   // An ID token is verified by its signature too, not only by where it came from.
   enableNonRepudiationChecks(configuration)
-  configuration[customFetch] = (url, { method, headers, body, signal }) => {
+  configuration[customFetch] = async (url, { method, headers, body, signal }) => {
     const form = body instanceof URLSearchParams || typeof body === 'string' ? { body } : {}
-    return fetch(url, { method, headers, signal: signal ?? null, ...form })
+    const response = await fetch(url, { method, headers, signal: signal ?? null, ...form })
+    // Of a response with a challenge openid-client reads nothing else, and the error is in its body.
+    response.headers.delete('www-authenticate')
+    return response
   }
   return configuration
 }

@@ -213,6 +213,14 @@ test('a token that the registry refuses is explained, and nobody goes round in c
   assert.match(JSON.stringify(lines), /claim:aud/)
 })
 
+test('what the token endpoint says of a refusal is in the log', async (t) => {
+  const { origin, lines } = await signInRegistry(t, { signIn: { clientSecret: 'another' } })
+  const { status, body } = await new Person().signIn(`${origin}/registry/default`)
+  assert.equal(status, 502)
+  assert.match(body, /sign_in_failed/)
+  assert.match(JSON.stringify(lines), /"cause":"client authentication failed"/)
+})
+
 test('the issuer is reached with the certificates of its provider', async (t) => {
   const ca = authority(t)
   const issuerTls = ca.issue(['localhost'])
