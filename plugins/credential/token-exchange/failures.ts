@@ -1,11 +1,11 @@
 import { type GatewayError, Refusal, UpstreamError } from 'sallyport'
-import { failureCode } from 'sallyport/toolkit'
+import { failureCode, type JsonObject, plainText } from 'sallyport/toolkit'
 
 /** Why an exchange failed. */
 export interface Failure {
   /** `refused`: the subject is not accepted. `unavailable`: a retry may succeed. `misconfigured`: an option is wrong. */
   readonly kind: 'refused' | 'unavailable' | 'misconfigured'
-  /** A class for logs and metrics, without any text of the endpoint. */
+  /** A class for metrics, without any text of the endpoint. */
   readonly cause: string
   readonly detail: string
   readonly retryAfter?: number
@@ -22,8 +22,9 @@ const MAX_RETRY_AFTER = 300
 
 // These are about options: no other token of the caller would be exchanged either.
 const OPERATOR_ERRORS: Readonly<Record<string, string>> = {
-  invalid_client: 'the client is unknown, or its secret is wrong',
-  unauthorized_client: 'this client may not exchange tokens',
+  // Keycloak says this of an audience that it does not know, and the next of a wrong secret.
+  invalid_client: 'the client or the audience is unknown, or the secret is wrong',
+  unauthorized_client: 'this client may not exchange tokens, or its secret is wrong',
   unsupported_grant_type: 'this grant is not supported',
   invalid_scope: 'these scopes are not granted',
   invalid_target: 'no tokens are issued for this audience or resource',
@@ -39,8 +40,12 @@ const CALLER_ERRORS = new Set([
 ])
 const TRANSIENT_ERRORS = new Set(['temporarily_unavailable', 'server_error', 'slow_down'])
 
-/** Classifies an error response (RFC 6749, 5.2, and RFC 8693, 2.2.2). Its text is dropped, since it may quote tokens. */
-export function errorResponseFailure(status: number, error: unknown, retryAfter: string | null): Failure {
+/** Classifies an error response (RFC 6749, 5.2, and RFC 8693, 2.2.2). */
+export function errorResponseFailure(
+  status: number,
+  { error, error_description: description }: JsonObject,
+  retryAfter: string | null,
+): Failure {
   const code = typeof error === 'string' ? error : ''
   if (status >= 500 || status === 429 || status === 408 || TRANSIENT_ERRORS.has(code)) {
     return {
@@ -54,12 +59,20 @@ export function errorResponseFailure(status: number, error: unknown, retryAfter:
     OPERATOR_ERRORS[code] ?? (code === '' && status === 401 ? OPERATOR_ERRORS['invalid_client'] : undefined)
   if (fault !== undefined) {
     const cause = code === '' ? 'invalid_client' : code
-    return { kind: 'misconfigured', cause, detail: `${cause}: ${fault}` }
+    return { kind: 'misconfigured', cause, detail: `${cause}: ${fault}${shortWords(description)}` }
   }
   if (status < 400 || code === '') return malformed(`status ${status} without an error code`)
   const cause = CALLER_ERRORS.has(code) ? code : 'other'
-  return { kind: 'refused', cause, detail: `the subject token was refused: ${cause}` }
+  return {
+    kind: 'refused',
+    cause,
+    detail: `the subject token was refused: ${cause}${shortWords(description)}`,
+  }
 }
+
+/** What the endpoint says, for the log: it may quote a token, which is longer than a word. */
+const shortWords = (text: unknown): string =>
+  typeof text === 'string' && text !== '' ? ` (${plainText(text).replaceAll(/\S{20,}/g, '...')})` : ''
 
 export const malformed = (detail: string): Failure => ({ kind: 'misconfigured', cause: 'malformed', detail })
 

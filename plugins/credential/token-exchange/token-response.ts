@@ -18,7 +18,7 @@ export async function readTokenResponse(response: Response, options: ExchangeOpt
   const isJson = /^application\/json\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
   const fields = isJson ? jsonObject(await response.text()) : undefined
   if (status !== 200) {
-    throw new ExchangeFailure(errorResponseFailure(status, fields?.['error'], headers.get('retry-after')))
+    throw new ExchangeFailure(errorResponseFailure(status, fields ?? {}, headers.get('retry-after')))
   }
   if (fields === undefined) throw malformedResponse('the response is not a JSON object')
   const value = (field: ResponseField): unknown => fields[nameOf(field, options.responseNames) ?? '']

@@ -113,6 +113,20 @@ for (const [group, status, code] of classes) {
   }
 }
 
+test('what the endpoint says of a refusal is in the log alone, without what may be a token', async (t) => {
+  const error_description = `Audience not found: ${CANARY}`
+  for (const [error, told] of [
+    ['invalid_client', 'the secret is wrong (Audience not found: ...)'],
+    ['invalid_request', 'refused: invalid_request (Audience not found: ...)'],
+  ] as const) {
+    const { main, lines } = await exchanging(t, refusing(400, { error, error_description }))
+    const answer = await send(main, bearer(SUBJECT))
+    assert.ok(JSON.stringify(lines).includes(told), JSON.stringify(lines))
+    assert.ok(!JSON.stringify([answer, lines]).includes(CANARY))
+    assert.ok(!answer.body.includes('Audience'))
+  }
+})
+
 test('an endpoint that is down is 503 and logged once, and exchanges go on when it is back', async (t) => {
   let up = false
   const { main, lines } = await exchanging(t, (asked, response) => {
