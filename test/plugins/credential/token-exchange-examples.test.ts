@@ -19,7 +19,7 @@ const listIn = (name: string): readonly Entry[] => parse(readFileSync(join(examp
 type Answering = Parameters<typeof tokenEndpoint>[1]
 
 /** Runs an example with servers of the test, and collects the requests to its token endpoints. */
-async function running(t: TestContext, name: string, answering: Answering) {
+async function running(t: TestContext, name: string, answering: Answering, claims: object = {}) {
   const issuer = await issuing(t)
   const endpoint = await tokenEndpoint(t, answering)
   const target = await echo(t)
@@ -35,7 +35,7 @@ async function running(t: TestContext, name: string, answering: Answering) {
   )
   const { log, scrubber } = recordedLog()
   const { addresses } = await serving(t, list, { folder: home, log, scrubber })
-  const subject = await issuer.jwt()
+  const subject = await issuer.jwt({ ...claims })
   const answer = await send(addresses.main ?? '', { path: '/mcp', ...bearer(subject) })
   const asked = endpoint.asked.map(({ path, form, headers }) => {
     const basic = headers.authorization?.replace('Basic ', '')
@@ -48,6 +48,9 @@ async function running(t: TestContext, name: string, answering: Answering) {
   })
   return { answer, asked, sent: target.seen.map(({ authorization }) => authorization) }
 }
+
+/** What tells an ID token from an access token. */
+const ID_TOKEN = { at_hash: 'x' }
 
 type Written = Readonly<Record<string, unknown>>
 
@@ -116,7 +119,7 @@ test('the Entra example is the on-behalf-of request, whose response has no issue
 })
 
 test('the Google example names a pool, an ID token and no client', async (t) => {
-  const { asked, sent } = await running(t, 'google-sts.yaml', granting({}))
+  const { asked, sent } = await running(t, 'google-sts.yaml', granting({}), ID_TOKEN)
 
   assert.deepEqual(asked, [
     {
@@ -150,7 +153,7 @@ const idJag: Answering = (asked, response) => {
 }
 
 test('the ID-JAG example is two exchanges, and the target gets only the last token', async (t) => {
-  const { asked, sent } = await running(t, 'id-jag.yaml', idJag)
+  const { asked, sent } = await running(t, 'id-jag.yaml', idJag, ID_TOKEN)
 
   assert.deepEqual(asked, [
     {
@@ -176,10 +179,15 @@ test('the ID-JAG example is two exchanges, and the target gets only the last tok
 })
 
 test('a grant that the second server refuses is not sent to the target', async (t) => {
-  const { answer, sent } = await running(t, 'id-jag.yaml', (asked, response) => {
-    if (asked.form.has('requested_token_type')) idJag(asked, response)
-    else response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}')
-  })
+  const { answer, sent } = await running(
+    t,
+    'id-jag.yaml',
+    (asked, response) => {
+      if (asked.form.has('requested_token_type')) idJag(asked, response)
+      else response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}')
+    },
+    ID_TOKEN,
+  )
 
   assert.deepEqual([answer.status, sent], [401, []])
 })
