@@ -29,8 +29,20 @@ export function firstFault(claims: Claims, policy: ClaimPolicy): string | undefi
   return CHECKS.find((check) => !check.holds(claims, policy, now))?.about
 }
 
-export const claimFindings = (claims: Claims, policy: ClaimPolicy): readonly Finding[] =>
-  CHECKS.map((check) => finding(check, claims, policy))
+export const claimFindings = (claims: Claims, policy: ClaimPolicy): readonly Finding[] => [
+  ...CHECKS.map((check) => finding(check, claims, policy)),
+  subjectFinding(claims),
+]
+
+/** Callers with one subject share their limits, and audits cannot tell them apart. */
+function subjectFinding(claims: Claims): Finding {
+  const subject = quoted(subjectOf(claims))
+  const detail =
+    subject === quoted(claims['sub'])
+      ? subject
+      : `missing: the caller is known as ${subject}, and so is everybody else who uses that client`
+  return { about: 'sub', holds: true, detail }
+}
 
 export const issuerFinding = (claims: Claims, policy: ClaimPolicy): Finding => finding(ISSUER, claims, policy)
 

@@ -57,6 +57,17 @@ test('an accepted token ends with 0, and who comes after the acceptor is not ask
   ])
 })
 
+test('a token without a subject is said to be that of its client', async (t) => {
+  const issuer = await issuing(t)
+  const subjectOf = async (claims: object) => {
+    const { stdout } = await explain(t, registryOf(issuer.provider), await issuer.jwt({ ...claims }))
+    return finding(stdout, 'sub')
+  }
+  assert.deepEqual(await subjectOf({ sub: 'ada', azp: 'cli' }), ['ok', '"ada"'])
+  const [, detail] = await subjectOf({ sub: undefined, azp: 'cli' })
+  assert.match(detail, /^missing: the caller is known as "cli", and so is everybody else/)
+})
+
 test('an ID token is called one, with the option that would accept it', async (t) => {
   const issuer = await issuing(t)
   const token = await issuer.jwt({ at_hash: 'x' }, { typ: undefined })
