@@ -22,8 +22,8 @@ const MAX_RETRY_AFTER = 300
 
 // These are about options: no other token of the caller would be exchanged either.
 const OPERATOR_ERRORS: Readonly<Record<string, string>> = {
-  // Keycloak says this of an audience that it does not know, and the next of a wrong secret.
-  invalid_client: 'the client or the audience is unknown, or the secret is wrong',
+  invalid_client: 'the client is unknown, or its secret is wrong',
+  // Keycloak says this of a wrong secret too.
   unauthorized_client: 'this client may not exchange tokens, or its secret is wrong',
   unsupported_grant_type: 'this grant is not supported',
   invalid_scope: 'these scopes are not granted',
@@ -40,13 +40,17 @@ const CALLER_ERRORS = new Set([
 ])
 const TRANSIENT_ERRORS = new Set(['temporarily_unavailable', 'server_error', 'slow_down'])
 
+// Keycloak has the codes of a wrong secret or a refused subject token for these, and tells them apart by its words alone.
+const CODES_BY_WORDS = [
+  ['Requested audience not available', 'invalid_target'],
+  ['Audience not found', 'invalid_target'],
+  ['Standard token exchange is not enabled', 'unauthorized_client'],
+] as const
+
 /** Classifies an error response (RFC 6749, 5.2, and RFC 8693, 2.2.2). */
-export function errorResponseFailure(
-  status: number,
-  { error, error_description: description }: JsonObject,
-  retryAfter: string | null,
-): Failure {
-  const code = typeof error === 'string' ? error : ''
+export function errorResponseFailure(status: number, fields: JsonObject, retryAfter: string | null): Failure {
+  const code = codeOf(fields)
+  const { error_description: description } = fields
   if (status >= 500 || status === 429 || status === 408 || TRANSIENT_ERRORS.has(code)) {
     return {
       kind: 'unavailable',
@@ -68,6 +72,12 @@ export function errorResponseFailure(
     cause,
     detail: `the subject token was refused: ${cause}${shortWords(description)}`,
   }
+}
+
+function codeOf({ error, error_description: words }: JsonObject): string {
+  if (typeof error !== 'string') return ''
+  const known = CODES_BY_WORDS.find(([start]) => typeof words === 'string' && words.startsWith(start))
+  return known?.[1] ?? error
 }
 
 /** What the endpoint says, for the log: it may quote a token, which is longer than a word. */

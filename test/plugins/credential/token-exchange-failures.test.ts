@@ -114,18 +114,39 @@ for (const [group, status, code] of classes) {
 }
 
 test('what the endpoint says of a refusal is in the log alone, without what may be a token', async (t) => {
-  const error_description = `Audience not found: ${CANARY}`
+  const error_description = `Nobody is known as ${CANARY}`
   for (const [error, told] of [
-    ['invalid_client', 'the secret is wrong (Audience not found: ...)'],
-    ['invalid_request', 'refused: invalid_request (Audience not found: ...)'],
+    ['invalid_client', 'secret is wrong (Nobody is known as ...)'],
+    ['invalid_request', 'refused: invalid_request (Nobody is known as ...)'],
   ] as const) {
     const { main, lines } = await exchanging(t, refusing(400, { error, error_description }))
     const answer = await send(main, bearer(SUBJECT))
     assert.ok(JSON.stringify(lines).includes(told), JSON.stringify(lines))
     assert.ok(!JSON.stringify([answer, lines]).includes(CANARY))
-    assert.ok(!answer.body.includes('Audience'))
+    assert.ok(!answer.body.includes('Nobody'))
   }
 })
+
+for (const [error, words, code] of [
+  ['invalid_request', `Requested audience not available: ${CANARY}`, 'invalid_target'],
+  ['invalid_client', 'Audience not found', 'invalid_target'],
+  [
+    'invalid_request',
+    'Standard token exchange is not enabled for the requested client',
+    'unauthorized_client',
+  ],
+] as const) {
+  test(`${error} of Keycloak in the words "${words}" is ${code}, which the operator has to correct`, async (t) => {
+    const { main, lines } = await exchanging(t, refusing(400, { error, error_description: words }))
+
+    const answer = await send(main, { ...call(7), headers: bearer(SUBJECT).headers })
+    assert.equal(answer.status, 502)
+    assert.equal(JSON.parse(answer.body).error.data.error, 'exchange_failed')
+    const errors = lines.filter(({ level, reason }) => level === 'error' && reason !== undefined)
+    assert.match(String(errors[0]?.['reason']), new RegExp(`failed: ${code}: `))
+    assert.ok(!JSON.stringify([answer, lines]).includes(CANARY))
+  })
+}
 
 test('an endpoint that is down is 503 and logged once, and exchanges go on when it is back', async (t) => {
   let up = false
