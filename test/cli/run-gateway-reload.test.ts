@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { renameSync, writeFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
@@ -63,4 +63,27 @@ test('a gateway that is asked to reload while it still reads its file starts', {
   await writer.close()
 
   assert.equal(await (await fetch(await ready())).text(), 'here')
+})
+
+test('a configuration from a pipe is in force, and a reload says that it cannot be read again', {
+  skip,
+}, async (t) => {
+  const target = await listening(t, (_request, response) => response.end('here'))
+  const config = join(folder(t, {}), 'config')
+  spawnSync('mkfifo', [config])
+  const gateway = program(t, ['proxy', 'notes', '--config', config])
+  const text = `targetUri: ${target}\nport: 0\n`
+  await writeFile(config, text)
+  const main = await gateway.ready()
+
+  gateway.process.kill('SIGHUP')
+  await gateway.until(/cannot be read again/)
+  assert.equal(await (await fetch(main)).text(), 'here')
+
+  rmSync(config)
+  writeFileSync(config, text)
+  gateway.process.kill('SIGHUP')
+  await gateway.until(/is in force/)
+  gateway.process.kill('SIGTERM')
+  assert.equal(await gateway.ended(), 0)
 })
