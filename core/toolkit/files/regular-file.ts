@@ -1,4 +1,4 @@
-import { constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 
 /**
@@ -18,11 +18,17 @@ export async function openRegularFile(path: string): Promise<FileHandle> {
   }
 }
 
-export async function readRegularFile(path: string): Promise<string> {
+export async function readRegularFile(path: string, maxBytes: number): Promise<string> {
   const file = await openRegularFile(path)
   try {
+    refuseLarge(await file.stat(), maxBytes)
     return await file.readFile('utf8')
   } finally {
     await file.close()
   }
+}
+
+/** Throws when the file is larger: its text takes several times its size in memory. */
+export function refuseLarge({ size }: Pick<Stats, 'size'>, maxBytes: number): void {
+  if (size > maxBytes) throw new Error(`it has ${size} bytes, expected at most ${maxBytes}`)
 }

@@ -1,16 +1,19 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import type { BaseLogger } from 'pino'
 import { GatewayError } from '../../contract/errors.js'
 import { DirectoryWatch } from './directory-watch.js'
 import { fileFailure } from './file-failure.js'
-import { readRegularFile } from './regular-file.js'
+import { readRegularFile, refuseLarge } from './regular-file.js'
 import { warnIfWorldReadable } from './world-readable.js'
+
+const MAX_SECRET = 2 ** 20
+const MAX_OTHER = 2 ** 24
 
 export interface WatchedFileOptions {
   readonly log?: Pick<BaseLogger, 'info' | 'warn'> | undefined
   /** Throws when the content is unusable. Such content stops the boot; later it is ignored. */
   readonly check?: (text: string) => void
-  /** Warns when everybody on this machine may read the file. */
+  /** Warns when everybody on this machine may read the file. It may have 1 MiB, another one 16. */
   readonly secret?: boolean
   /** Milliseconds between polls, for files whose changes cause no event, as on NFS. */
   readonly pollEvery?: number
@@ -32,7 +35,7 @@ export class WatchedFile {
 
   /** Reads the file at once; throws `FILE_UNREADABLE`, or what `check` throws. */
   static open(path: string, options: WatchedFileOptions = {}): WatchedFile {
-    const text = readNow(path)
+    const text = readNow(path, limitOf(options))
     options.check?.(text)
     if (options.secret) warnIfWorldReadable(path, options.log)
     return new WatchedFile(path, text, options)
@@ -64,13 +67,14 @@ export class WatchedFile {
   }
 
   private async look(settled: () => Promise<boolean>): Promise<void> {
+    const limit = limitOf(this.options)
     try {
-      let text = await readRegularFile(this.path)
+      let text = await readRegularFile(this.path, limit)
       // Two equal reads: a program that writes in place may be half way through.
       for (let before: string | undefined; text !== this.#text && text !== before; ) {
         if (!(await settled())) return
         before = text
-        text = await readRegularFile(this.path)
+        text = await readRegularFile(this.path, limit)
       }
       if (text !== this.#text) this.options.check?.(text)
       this.accept(text)
@@ -95,8 +99,11 @@ export class WatchedFile {
   }
 }
 
-function readNow(path: string): string {
+const limitOf = ({ secret }: WatchedFileOptions): number => (secret ? MAX_SECRET : MAX_OTHER)
+
+function readNow(path: string, maxBytes: number): string {
   try {
+    refuseLarge(statSync(path), maxBytes)
     return readFileSync(path, 'utf8')
   } catch (cause) {
     throw new GatewayError('FILE_UNREADABLE', `cannot read ${path}: ${fileFailure(cause)}`, { cause })

@@ -8,9 +8,12 @@ import { folder } from '#kit/folder.js'
 test('a file is read, and a folder or a missing file has the error that it has elsewhere', async (t) => {
   const place = folder(t, { file: 'text' })
 
-  assert.equal(await readRegularFile(join(place, 'file')), 'text')
-  await assert.rejects(readRegularFile(place), { code: 'EISDIR' })
-  await assert.rejects(readRegularFile(join(place, 'none')), { code: 'ENOENT' })
+  assert.equal(await readRegularFile(join(place, 'file'), 4), 'text')
+  await assert.rejects(readRegularFile(place, 2 ** 20), { code: 'EISDIR' })
+  await assert.rejects(readRegularFile(join(place, 'none'), 4), { code: 'ENOENT' })
+  await assert.rejects(readRegularFile(join(place, 'file'), 3), {
+    message: 'it has 4 bytes, expected at most 3',
+  })
 })
 
 test('neither a pipe nor a device is opened', { skip: process.platform === 'win32' }, async (t) => {

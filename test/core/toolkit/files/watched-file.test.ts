@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { WatchedFile, type WatchedFileOptions } from 'sallyport/toolkit'
@@ -185,6 +185,27 @@ test('a pipe in the place of a file is not waited for', { skip: process.platform
 
   writeFileSync(`${file}.next`, 'two')
   renameSync(`${file}.next`, file)
+  await becomes(watched, 'two')
+})
+
+test('a file that is too large stops the start, and later its last content is kept', async (t) => {
+  const file = fileWith(t, 'one')
+  const { log, until } = capturedLog()
+  const watched = watching(t, file, { log, secret: true })
+
+  truncateSync(file, 2 ** 20 + 1)
+  const line = await until(/1048577 bytes/)
+  assert.match(line, /expected at most 1048576/)
+  assert.equal(watched.text, 'one')
+  assert.throws(() => WatchedFile.open(file, { secret: true }), {
+    code: 'FILE_UNREADABLE',
+    message: `cannot read ${file}: it has 1048577 bytes, expected at most 1048576`,
+  })
+
+  watching(t, file)
+  truncateSync(file, 2 ** 24 + 1)
+  assert.throws(() => WatchedFile.open(file), { code: 'FILE_UNREADABLE' })
+  writeFileSync(file, 'two')
   await becomes(watched, 'two')
 })
 
