@@ -46,13 +46,16 @@ export default definePlugin({
 function claimValue({ claims }: Identity, claim: string): string | undefined {
   const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined
   const text = Array.isArray(value) && value.every(isText) ? value.join(' ') : scalar(value)
-  if (text === undefined) return undefined
+  if (text === undefined || WHITE_AT_END.test(text)) return undefined
   const bytes = Buffer.from(text).toString('latin1')
   return isHeaderValue(bytes) ? bytes : undefined
 }
 
-// Targets split at any white space: one group would be two.
-const isText = (value: unknown): value is string => typeof value === 'string' && !/\s/.test(value)
+// Targets split at any white space: one group would be two. Unicode counts U+0085, JavaScript does not.
+const isText = (value: unknown): value is string => typeof value === 'string' && !/[\s\u0085]/.test(value)
+
+// Targets trim any white space: two names would be one.
+const WHITE_AT_END = /^[\s\u0085]|[\s\u0085]$/
 
 const scalar = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'

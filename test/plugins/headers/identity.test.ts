@@ -41,7 +41,21 @@ test('claims are sent as header values, and headers of the caller with these nam
 
   assert.deepEqual(await sent({ sub: 'ada', groups: ['a', 'b'] }), ['ada', 'a b'])
   assert.deepEqual(await sent({ sub: 7, groups: true }), ['7', 'true'])
-  for (const claim of [{}, { a: 1 }, ['a b'], ['a', 1], null, 'a\r\nx: 1', ' a', '', ['a\tb']]) {
+  for (const claim of [
+    {},
+    { a: 1 },
+    ['a b'],
+    ['a', 1],
+    null,
+    'a\r\nx: 1',
+    ' a',
+    '',
+    ['a\tb'],
+    ['a\u00a0b'],
+    ['a\u0085b'],
+    'a\u00a0',
+    '\u0085a',
+  ]) {
     assert.deepEqual(await sent({ sub: claim }), [null, null], JSON.stringify(claim))
   }
   const utf8 = Buffer.from('Zoë').toString('latin1')
