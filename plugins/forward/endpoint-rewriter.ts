@@ -74,7 +74,8 @@ export class EndpointRewriter {
     if (data.length === 0 || replacement === value) return event
     const changed = lines.map((line) => {
       if (line.name !== 'data') return line.text
-      return line === data[0] ? `${line.prefix}${latin1(replacement)}${line.ending}` : ''
+      // A comment, as without the line the endings around it could be one ending together.
+      return line === data[0] ? `${line.prefix}${latin1(replacement)}${line.ending}` : `:${line.ending}`
     })
     return Buffer.from(changed.join(''), 'latin1')
   }

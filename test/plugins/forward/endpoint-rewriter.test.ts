@@ -102,8 +102,10 @@ test('an event leaves when it is complete, a comment at once, and no more than 1
   )
 })
 
-test('data of several lines becomes one', () => {
-  const stream = Buffer.from('event: endpoint\ndata: /a\ndata: b\nid: 1\n\n')
+test('data of several lines becomes one, and the event still ends, also after line endings of two kinds', () => {
+  const several = Buffer.from('event: endpoint\ndata: /a\ndata: b\nid: 1\n\n')
+  const mixed = Buffer.from('event: endpoint\rdata: /a\rdata: b\n\n')
 
-  assert.equal(passed(stream).toString(), 'event: endpoint\ndata: /proxy/ab\nid: 1\n\n')
+  assert.equal(passed(several).toString(), 'event: endpoint\ndata: /proxy/ab\n:\nid: 1\n\n')
+  assert.equal(passed(mixed).toString(), 'event: endpoint\rdata: /proxy/ab\r:\n\n')
 })
