@@ -34,15 +34,14 @@ async function jwtFindings(
   const issuer = issuerFinding(claims, policy)
   // Nothing else is checked for a token of another issuer: its keys are not this provider's.
   if (!issuer.holds && claims['iss'] !== undefined) return [issuer]
-  const found = [
-    typeFinding(jwt, isOtherKind(jwt, kinds)),
-    { about: 'alg', holds: isAllowedAlgorithm(header['alg']), detail: quoted(header['alg']) },
-  ]
-  if (jwks === undefined) return [...found, ...claimFindings(claims, policy)]
+  const type = typeFinding(jwt, isOtherKind(jwt, kinds))
+  // What introspection says counts, and not what the token says.
+  if (jwks === undefined) return issuer.holds ? [type, issuer] : [type]
   const local = await verifier.verifyLocally(token, jwt)
   const detail = 'claims' in local ? 'holds' : signatureFailure(local.rejection.cause)
   return [
-    ...found,
+    type,
+    { about: 'alg', holds: isAllowedAlgorithm(header['alg']), detail: quoted(header['alg']) },
     ...keyFindings(header['kid'], jwks),
     { about: 'signature', holds: 'claims' in local, detail },
     ...claimFindings(claims, policy),

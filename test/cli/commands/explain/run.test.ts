@@ -134,6 +134,18 @@ test('an opaque token is asked about, and a list of plugins is understood with i
   assert.deepEqual(causesOf(stdout), [['inside', 'accepts it']])
 })
 
+test('where introspection decides, what the token says of itself is not judged', async (t) => {
+  const issuer = await issuing(t)
+  const { introspectionUrl, audience, url: iss } = issuer
+  const provider = { type: 'auth/introspection', ...issuer.provider, introspectionUrl }
+  const token = await issuer.jwt({ aud: undefined, exp: 1 })
+  const exp = Math.floor(Date.now() / 1000) + 60
+  issuer.tells(token, { active: true, iss, aud: audience, sub: 'ada', exp })
+  const { code, stdout } = await explain(t, registryOf(provider), token)
+  assert.equal(code, 0, stdout)
+  assert.doesNotMatch(stdout, /^ +wrong /m)
+})
+
 test('what stands outside is told before what stands in a scope, from outside to inside', async (t) => {
   const issuer = await issuing(t)
   const entry = (name: string) => ({ use: 'auth/oidc', id: name, with: { ...issuer.provider, name } })
