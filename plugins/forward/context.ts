@@ -78,9 +78,8 @@ export class ForwardContext {
   }
 
   /** Milliseconds; 0 for an event stream, which may be silent for any time, also before its first byte. */
-  timeoutFor({ method, headers }: FastifyRequest): number {
-    const isEventStream = method === 'GET' && headers.accept?.includes('text/event-stream') === true
-    return isEventStream ? 0 : this.options.targetTimeout
+  timeoutFor(request: FastifyRequest): number {
+    return asksForStream(request) ? 0 : this.options.targetTimeout
   }
 
   /** The caller was authenticated when its request came. A stream may outlast its token. */
@@ -186,3 +185,7 @@ const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i
 // Labels outside of a fixed set would let callers create any number of time series.
 const knownMethod = (method: string | readonly string[]): string =>
   typeof method === 'string' && MCP_METHODS.has(method) ? method : 'other'
+
+/** Its client may read an event stream whatever type the response has. */
+export const asksForStream = ({ method, headers }: FastifyRequest): boolean =>
+  method === 'GET' && headers.accept?.includes('text/event-stream') === true

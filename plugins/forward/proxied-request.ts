@@ -9,7 +9,7 @@ import {
   isUpgrade,
   observationOf,
 } from 'sallyport/toolkit'
-import type { ForwardContext } from './context.js'
+import { asksForStream, type ForwardContext } from './context.js'
 import type { EndpointRewriter } from './endpoint-rewriter.js'
 import { credentialRefused, foreignRedirect, notRepeatable, targetFailure } from './failures.js'
 import { allValues, type FlatHeaders, firstValue } from './headers.js'
@@ -160,8 +160,8 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
       this.writer.begin(head, call, this.context.omittedFor(this.credential))
       // What is streamed may still be arriving.
       if (Buffer.isBuffer(this.parts.body)) this.discardBody()
+      if (isEventStream(head) || asksForStream(this.request)) this.context.limitStream(this.reply)
       if (!isEventStream(head)) return
-      this.context.limitStream(this.reply)
       this.rewriter = announced.rewriterFor(this.request, head, this.parts.path)
     } catch (error) {
       this.onError(error)

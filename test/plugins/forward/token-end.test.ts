@@ -50,14 +50,14 @@ async function streaming(t: TestContext, expiresAt: number | undefined, options:
   const target = await endlessTarget(t)
   const forward = { use: 'forward/http', with: { target: targetRoute.urlOf(target.origin), ...options } }
   const { main = '' } = (await serving(t, [listen, authenticatedUntil(expiresAt), forward])).addresses
-  const ask = async (line: string): Promise<{ closed: boolean }> => {
+  const ask = async (line: string, more = ''): Promise<{ closed: boolean }> => {
     const socket = dial(main).on('error', () => {})
     t.after(() => void socket.destroy())
     const state = { closed: false }
     socket.on('close', () => {
       state.closed = true
     })
-    socket.write(`${line} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n`)
+    socket.write(`${line} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n${more}\r\n`)
     await once(socket, 'data')
     return state
   }
@@ -88,6 +88,15 @@ for (const [what, days] of [
     assert.equal(long.closed, false)
   })
 }
+
+test('a stream ends with its token by whatever type the target calls it, as clients do not look', async (t) => {
+  const clock = fakeClock(t, START)
+  const { ask } = await streaming(t, START / 1000 + DAY, { endStreamsWithToken: true })
+  const stream = await ask('GET /long', 'Accept: text/event-stream\r\n')
+
+  await clock.advance(DAY * 1000)
+  await eventually(() => stream.closed)
+})
 
 test('a stream outlives its token without the option, and with a token that does not expire', async (t) => {
   const clock = fakeClock(t, START)
