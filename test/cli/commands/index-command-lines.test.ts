@@ -50,7 +50,10 @@ async function listOf({ invocation }: ReturnType<typeof parsed>) {
 }
 
 /** What came after the lists were recorded, and where nobody asks for it changes nothing. */
-const SINCE: Readonly<Record<string, object>> = { 'forward/http': { allowPlainHttp: false } }
+const SINCE: Readonly<Record<string, object>> = {
+  'auth/oidc': { acceptIdTokens: false },
+  'forward/http': { allowPlainHttp: false },
+}
 const ADDED = ['log/access']
 
 const written = (list: List): object[] =>
