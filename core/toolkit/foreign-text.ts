@@ -3,3 +3,6 @@ export const plainCode = (code: string): string => code.replaceAll(/[^\w.-]/g, '
 
 /** The same of any other text. */
 export const plainText = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, ' ').slice(0, 300)
+
+/** The same without what may be a token or a code, which is longer than a word. Before it is cut: an end of one is shorter. */
+export const plainWords = (text: string): string => plainText(text.replaceAll(/\S{20,}/g, '...'))

@@ -1,5 +1,5 @@
 import { type GatewayError, Refusal, UpstreamError } from 'sallyport'
-import { failureCode, type JsonObject, plainText } from 'sallyport/toolkit'
+import { failureCode, type JsonObject, plainWords } from 'sallyport/toolkit'
 
 /** Why an exchange failed. */
 export interface Failure {
@@ -63,14 +63,14 @@ export function errorResponseFailure(status: number, fields: JsonObject, retryAf
     OPERATOR_ERRORS[code] ?? (code === '' && status === 401 ? OPERATOR_ERRORS['invalid_client'] : undefined)
   if (fault !== undefined) {
     const cause = code === '' ? 'invalid_client' : code
-    return { kind: 'misconfigured', cause, detail: `${cause}: ${fault}${shortWords(description)}` }
+    return { kind: 'misconfigured', cause, detail: `${cause}: ${fault}${wordsOf(description)}` }
   }
   if (status < 400 || code === '') return malformed(`status ${status} without an error code`)
   const cause = CALLER_ERRORS.has(code) ? code : 'other'
   return {
     kind: 'refused',
     cause,
-    detail: `the subject token was refused: ${cause}${shortWords(description)}`,
+    detail: `the subject token was refused: ${cause}${wordsOf(description)}`,
   }
 }
 
@@ -80,9 +80,9 @@ function codeOf({ error, error_description: words }: JsonObject): string {
   return known?.[1] ?? error
 }
 
-/** What the endpoint says, for the log: it may quote a token, which is longer than a word. */
-const shortWords = (text: unknown): string =>
-  typeof text === 'string' && text !== '' ? ` (${plainText(text).replaceAll(/\S{20,}/g, '...')})` : ''
+/** What the endpoint says, for the log. */
+const wordsOf = (text: unknown): string =>
+  typeof text === 'string' && text !== '' ? ` (${plainWords(text)})` : ''
 
 export const malformed = (detail: string): Failure => ({ kind: 'misconfigured', cause: 'malformed', detail })
 

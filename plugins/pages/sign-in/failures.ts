@@ -1,6 +1,6 @@
 import { AuthorizationResponseError, ResponseBodyError } from 'openid-client'
 import { GatewayError, Refusal } from 'sallyport'
-import { plainCode, plainText } from 'sallyport/toolkit'
+import { plainCode, plainText, plainWords } from 'sallyport/toolkit'
 
 /** A sign-in that came to nothing, for a page and for the log: no code, state or token is in it. */
 export interface Failure {
@@ -76,7 +76,7 @@ function refusedByEndpoint(answer: ResponseBodyError, issuer: string): Failure {
       error === 'invalid_client' || error === 'unauthorized_client'
         ? 'The operator of this registry should check clientId, its secret, and how the client is registered there.'
         : `You may try again. ${TELL}`,
-    cause: description && plainText(description),
+    cause: description && plainWords(description),
   }
 }
 
