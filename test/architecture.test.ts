@@ -321,6 +321,15 @@ test('what is imported is a dependency', () => {
   )
 })
 
+test('no package runs a script of its own when it is installed, and npm asks nobody about it', () => {
+  const { allowScripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+  const scripted = Object.entries<{ hasInstallScript?: true }>(packages)
+    .filter(([, { hasInstallScript }]) => hasInstallScript === true)
+    .map(([path]) => [path.split('node_modules/').at(-1), false])
+  assert.deepEqual(allowScripts, Object.fromEntries(scripted))
+})
+
 test('the top level holds what it should and nothing else', () => {
   const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
   const tops = new Set(tracked.map(topOf).filter((name) => !name.startsWith('.')))

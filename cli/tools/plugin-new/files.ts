@@ -23,7 +23,7 @@ export function pluginFiles(name: string, kind: PluginKind): Readonly<Record<str
 
 function manifestOf(name: string, kind: PluginKind, source: string, home: string): object {
   const own: Manifest = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'))
-  const { version, engines, dependencies, devDependencies } = own
+  const { version, engines, dependencies, devDependencies, allowScripts } = own
   const sallyport = `^${version}`
   const tools = ['@types/node', 'tsx', 'typescript'].map((tool) => [tool, devDependencies[tool]])
   return {
@@ -41,6 +41,7 @@ function manifestOf(name: string, kind: PluginKind, source: string, home: string
       verify: 'npm run build && sallyport plugin verify .',
       prepack: 'npm run build',
     },
+    allowScripts,
     peerDependencies: { sallyport },
     ...(source.includes("'zod'") && { dependencies: { zod: dependencies['zod'] } }),
     devDependencies: {
@@ -53,6 +54,7 @@ function manifestOf(name: string, kind: PluginKind, source: string, home: string
 interface Manifest {
   readonly version: string
   readonly engines: Readonly<Record<string, string>>
+  readonly allowScripts: Readonly<Record<string, boolean>>
   readonly dependencies: Readonly<Record<string, string>>
   readonly devDependencies: Readonly<Record<string, string>>
 }

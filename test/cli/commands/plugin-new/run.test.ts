@@ -125,7 +125,7 @@ test('a folder that nothing may be written into is told as one', {
 
 test('a new plugin can be found, and is made for the kernel that wrote it', async (t) => {
   const place = await written(t, folder(t, {}), 'mine')
-  const { keywords, peerDependencies, devDependencies, exports } = JSON.parse(
+  const { keywords, peerDependencies, devDependencies, exports, allowScripts } = JSON.parse(
     readFileSync(join(place, 'package.json'), 'utf8'),
   )
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -134,6 +134,8 @@ test('a new plugin can be found, and is made for the kernel that wrote it', asyn
   assert.equal(exports, './dist/index.js')
   // Written by a checkout, it is tested with that.
   assert.equal(devDependencies.sallyport, `file:${root}`)
+  // That of its tools, which npm would ask about.
+  assert.equal(allowScripts.esbuild, false)
 
   const verifying = program(t, ['plugin', 'verify', place])
   assert.equal(await verifying.ended(), 2)
