@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { definePlugin, GatewayError, SecretStore } from 'sallyport'
-import { WatchedFile, warnIfWorldReadable } from 'sallyport/toolkit'
+import { fileFailure, readRegularFile, WatchedFile, warnIfWorldReadable } from 'sallyport/toolkit'
 import { z } from 'zod'
 
 export default definePlugin({
@@ -32,6 +31,8 @@ export default definePlugin({
   },
 })
 
+const MAX_BYTES = 2 ** 20
+
 // Also a safe file name: it cannot lead out of the directory.
 const isSecretName = (name: string): boolean => /^[\dA-Za-z_][\w.-]{0,127}$/.test(name)
 
@@ -40,10 +41,10 @@ const trimmed = (text: string): string => text.replace(/\r?\n$/, '')
 
 async function readIfThere(file: string): Promise<string | undefined> {
   try {
-    return await readFile(file, 'utf8')
+    return await readRegularFile(file, MAX_BYTES)
   } catch (cause) {
-    const { code = 'unknown' } = cause instanceof Error ? (cause as NodeJS.ErrnoException) : {}
+    const { code } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw new GatewayError('SECRET_UNREADABLE', `cannot read ${file}: ${code}`, { cause })
+    throw new GatewayError('SECRET_UNREADABLE', `cannot read ${file}: ${fileFailure(cause)}`, { cause })
   }
 }

@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { definePlugin, GatewayError, type Log, SecretStore } from 'sallyport'
-import { fileFailure, secretFrom, secretText, userFolder } from 'sallyport/toolkit'
+import { fileFailure, readRegularFile, secretFrom, secretText, userFolder } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { isFileSystemError, replaceFile } from '#plugins/store/files/atomic-file.js'
 import { GenerationLock, type HeldLock, HeldLocks } from '#plugins/store/files/generation-lock.js'
@@ -10,6 +9,7 @@ import { decrypt, encrypt } from './encryption.js'
 
 type Secrets = Readonly<Record<string, string>>
 
+const MAX_BYTES = 2 ** 26
 const PASSPHRASE = 'SALLYPORT_SECRETS_PASSPHRASE'
 
 export default definePlugin({
@@ -92,7 +92,7 @@ const ownValue = (values: Secrets, name: string): string | undefined =>
 
 async function readIfThere(file: string): Promise<string | undefined> {
   try {
-    return await readFile(file, 'utf8')
+    return await readRegularFile(file, MAX_BYTES)
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined
     throw new GatewayError('SECRET_UNREADABLE', `cannot read ${file}: ${fileFailure(cause)}`, { cause })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { contractSuite } from 'sallyport/testing'
@@ -27,5 +28,21 @@ test('a directory holds one file for each secret, and no name reads a file outsi
   assert.equal(await store?.get('mounted'), 'as Kubernetes does')
   for (const name of ['../outside', '..', '.', '', 'none', '/etc/passwd', 'a/b', 'a\0b']) {
     assert.equal(await store?.get(name), undefined, name)
+  }
+})
+
+test('what is no file, or too large for a secret, is refused at once', {
+  skip: process.platform === 'win32',
+}, async (t) => {
+  const path = folder(t, { large: '' })
+  spawnSync('mkfifo', [join(path, 'pipe')])
+  truncateSync(join(path, 'large'), 2 ** 20 + 1)
+  const [store] = await storesOf(t, { use: 'secrets/directory', with: { path } })
+
+  for (const [name, reason] of [
+    ['pipe', /no file \(ERR_NO_FILE\)$/],
+    ['large', /1048577 bytes, expected at most 1048576$/],
+  ] as const) {
+    await assert.rejects(async () => store?.get(name), { code: 'SECRET_UNREADABLE', message: reason }, name)
   }
 })

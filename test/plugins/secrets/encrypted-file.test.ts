@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -121,4 +122,14 @@ test('who lost the lock meanwhile writes nothing over what others have stored si
 
   await assert.rejects(async () => setting, { code: 'SECRET_UNWRITABLE', message: /try again/ })
   assert.equal(await store?.get('name'), 'before')
+})
+
+test('a pipe in the place of the file is refused at once', {
+  skip: process.platform === 'win32',
+}, async (t) => {
+  const path = join(folder(t, {}), 'secrets')
+  spawnSync('mkfifo', [path])
+  const [store] = await storesOf(t, encryptedFile(path, 'correct horse'))
+
+  await assert.rejects(async () => store?.get('name'), { message: /no file \(ERR_NO_FILE\)$/ })
 })
