@@ -1,11 +1,10 @@
-import { stat } from 'node:fs/promises'
 import { isatty } from 'node:tty'
 import type { List, Log } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import type { GatewayServer } from 'sallyport/embed'
 import { createLog, LogScrubber, serve } from 'sallyport/embed'
 import { allProblems, silentContext } from './config/all-problems.js'
-import { type Located, mapped, type Result } from './config/result.js'
+import { type Located, mapped } from './config/result.js'
 import type { GatewayCommand } from './gateway-command.js'
 import type { Invocation } from './line/option.js'
 import { logOptions } from './log-options.js'
@@ -138,7 +137,7 @@ class GatewayProcess<Settings> {
     const number = ++this.reloads
     return reload(
       this.log,
-      () => this.readAgain(),
+      () => this.command.read(this.invocation),
       async (located) => {
         // A slow file has held it up.
         if (number < this.applied) return false
@@ -148,20 +147,9 @@ class GatewayProcess<Settings> {
     )
   }
 
-  /** To open a pipe again is to wait, perhaps for ever, for who writes to it, in a thread that the process cannot end without. */
-  private async readAgain(): Promise<Result<Settings>> {
-    const config = this.invocation.options.get('config')?.value
-    if (typeof config !== 'string' || !(await isPipe(config))) return this.command.read(this.invocation)
-    const message = 'it is a pipe, and cannot be read again: use a file, or start the gateway again'
-    return { problems: [{ place: config, message }] }
-  }
-
   private contextOf({ folder, locate, secrets }: Located<Settings>) {
     for (const secret of secrets) this.scrubber.add(secret)
     const { log, scrubber, ending } = this
     return { catalogue, folder, locate, secrets, log, scrubber, signal: ending.signal }
   }
 }
-
-const isPipe = async (path: string): Promise<boolean> =>
-  (await stat(path).catch(() => undefined))?.isFIFO() === true

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Problem, SettingPath } from 'sallyport'
 import { fileFailure, isJsonObject, tokensAreTooDeep, valueIsTooDeep } from 'sallyport/toolkit'
@@ -9,6 +8,7 @@ import { interpolate } from './interpolate.js'
 import { Locator } from './locator.js'
 import { type Slip, slipNear } from './slips.js'
 import { forbiddenKey, keyAfterWideSpace, mayBeSlip, syntaxMessage } from './syntax.js'
+import { readTextFile } from './text-file.js'
 
 /** A configuration file, read and with its references replaced. */
 export interface Document {
@@ -67,7 +67,7 @@ export async function readDocument(
 
 async function readText(file: string): Promise<string | Problem> {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file))
+    return await readTextFile(file)
   } catch (error) {
     return { place: file, message: fileFailure(error) }
   }

@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Problem, SettingPath } from 'sallyport'
 import { fileFailure, isJsonObject } from 'sallyport/toolkit'
 import { nearest } from '#core/contract/problem.js'
 import type { Environment } from '../line/environment.js'
 import { hidden, partsOf } from './hidden.js'
+import { readTextFile } from './text-file.js'
 
 export interface Surroundings {
   /** Where relative paths start. */
@@ -116,7 +116,7 @@ function variable(name: string, environment: Environment): Followed {
 
 async function fileText(path: string): Promise<Followed> {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path))
+    const text = await readTextFile(path)
     // Editors and `echo` end a file with a newline that is no part of the secret.
     return { text: text.replace(/\r?\n$/, '') }
   } catch (error) {

@@ -3,6 +3,7 @@ import type { BaseLogger } from 'pino'
 import { GatewayError } from '../../contract/errors.js'
 import { DirectoryWatch } from './directory-watch.js'
 import { fileFailure } from './file-failure.js'
+import { pipes } from './pipes.js'
 import { readRegularFile, refuseLarge } from './regular-file.js'
 import { warnIfWorldReadable } from './world-readable.js'
 
@@ -103,7 +104,9 @@ const limitOf = ({ secret }: WatchedFileOptions): number => (secret ? MAX_SECRET
 
 function readNow(path: string, maxBytes: number): string {
   try {
-    refuseLarge(statSync(path), maxBytes)
+    const stats = statSync(path)
+    pipes.refuseAgain(path, stats)
+    refuseLarge(stats, maxBytes)
     return readFileSync(path, 'utf8')
   } catch (cause) {
     throw new GatewayError('FILE_UNREADABLE', `cannot read ${path}: ${fileFailure(cause)}`, { cause })

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { interpolate } from '#cli/config/interpolate.js'
@@ -29,6 +32,21 @@ test('what came from outside is remembered as secret, whole and in part', async 
   const { secrets } = await put({ a: `Bearer ${open}env:TOKEN}`, b: 'plain' }, { TOKEN: 'x' })
 
   assert.deepEqual([...secrets], ['x', 'Bearer x'])
+})
+
+test('a pipe is read once, and nobody waits for it again', {
+  skip: process.platform === 'win32',
+}, async (t) => {
+  const home = folder(t, {})
+  spawnSync('mkfifo', [join(home, 'pipe')])
+  const [first] = await Promise.all([
+    put({ a: `${open}file:pipe}` }, {}, home),
+    writeFile(join(home, 'pipe'), 'once\n'),
+  ])
+  assert.deepEqual(first.value, { a: 'once' })
+
+  const again = await put({ a: `${open}file:./pipe}` }, {}, home)
+  assert.match(again.problems[0]?.message ?? '', /pipe: it is a pipe, and cannot be read again/)
 })
 
 test('a value adds no structure and no further reference', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -186,6 +186,17 @@ test('a pipe in the place of a file is not waited for', { skip: process.platform
   writeFileSync(`${file}.next`, 'two')
   renameSync(`${file}.next`, file)
   await becomes(watched, 'two')
+})
+
+test('a pipe is read at the start, and not waited for where it is opened again', {
+  skip: process.platform === 'win32',
+}, (t) => {
+  const pipe = join(folder(t, {}), 'pipe')
+  spawnSync('mkfifo', [pipe])
+  spawn('sh', ['-c', 'echo one > "$0"', pipe])
+
+  assert.equal(watching(t, pipe).text, 'one\n')
+  assert.throws(() => WatchedFile.open(pipe), { code: 'FILE_UNREADABLE', message: /cannot be read again/ })
 })
 
 test('a file that is too large stops the start, and later its last content is kept', async (t) => {

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { statSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { test } from 'node:test'
+import { pipes } from '#core/toolkit/files/pipes.js'
+import { folder } from '#kit/folder.js'
+
+test('a pipe may be read once, by whatever path it is named, and a file again and again', {
+  skip: process.platform === 'win32',
+}, (t) => {
+  const home = folder(t, { file: '' })
+  const pipe = join(home, 'pipe')
+  spawnSync('mkfifo', [pipe])
+  const read = (path: string): void => pipes.refuseAgain(path, statSync(path))
+
+  read(join(home, 'file'))
+  read(join(home, 'file'))
+  read(pipe)
+  assert.throws(() => read(relative('.', pipe)), { message: /cannot be read again/ })
+})
