@@ -1,4 +1,4 @@
-import type { Examination, ExaminedTls, InitializeResponse } from 'sallyport'
+import type { Examination, ExaminedTls, GreetOptions, InitializeResponse } from 'sallyport'
 import { examineTlsFiles, messageOf } from 'sallyport/toolkit'
 import type { TlsSettings } from './options.js'
 import { placesOf, targetTlsFiles } from './target-tls.js'
@@ -19,7 +19,7 @@ export async function examineTarget(examination: Examination, settings: Settings
     if (status === 401) {
       ok('target', 'it asks for a token')
       await examineCredential(examination, target, greeting, tls)
-    } else if (status >= 200 && status < 300) ok('target', `it answers without a token (${status})`)
+    } else if (isSuccess(status)) ok('target', `it answers without a token (${status})`)
     else await examineRefusal(examination, target, status, tls)
   } catch (error) {
     const message = messageOf(error)
@@ -42,11 +42,12 @@ function examineFiles(examination: Examination, settings: Settings): ExaminedTls
 
 /** Checks the credential that the gateway would send, as far as possible without a login. */
 async function examineCredential(
-  { probes, around, ok, wrong }: Examination,
+  examination: Examination,
   target: string,
   greeting: InitializeResponse,
   tls: ExaminedTls,
 ): Promise<void> {
+  const { probes, around, ok, wrong } = examination
   const bearer = around.find((facts) => facts.bearer !== undefined)?.bearer?.()
   if (bearer === undefined) {
     const login = around.find(({ signsIn }) => signsIn !== undefined)?.signsIn
@@ -56,7 +57,8 @@ async function examineCredential(
   }
   const { status, challenge } = await probes.greet(target, { ...tls, bearer })
   if (status !== 401 && status !== 403) {
-    ok('credential', `the target takes the token (${status})`)
+    if (isSuccess(status)) ok('credential', `the target takes the token (${status})`)
+    else await examineRefusal(examination, target, status, { ...tls, bearer })
     return
   }
   const error = /error="?([\w-]+)/.exec(challenge ?? '')?.[1]
@@ -68,17 +70,19 @@ async function examineCredential(
   wrong('credential', 'CREDENTIAL_REFUSED', detail, advice)
 }
 
+const isSuccess = (status: number): boolean => status >= 200 && status < 300
+
 /** A server that is protected against DNS rebinding refuses other host names than its own, and usually allows `localhost`. */
 async function examineRefusal(
   { probes, wrong }: Examination,
   target: string,
   status: number,
-  tls: ExaminedTls,
+  options: GreetOptions,
 ): Promise<void> {
   if ([400, 403, 421].includes(status)) {
     const { host, port } = new URL(target)
     const local = port === '' ? 'localhost' : `localhost:${port}`
-    const other = host === local ? undefined : await probes.greet(target, { ...tls, host: local })
+    const other = host === local ? undefined : await probes.greet(target, { ...options, host: local })
     if (other !== undefined && other.status !== status) {
       const detail = `it refuses the Host ${host} (${status}), and takes ${local} (${other.status})`
       const advice = `let it accept ${host}, or use http://${local} as target`

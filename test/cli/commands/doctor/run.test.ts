@@ -249,6 +249,22 @@ test('a named authorization server is asked what a login will ask of it', async 
   assert.deepEqual(await Promise.all(looks), [['REGISTRATION_MISSING'], ['SERVER_MISMATCH'], ['TCP_REFUSED']])
 })
 
+test('a target that redirects, or is not there, once it has the token is told so', async (t) => {
+  const statuses = [307, 404, 500]
+  const looks = statuses.map(async (status) => {
+    const uri = await listening(t, ({ headers: { authorization } }, response) =>
+      response.writeHead(authorization === undefined ? 401 : status).end(),
+    )
+    return faultsOf(
+      await looked(t, [
+        { use: 'credential/static-bearer', with: { token: 'good-token' } },
+        { use: 'forward/http', with: { target: uri } },
+      ]),
+    )
+  })
+  assert.deepEqual(await Promise.all(looks), [['TARGET_REDIRECTS'], ['TARGET_FAILED'], ['TARGET_FAILED']])
+})
+
 test('a token that the target refuses is named, and told by nobody', async (t) => {
   const uri = await listening(t, ({ headers: { authorization } }, response) =>
     authorization === 'Bearer good-token'
