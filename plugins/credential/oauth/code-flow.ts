@@ -96,7 +96,8 @@ function loginError(error: unknown, issuer: string): UpstreamError {
   if (error instanceof AuthorizationResponseError) {
     const message = `the issuer ${issuer} refused the login: ${plainCode(error.error)}`
     const cause = new Error(errorText(error))
-    return new UpstreamError('LOGIN_REFUSED', message, { statusCode: 503, retryAfter: 5, cause })
+    const code = error.error === 'invalid_scope' ? 'OAUTH_INVALID_SCOPE' : 'LOGIN_REFUSED'
+    return new UpstreamError(code, message, { statusCode: 503, retryAfter: 5, cause })
   }
   // Without the parameters: they may be those of another issuer.
   return new UpstreamError(

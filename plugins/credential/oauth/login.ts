@@ -12,9 +12,9 @@ import { codeFlow } from './code-flow.js'
 import { deviceFlow } from './device-flow.js'
 import { discover, type Provider } from './discovery.js'
 import type { OAuthOptions } from './options.js'
-import { scopesFor } from './scopes.js'
+import { type RequestedScopes, scopesFor } from './scopes.js'
 import type { Session } from './session.js'
-import { TokenEndpoint } from './token-endpoint.js'
+import { TokenEndpoint, type Tokens } from './token-endpoint.js'
 
 export interface LoginRequest {
   /** The challenge of the target; without it the target is asked first. */
@@ -47,14 +47,14 @@ export class Login {
     const { options, fetch } = this.dependencies
     const challenge = request.challenge ?? (await this.probe(signal))
     const provider = await discover(options, challenge, fetch)
-    const scopes = scopesFor(options, { challenge, provider, previous: request.previous })
+    const requested = scopesFor(options, { challenge, provider, previous: request.previous })
     const { grant, callbackPort, callbackPortFixed } = options
-    if (grant !== 'authorization_code') return this.obtainSession(provider, scopes, { signal, onPage })
+    if (grant !== 'authorization_code') return this.obtainSession(provider, requested, { signal, onPage })
 
     // Listens first: the port is part of the redirect URI, which is registered and sent.
     const listener = await CallbackListener.open(callbackPort, callbackPortFixed)
     try {
-      return await this.obtainSession(provider, scopes, { signal, onPage }, listener)
+      return await this.obtainSession(provider, requested, { signal, onPage }, listener)
     } finally {
       await listener.close()
     }
@@ -73,24 +73,29 @@ export class Login {
 
   private async obtainSession(
     provider: Provider,
-    scopes: readonly string[],
+    requested: RequestedScopes,
     { signal, onPage }: { readonly signal: AbortSignal; readonly onPage: OnPage },
     listener?: CallbackListener,
   ): Promise<Session> {
-    const { options, fetch, scrubber, registrars } = this.dependencies
+    const { options, fetch, log, scrubber, registrars } = this.dependencies
     const { server, resource } = provider
+    let { scopes } = requested
     const client = await this.client(provider, scopes, listener)
     const context = { server, client, resource }
     const endpoint = new TokenEndpoint(context, fetch)
-    const grant =
+    const grant = (): Promise<Tokens> =>
       listener !== undefined
         ? codeFlow({ context, endpoint, listener, scopes, options, scrubber, signal, onPage })
         : options.grant === 'device_code'
           ? deviceFlow({ server, endpoint, scopes, signal, onPage })
           : endpoint.clientCredentials(scopes, signal)
-    const tokens = await grant.catch(async (error: unknown) => {
-      if (error instanceof UpstreamError && error.code === 'OAUTH_INVALID_CLIENT') await this.forget(client)
-      throw error
+    const tokens = await grant().catch(async (error: unknown) => {
+      const code = error instanceof UpstreamError ? error.code : undefined
+      if (code === 'OAUTH_INVALID_CLIENT') await this.forget(client)
+      if (code !== 'OAUTH_INVALID_SCOPE' || requested.fallback === undefined) throw error
+      log.warn({ scopes }, 'the issuer refuses these scopes: signing in once more, without offline_access')
+      scopes = requested.fallback
+      return grant()
     })
     for (const registrar of registrars()) await registrar.accepted?.(client)
     const { target } = options

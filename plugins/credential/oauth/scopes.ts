@@ -6,6 +6,7 @@ import type { OAuthOptions } from './options.js'
 import type { Session } from './session.js'
 
 const OPENID = ['openid', 'profile', 'email']
+const OFFLINE = 'offline_access'
 
 interface LoginContext {
   readonly challenge: Challenge
@@ -14,27 +15,34 @@ interface LoginContext {
   readonly previous: Session | undefined
 }
 
+export interface RequestedScopes {
+  readonly scopes: readonly string[]
+  /** For an issuer that refuses a scope which nobody asked for. */
+  readonly fallback?: readonly string[]
+}
+
 /** The scopes to request: those of the options, else of the challenge, else of the resource; and all of the previous session. */
 export function scopesFor(
   options: OAuthOptions,
   { challenge, provider, previous }: LoginContext,
-): readonly string[] {
+): RequestedScopes {
   const { scopes, issuer, grant } = options
   const earlier = previous?.server.issuer === provider.server.issuer ? previous.scopes : []
   const missing = challenge.error === 'insufficient_scope' ? challenge.scopes : []
-  if (scopes !== undefined) return union(scopes, earlier, missing)
+  if (scopes !== undefined) return { scopes: union(scopes, earlier, missing) }
   const requested =
     issuer !== undefined && grant !== 'client_credentials'
       ? union(OPENID, challenge.scopes)
       : (challenge.scopes ?? provider.scopes ?? [])
   const all = union(earlier, requested)
-  return offersOfflineAccess(provider, grant) ? union(all, ['offline_access']) : all
+  if (all.includes(OFFLINE) || !offersOfflineAccess(provider, grant)) return { scopes: all }
+  return { scopes: [...all, OFFLINE], fallback: all }
 }
 
 /** Without a refresh token a session ends within the hour, and this scope requests one where the issuer supports it. */
 function offersOfflineAccess({ server }: Provider, grant: OAuthOptions['grant']): boolean {
   const offered = textsIn(server as JsonObject, 'scopes_supported') ?? []
-  return grant !== 'client_credentials' && offered.includes('offline_access')
+  return grant !== 'client_credentials' && offered.includes(OFFLINE)
 }
 
 const union = (...lists: readonly (readonly string[] | undefined)[]): string[] => [

@@ -35,3 +35,32 @@ test('against oidc-provider: one login, tokens of two seconds, rotation, two pro
   // One process refreshes for both: more than one refresh a second would mean that both do.
   assert.ok(counts.refreshes < SECONDS * 1.7, String(counts.refreshes))
 })
+
+const givenClient = { registrars: [{ use: 'registrar/given', with: { clientId: 'without-offline' } }] }
+
+test('a client that may not have offline_access signs in without it, unless it is asked for', async (t) => {
+  const { target } = await realLogin(t, { life: 60 })
+  const { urls } = signInUser(t, browse)
+  const { main } = await proxyWithLogin(t, target, {}, givenClient)
+
+  assert.equal((await send(main, call(1))).status, 200)
+  assert.deepEqual(
+    urls.map((url) => new URL(url).searchParams.get('scope')),
+    ['read offline_access', 'read'],
+  )
+
+  const asking = await proxyWithLogin(t, target, { scopes: ['read', 'offline_access'] }, givenClient)
+  const { status, body } = await send(asking.main, call(1))
+  assert.deepEqual([status, urls.length], [503, 3])
+  assert.match(body, /oauth_invalid_scope/)
+})
+
+test('the device flow of such a client has a code to enter at once', async (t) => {
+  const { target } = await realLogin(t, { life: 60 })
+  const { urls } = signInUser(t, () => {})
+  const options = { grant: 'device_code', timeout: '2s', signInTimeout: '2s' }
+  const { main } = await proxyWithLogin(t, target, options, givenClient)
+
+  assert.match((await send(main, call(1))).body, /login_timeout/)
+  assert.match(urls.join(), /\/device\?user_code=/)
+})

@@ -106,7 +106,18 @@ function tell(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
+/** A client that the issuer lets have no refresh tokens by `offline_access`. */
+const WITHOUT_OFFLINE = {
+  client_id: 'without-offline',
+  application_type: 'native',
+  token_endpoint_auth_method: 'none',
+  redirect_uris: ['http://127.0.0.1/callback'],
+  grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+  scope: 'openid',
+}
+
 const configuration = (tokens: { readonly life: number }): object => ({
+  clients: [WITHOUT_OFFLINE],
   ttl: { AccessToken: () => tokens.life, RefreshToken: 3600 },
   rotateRefreshToken: true,
   issueRefreshToken: () => true,
@@ -114,6 +125,7 @@ const configuration = (tokens: { readonly life: number }): object => ({
   features: {
     devInteractions: { enabled: false },
     registration: { enabled: true },
+    deviceFlow: { enabled: true },
     resourceIndicators: {
       enabled: true,
       useGrantedResource: () => true,
