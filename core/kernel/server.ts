@@ -121,7 +121,6 @@ export class GatewayServer {
 
   /** Returns what is left to do with the old list. */
   private async replace(list: List, context: BootContext): Promise<() => Promise<void>> {
-    this.ending.signal.throwIfAborted()
     const { instance: old, listeners: before } = this
     const { signal = this.ending.signal } = context
     const next = await boot(list, {

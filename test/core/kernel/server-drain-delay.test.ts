@@ -152,10 +152,11 @@ test('a stop while the old list of a reload still answers waits once, not twice'
 })
 
 test('a second stop does not begin anew, and without a delay nothing is waited for', async (t) => {
-  const { running, main } = await draining(t)
-  const ended = running.stop(undefined, 0)
+  const { running, main, said, stopped } = await draining(t)
+  const ended = [running.stop(undefined, 0), running.stop()]
   await assert.rejects(ask(main), { code: 'ECONNREFUSED' })
-  await Promise.all([ended, running.stop()])
+  await Promise.all(ended)
+  assert.deepEqual([said(/not ready any more/).length, stopped()], [0, 1])
 })
 
 test('the longest delay of all main ports counts, and a list without a port has none', async (t) => {

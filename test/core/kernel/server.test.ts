@@ -46,11 +46,16 @@ test('a list that cannot boot, or cannot open its ports, changes nothing', async
     throw new Error('no')
   })
   const late = plugin('late', (gateway) => gateway.onReady(() => Promise.reject(new Error('no'))))
+  let stopped = 0
+  const noted = plugin('noted', (gateway) => gateway.onStop(() => void stopped++))
+  const internal = { use: 'internal/server', with: { address: '127.0.0.1:0' } }
+  const { addresses } = running
 
   await assert.rejects(running.swap([listen, broken]), GatewayError)
   await assert.rejects(running.swap([listen, { use: 'no-such-plugin' }]), ConfigError)
-  await assert.rejects(running.swap([listen, taken, word('new')]), /the port is taken/)
-  await assert.rejects(running.swap([listen, word('new'), late]), /"late" failed in ready/)
+  await assert.rejects(running.swap([listen, taken, word('new'), noted]), /the port is taken/)
+  await assert.rejects(running.swap([listen, internal, word('new'), noted, late]), /"late" failed in ready/)
+  assert.deepEqual([stopped, running.addresses], [2, addresses])
 
   assert.equal((await ask(running.addresses.main ?? '')).text, 'old')
 })
@@ -89,6 +94,27 @@ test('a stop aborts a reload that is still booting, and accepts nothing new from
   await stopped
   await exchanged
   assert.ok(Date.now() - began < 5_000)
+})
+
+test('a stop while a reload moves to another port is one for the port before too, at once', async (t) => {
+  const { entry, arrival, finish } = slowRoute()
+  const running = await serving(t, [listen, word('old'), entry])
+  const url = running.addresses.main ?? ''
+  const slow = ask(`${url}/slow`)
+  await arrival
+  let stopped: Promise<void> | undefined
+  const stops = plugin('stops', (gateway) =>
+    gateway.onReady(() => {
+      stopped = running.stop(undefined, 0)
+    }),
+  )
+  const other = { use: 'listen/http', with: { address: '127.0.0.2:0' } }
+
+  await assert.rejects(running.swap([other, word('new'), stops]), /the gateway was stopped/)
+  await assert.rejects(fetch(url))
+  finish('in its time')
+  assert.equal((await slow).text, 'in its time')
+  await stopped
 })
 
 test('a stop while a reload opens its ports is why that reload fails', async (t) => {
