@@ -51,8 +51,7 @@ export class PublicationWriter {
 
   /** Who sent a request, also below a public path, and where it writes. */
   async begin(request: FastifyRequest): Promise<Write> {
-    const known = request.isOpen ? undefined : request.identity
-    const caller = known ?? (await request.authenticate())
+    const caller = request.identity ?? (await request.authenticate())
     const { registry } = request.params as { readonly registry: string }
     const target = targetOf(this.parts.catalogue(), this.parts.managed(), registry)
     this.parts.rate.take(JSON.stringify([caller.provider, caller.subject]))

@@ -252,7 +252,7 @@ test('a name of an earlier source is taken, and one of a later source is hidden 
     versions.json().servers.map(({ server: { version } }: Served) => version),
     ['1.1.0', '1.0.0'],
   )
-  const hidden = lines.filter((line) => line['hidden'] !== undefined)
+  const hidden = lines.filter(({ msg }) => /hides/.test(String(msg)))
   assert.deepEqual(
     hidden.map(({ level, hidden, name, registry }) => [level, hidden, name, registry]),
     [['warn', 'last', NAME, 'default']],

@@ -6,6 +6,7 @@ import {
   AuditSink,
   definePlugin,
   ManagedSource,
+  type PublicationState,
   type Publications,
   ServerCatalogue,
   Source,
@@ -42,9 +43,11 @@ test('of 200 writers at once exactly one publishes each version, and all of it i
 function memorySource({
   read,
   written = async () => {},
+  changed = 1,
 }: {
   read: () => void
   written?: () => Promise<void>
+  changed?: number
 }) {
   const payloads: Buffer[] = []
   const publications: Publications = {
@@ -61,7 +64,9 @@ function memorySource({
     async setStatus({ name, version }, after, actor) {
       if (version !== undefined) return []
       const at = new Date().toISOString()
-      return [{ name, version: '1.0.0', actor, at, action: 'status', before: { status: 'active' }, after }]
+      const versions = Array.from({ length: changed }, (_, index) => `1.0.${index}`)
+      const before: PublicationState = { status: 'active' }
+      return versions.map((each) => ({ name, version: each, actor, at, action: 'status', before, after }))
     },
     history: async () => [],
     publisher: async () => undefined,
@@ -219,6 +224,48 @@ test('a status that is stored and not served yet is a 503, and never an answer w
   assert.equal((await send('PATCH', `${path}/status`, { status: 'active' })).statusCode, 200)
   const all = await send('PATCH', '/servers/com.example%2Fsearch/status', { status: 'deleted' })
   assert.deepEqual([all.statusCode, all.json().error], [503, 'stored_not_served'])
+})
+
+test('of a change of very many versions the audit has the count, and a thousand of them', async (t) => {
+  const source = memorySource({ read: () => {}, changed: 1_001 })
+  const { publish, send, events } = await publishing(t, { managed: { use: source } })
+  await publish(document())
+  await send('PATCH', '/servers/com.example%2Fsearch/status', { status: 'deprecated' })
+
+  const { server } = events.findLast(({ kind }) => kind === 'published') ?? {}
+  assert.deepEqual([server?.count, server?.versions?.length], [1_001, 1_000])
+})
+
+test('nothing is stored while the registry is not loaded', async (t) => {
+  let stored = 0
+  const source = memorySource({
+    read: () => {
+      throw new Error('away')
+    },
+    written: async () => void stored++,
+  })
+  const { publish, send } = await publishing(t, { managed: { use: source } })
+  const path = '/servers/com.example%2Fsearch/versions/1.0.0/status'
+  const answers = [await publish(document()), await send('PATCH', path, { status: 'deprecated' })]
+
+  assert.deepEqual(
+    answers.map((answer) => [answer.statusCode, answer.json().error]),
+    Array(2).fill([503, 'registry_not_loaded']),
+  )
+  assert.equal(stored, 0)
+})
+
+test('two who have the same name at two providers have a rate each', async (t) => {
+  const other = await issuing(t)
+  const { publish } = await publishing(t, {
+    options: { publishRate: '1/1h' },
+    further: [{ use: 'auth/oidc', id: 'other', with: { ...other.provider, name: 'other' } }],
+  })
+  const second = { authorization: `Bearer ${await other.jwt()}` }
+
+  assert.equal((await publish(document('1.0.0'))).statusCode, 200)
+  assert.equal((await publish(document('2.0.0'), second)).statusCode, 200)
+  assert.equal((await publish(document('3.0.0'))).statusCode, 429)
 })
 
 test('what an earlier source hides can be withdrawn, and no more of it published', async (t) => {
