@@ -36,6 +36,8 @@ export class Bridge {
     this.input.destroy()
     // `read` may be waiting for a response.
     void this.conversation.finish(STOP_LIMIT)
+    // A client that stopped reading would keep it for ever.
+    setTimeout(() => this.output.abandon(), STOP_LIMIT).unref()
   }
 
   private async read(): Promise<void> {

@@ -43,6 +43,7 @@ export class Conversation {
   private transport: Transport
   private renewing: Promise<boolean> | undefined
   private initializing: Promise<void> | undefined
+  private closing: Promise<void> | undefined
   /** The session has ended and was not replaced: the next message tries it again, or only a new `initialize` helps. */
   private sessionLost: 'for now' | 'for good' | undefined
 
@@ -106,7 +107,8 @@ export class Conversation {
     ])
     this.ending.abort(new Error('the conversation has ended'))
     await Promise.all(this.work)
-    await this.transport.close(AbortSignal.timeout(CLOSE_LIMIT)).catch(() => {})
+    this.closing ??= this.transport.close(AbortSignal.timeout(CLOSE_LIMIT)).catch(() => {})
+    await this.closing
   }
 
   private hasRoom(call: Call): boolean {

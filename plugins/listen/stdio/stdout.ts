@@ -1,27 +1,30 @@
-import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 
 const LINE_END = Buffer.from('\n')
 
 /** Writes messages to standard output, a line each. Nothing else is ever written there. */
 export class Stdout {
+  private waiting: (() => void)[] = []
+  private abandoned = false
+
   constructor(
     private readonly stream: Writable,
     onError: () => void,
   ) {
     // The client has closed the pipe.
     stream.on('error', onError)
+    for (const event of ['drain', 'close', 'error']) stream.on(event, () => this.goOn())
   }
 
   /** Resolves when more may be written: a client that reads slowly slows down the target. */
   async writeMessage(message: Buffer): Promise<void> {
     const { stream } = this
-    if (stream.destroyed || stream.writableEnded) return
+    if (this.abandoned || stream.destroyed || stream.writableEnded) return
     stream.cork()
     stream.write(onOneLine(message))
     const more = stream.write(LINE_END)
     stream.uncork()
-    if (!more && stream.writableNeedDrain) await Promise.race([once(stream, 'drain'), whenClosed(stream)])
+    if (!more && stream.writableNeedDrain) await this.untilItGoesOn()
   }
 
   writeError(id: string, error: object): Promise<void> {
@@ -31,12 +34,25 @@ export class Stdout {
   /** Resolves when everything was written, or the client has closed the pipe. */
   async flushed(): Promise<void> {
     const { stream } = this
-    if (stream.destroyed || stream.writableLength === 0) return
-    await Promise.race([new Promise<void>((done) => stream.write('', () => done())), whenClosed(stream)])
+    if (this.abandoned || stream.destroyed || stream.writableLength === 0) return
+    stream.write('', () => this.goOn())
+    await this.untilItGoesOn()
+  }
+
+  /** Nothing waits any longer for the client to read. */
+  abandon(): void {
+    this.abandoned = true
+    this.goOn()
+  }
+
+  private untilItGoesOn(): Promise<void> {
+    return new Promise((resolve) => this.waiting.push(resolve))
+  }
+
+  private goOn(): void {
+    for (const resolve of this.waiting.splice(0)) resolve()
   }
 }
-
-const whenClosed = (stream: Writable): Promise<unknown> => once(stream, 'close').catch(() => {})
 
 /** Between JSON tokens a line end is white space, and inside a string there is none. */
 function onOneLine(message: Buffer): Buffer {

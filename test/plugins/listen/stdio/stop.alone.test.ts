@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { eventually } from '#kit/captured-log.js'
 import { listening } from '#kit/listening.js'
 import { ask, bridged, initialize, initialized } from './bridged.js'
 import { answerTo } from './session-target.js'
@@ -32,4 +33,33 @@ test('a bridge that is asked to stop ends before its client kills it, though the
   assert.equal(await bridge.ended(), 0)
   // Milliseconds that the official client gives it.
   assert.ok(Date.now() - before < 2_000, `${Date.now() - before} ms`)
+})
+
+test('a bridge whose client no longer reads ends when it is asked to, and ends the session', async (t) => {
+  const large = 'x'.repeat(4 * 1024 ** 2)
+  const deleted = new EventEmitter()
+  const url = await listening(t, (request, response) => {
+    if (request.method === 'DELETE') deleted.emit('deleted')
+    void text(request).then((body) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 's' })
+      response.end(body.includes('"id"') ? answerTo(body, { large }) : '')
+    })
+  })
+  const bridge = bridged(t, url)
+  bridge.say(initialize())
+  await bridge.heard(0)
+  bridge.process.stdout.pause()
+  bridge.process.once('exit', () => bridge.process.stdout.resume())
+  bridge.say(...Array.from({ length: 20 }, (_, id) => ask(id + 1, 'tools/call')))
+  await eventually(() => bridge.process.stdout.readableLength > 0 || undefined)
+
+  const ended = once(deleted, 'deleted', { signal: AbortSignal.timeout(10_000) })
+  const before = Date.now()
+  bridge.process.kill('SIGTERM')
+  const exit = once(bridge.process, 'exit')
+  await ended
+  assert.deepEqual(await exit, [0, null])
+  // Milliseconds that the SDK for Go gives it.
+  assert.ok(Date.now() - before < 5_000, `${Date.now() - before} ms`)
+  assert.doesNotMatch(bridge.log(), /MaxListeners/)
 })
