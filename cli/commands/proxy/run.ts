@@ -1,3 +1,4 @@
+import type { Addresses } from 'sallyport'
 import { ProxySettings, proxy as proxyList } from 'sallyport/presets/proxy'
 import { proxyTable } from '#plugins/presets/proxy/table.js'
 import { readPreset } from '../../config/preset-settings.js'
@@ -17,6 +18,20 @@ export const readProxySettings = (invocation: Invocation): Promise<Result<ProxyS
 const command: GatewayCommand<ProxySettings> = {
   read: readProxySettings,
   list: proxyList,
-  readyLine: ({ name, targetUri }, addresses) =>
-    `sallyport proxy "${name}" listening on ${addresses.main} -> ${targetUri}${internalPart(addresses)}`,
+  readyLine: ({ name, targetUri, ...settings }, addresses) => {
+    const route = `${addresses.main} -> ${targetUri}${clientsPart(settings, targetUri, addresses)}`
+    return `sallyport proxy "${name}" listening on ${route}${internalPart(addresses)}`
+  },
+}
+
+/** Clients that find out where to get a token compare their URL with that of the resource (RFC 9728, 3.3). */
+function clientsPart(
+  { oidcIssuer, resourceUrl }: Pick<ProxySettings, 'oidcIssuer' | 'resourceUrl'>,
+  targetUri: string,
+  { main = '' }: Addresses,
+): string {
+  if (oidcIssuer === undefined) return ''
+  const { pathname } = new URL(targetUri)
+  const url = resourceUrl ?? (pathname === '/' ? main : main + pathname)
+  return url === main ? '' : `, for clients ${url}`
 }

@@ -51,6 +51,18 @@ test('the ready line says where health and metrics are, when they have a port', 
   assert.equal((await fetch(new URL('/health', internal))).status, 200)
 })
 
+test('the ready line has the URL for clients, which compare it with the resource when they sign in', async (t) => {
+  const target = ['--target-uri', 'https://target.example/mcp']
+  for (const own of [[], ['--resource-url', 'https://proxy.example/mcp']]) {
+    const started = program(t, ['proxy', 'mine', ...target, ...issuer, ...audience, ...own])
+    const main = await started.ready()
+    const [, url] = /, for clients (https?:\S+)\n$/.exec(started.output.stdout) ?? []
+    const document = await fetch(new URL('/.well-known/oauth-protected-resource', main))
+    const { resource }: { resource: string } = JSON.parse(await document.text())
+    assert.equal(url, resource)
+  }
+})
+
 test('an empty list of origins is not the same as none given', async () => {
   const outcome = await read(['--allowed-origins', ''])
 
