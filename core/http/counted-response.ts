@@ -1,6 +1,13 @@
-import { type IncomingMessage, ServerResponse } from 'node:http'
+import {
+  type IncomingMessage,
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
+  ServerResponse,
+} from 'node:http'
 import type { Socket } from 'node:net'
+import { closeAfterBody, owesBody } from './early-response.js'
 
+type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 type Callback = (error?: Error | null) => void
 
 /** A response that counts the bytes of its body: headers and chunk sizes are not among them. */
@@ -19,6 +26,11 @@ export class CountedResponse<
   /** From now on the bytes are those that are sent over the socket of an upgrade. */
   countSocket(socket: Socket): void {
     this.upgraded = { socket, before: socket.bytesWritten }
+  }
+
+  override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
+    if (status >= 200 && owesBody(this.req)) closeAfterBody(this)
+    return super.writeHead(status, reason as string, headers)
   }
 
   override write(chunk: unknown, encoding?: BufferEncoding | Callback, callback?: Callback): boolean {

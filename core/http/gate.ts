@@ -11,6 +11,7 @@ import { type AuthenticatorRejection, refusalFor } from './authentication-refusa
 import { BODY_DEADLINE, limitBody } from './body-limit.js'
 import type { CallChecks } from './call-checks.js'
 import { credentialsFor } from './credentials.js'
+import { owesBody } from './early-response.js'
 import type { RequestLimit } from './limit.js'
 import { observationOf } from './observation.js'
 import type { PublicPaths } from './public-paths.js'
@@ -211,19 +212,23 @@ export function admission(reject: RejectRequest, bodyDeadline = BODY_DEADLINE) {
       done()
     }
     if (request.headers.expect !== undefined || config.mcp === true) rememberResponse(request, reply.raw)
+    const refuse = (error: unknown): void => {
+      // A body that came with its head is parsed by then, and the connection need not end.
+      if (owesBody(request.raw)) setImmediate(reject, asRefusal(error), request, reply)
+      else reject(asRefusal(error), request, reply)
+    }
     const admit = (): void => {
       let waiting: Promise<void> | undefined
       try {
         waiting = gate.admit(request, config.public === true, config.mcp === true)
       } catch (error) {
-        reject(asRefusal(error), request, reply)
+        refuse(error)
         return
       }
       if (waiting === undefined) {
         proceed()
         return
       }
-      const refuse = (error: unknown): void => reject(asRefusal(error), request, reply)
       const decided = waiting.then(proceed, refuse)
       const observed = observationOf(request)
       if (observed === undefined) return

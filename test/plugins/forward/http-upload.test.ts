@@ -67,11 +67,11 @@ const forwarders = {
 const early = (t: TestContext): Promise<string> =>
   listening(t, (_request, response) => response.writeHead(507).end())
 
-/** What fails, the status for the upload, and that for the next request. */
+/** What fails, and the status for the upload. */
 const failures = [
-  ['no target', closedPort, {}, 502, 502],
-  ['a target that answers early', early, {}, 507, 507],
-  ['a limit', early, { maxBody: 1_000 }, 413, 507],
+  ['no target', closedPort, {}, 502],
+  ['a target that answers early', early, {}, 507],
+  ['a limit', early, { maxBody: 1_000 }, 413],
 ] as const
 
 const uploads = Object.entries(forwarders).flatMap(([use, place]) =>
@@ -81,7 +81,7 @@ const uploads = Object.entries(forwarders).flatMap(([use, place]) =>
 )
 
 for (const { use, place, framing, frame, failure } of uploads) {
-  const [what, target, more, status, next] = failure
+  const [what, target, more, status] = failure
   const isChunked = framing.endsWith('chunked')
   const by = [use, framing.split(':')[0], what].join(', ')
   test(`a caller that sends its whole body first reads why it failed (${by})`, {
@@ -91,6 +91,7 @@ for (const { use, place, framing, frame, failure } of uploads) {
     const { addresses } = await serving(t, list)
     const caller = dial(addresses.main ?? '')
     t.after(() => caller.destroy())
+    const closed = once(caller, 'close')
     const end = isChunked ? '0\r\n\r\n' : ''
     const body = Buffer.concat([...Array(HELD / CHUNK.length).fill(frame(CHUNK)), Buffer.from(end)])
 
@@ -99,8 +100,7 @@ for (const { use, place, framing, frame, failure } of uploads) {
     await new Promise((resolve) => caller.write(body, resolve))
     assert.equal(String((await once(caller, 'data'))[0]).slice(9, 12), String(status))
 
-    caller.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
-    assert.equal(String((await once(caller, 'data'))[0]).slice(9, 12), String(next))
+    assert.deepEqual(await closed, [false])
   })
 }
 

@@ -1,0 +1,29 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { hasBody } from './body-limit.js'
+
+// Milliseconds that the rest of a body may stall.
+const MAX_SILENCE = 10_000
+
+/** Whether a part of the body is still to come. */
+export const owesBody = (request: IncomingMessage): boolean => !request.complete && hasBody(request)
+
+/**
+ * A response that comes before the end of the body says that it is the last one of its connection: a proxy in front may
+ * drop the rest of that body, and what it would send next, of another caller, would be read as that rest. The rest is
+ * read all the same: unread bytes would make the system reset the connection before the response was read.
+ */
+export function closeAfterBody(response: ServerResponse): void {
+  const { req, socket } = response
+  if (!response.shouldKeepAlive || socket === null) return
+  response.shouldKeepAlive = false
+  // Node calls it once the response is sent.
+  socket.destroySoon = function (this: Socket): void {
+    Reflect.deleteProperty(this, 'destroySoon')
+    if (req.complete) this.destroySoon()
+    else {
+      this.setTimeout(MAX_SILENCE)
+      req.once('end', () => this.destroySoon())
+    }
+  }
+}
