@@ -19,8 +19,8 @@ const command: GatewayCommand<ProxySettings> = {
   read: readProxySettings,
   list: proxyList,
   readyLine: ({ name, targetUri, ...settings }, addresses) => {
-    const route = `${addresses.main} -> ${targetUri}${clientsPart(settings, targetUri, addresses)}`
-    return `sallyport proxy "${name}" listening on ${route}${internalPart(addresses)}`
+    const details = internalPart(addresses, clientsPart(settings, targetUri, addresses))
+    return `sallyport proxy "${name}" listening on ${addresses.main} -> ${targetUri}${details}`
   },
 }
 
@@ -29,9 +29,9 @@ function clientsPart(
   { oidcIssuer, resourceUrl }: Pick<ProxySettings, 'oidcIssuer' | 'resourceUrl'>,
   targetUri: string,
   { main = '' }: Addresses,
-): string {
-  if (oidcIssuer === undefined) return ''
+): string | undefined {
+  if (oidcIssuer === undefined) return undefined
   const { pathname } = new URL(targetUri)
   const url = resourceUrl ?? (pathname === '/' ? main : main + pathname)
-  return url === main ? '' : `, for clients ${url}`
+  return url === main ? undefined : `clients that sign in use ${url}`
 }

@@ -56,7 +56,7 @@ test('the ready line has the URL for clients, which compare it with the resource
   for (const own of [[], ['--resource-url', 'https://proxy.example/mcp']]) {
     const started = program(t, ['proxy', 'mine', ...target, ...issuer, ...audience, ...own])
     const main = await started.ready()
-    const [, url] = /, for clients (https?:\S+)\n$/.exec(started.output.stdout) ?? []
+    const [, url] = /\(clients that sign in use (https?:\S+)\)\n$/.exec(started.output.stdout) ?? []
     const document = await fetch(new URL('/.well-known/oauth-protected-resource', main))
     const { resource }: { resource: string } = JSON.parse(await document.text())
     assert.equal(url, resource)
