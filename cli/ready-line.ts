@@ -5,3 +5,20 @@ export function internalPart({ internal }: Addresses, more?: string): string {
   const parts = [more, internal && `health and metrics on ${internal}`].filter((part) => part !== undefined)
   return parts.length === 0 ? '' : ` (${parts.join('; ')})`
 }
+
+interface Signing {
+  readonly targetUri: string
+  readonly oidcIssuer?: string | undefined
+  readonly resourceUrl?: string | undefined
+}
+
+/** Clients that find out where to get a token compare their URL with that of the resource (RFC 9728, 3.3). */
+export function clientsPart(
+  { targetUri, oidcIssuer, resourceUrl }: Signing,
+  address: string | undefined = '',
+): string | undefined {
+  if (oidcIssuer === undefined) return undefined
+  const { pathname } = new URL(targetUri)
+  const url = resourceUrl ?? (pathname === '/' ? address : address + pathname)
+  return url === address ? undefined : `clients that sign in use ${url}`
+}

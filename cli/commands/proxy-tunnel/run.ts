@@ -3,7 +3,7 @@ import { tunnelTable } from '#plugins/presets/proxy/table.js'
 import { readPreset } from '../../config/preset-settings.js'
 import type { GatewayCommand } from '../../gateway-command.js'
 import type { Invocation } from '../../line/option.js'
-import { internalPart } from '../../ready-line.js'
+import { clientsPart, internalPart } from '../../ready-line.js'
 import { runGateway } from '../../run-gateway.js'
 
 /** Forwards to one MCP server, and is reachable from outside. */
@@ -12,9 +12,10 @@ export const tunnel = (invocation: Invocation): Promise<number> => runGateway(co
 const command: GatewayCommand<TunnelSettings> = {
   read: (invocation) => readPreset({ table: tunnelTable, schema: TunnelSettings }, invocation),
   list: tunnelList,
-  readyLine: ({ name, targetUri }, addresses) => {
+  readyLine: (settings, addresses) => {
     const { main, public: outside } = addresses
-    const route = `${outside} by a tunnel to ${main} -> ${targetUri}`
-    return `sallyport proxy "${name}" reachable at ${route}${internalPart(addresses)}`
+    const details = internalPart(addresses, clientsPart(settings, outside))
+    const route = `${outside} by a tunnel to ${main} -> ${settings.targetUri}`
+    return `sallyport proxy "${settings.name}" reachable at ${route}${details}`
   },
 }

@@ -63,6 +63,22 @@ test('the ready line has the URL for clients, which compare it with the resource
   }
 })
 
+test('the ready line of a tunnel has the URL for clients too', async (t) => {
+  const command = [
+    '--tunnel-provider',
+    'command',
+    '--tunnel-command',
+    "sh -c 'echo {url} https://a.example; exec sleep 60'",
+  ]
+  const target = ['--target-uri', 'https://target.example/mcp']
+  const started = program(t, ['proxy', 'tunnel', 'mine', ...command, ...target, ...issuer, ...audience])
+  await started.ready()
+  assert.match(
+    started.output.stdout,
+    /-> https:\/\/target\.example\/mcp \(clients that sign in use https:\/\/a\.example\/mcp\)\n$/,
+  )
+})
+
 test('an empty list of origins is not the same as none given', async () => {
   const outcome = await read(['--allowed-origins', ''])
 
