@@ -120,7 +120,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   ),
   RESPONSE_PARTIAL: answer('have the target answer whole: its lists cannot be filtered'),
   RESPONSE_MALFORMED: answer('have the target send valid JSON in UTF-8, or events, under one content type'),
-  RESPONSE_TOO_LARGE: answer('have the target send its lists in pages: with policies, 16 MiB are the most'),
+  RESPONSE_TOO_LARGE: answer(
+    'have the target send lists in pages, and large results of tools as plain JSON: with policies, 16 MiB are the most of an event',
+  ),
   CALLER_TOO_SLOW: log('read responses as they come: one that was not read was cut off'),
   RESPONSES_FULL: answer('ask again; 64 MiB of responses are being looked through for lists'),
 
