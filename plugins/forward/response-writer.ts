@@ -36,7 +36,9 @@ export class ResponseWriter implements ResponseSink {
   begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void {
     const { request } = this.reply
     const fits = Number(firstValue(head.headers, 'content-length') ?? Number.NaN) <= MAX_BUFFERED
-    const passed = { ...head, headers: this.withReplyHeaders(passedHeaders(head, omitted)) }
+    const headers = passedHeaders(head, omitted)
+    const sent = canHaveTrailers(request, head) ? headers : withoutTrailer(headers)
+    const passed = { ...head, headers: this.withReplyHeaders(sent) }
     if (fits) {
       this.delayed = passed
       return
@@ -105,11 +107,23 @@ function passedHeaders(
   return status === 204 ? responseHeaders(passed, LENGTH) : passed
 }
 
+/** Only a body in chunks is followed by trailers. Node writes no head that announces some for another. */
+const canHaveTrailers = ({ raw }: FastifyRequest, { status, headers }: ResponseHead): boolean =>
+  raw.httpVersionMinor > 0 &&
+  raw.method !== 'HEAD' &&
+  status !== 204 &&
+  status !== 304 &&
+  firstValue(headers, 'content-length') === undefined
+
+const withoutTrailer = (headers: FlatHeaders): FlatHeaders =>
+  firstValue(headers, 'trailer') === undefined ? headers : responseHeaders(headers, TRAILER)
+
 /** The caller ends the event stream of a GET and that of a subscription. Any other ends with the answer to its call. */
 const lastsUntilEnded = ({ method, headers }: FastifyRequest): boolean =>
   method === 'GET' || headers['mcp-method'] === SUBSCRIPTION
 
 const LENGTH: ReadonlySet<string> = new Set(['content-length'])
+const TRAILER: ReadonlySet<string> = new Set(['trailer'])
 
 // Node refuses to write other reason phrases; they are left out.
 const REASON = /^[\t\x20-\x7e\x80-\xff]*$/

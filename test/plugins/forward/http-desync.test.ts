@@ -172,3 +172,19 @@ test('T13 many headers hide neither the framing of a body nor added headers', as
   assert.match((await answerTo(main, request(990, h2c))).line, / 200 /)
   assert.deepEqual(seen, [['/outer', inner, 'Bearer mine']])
 })
+
+test('trailers that are announced for a response without chunks are no failure', async (t) => {
+  for (const [request, line, head, body] of [
+    ['GET / HTTP/1.1', '200 OK', 'Content-Length: 2', 'hi'],
+    ['GET / HTTP/1.1', '304 Not Modified', 'ETag: "a"', ''],
+    ['HEAD / HTTP/1.1', '200 OK', 'Transfer-Encoding: chunked', ''],
+    // As nginx asks, unless told otherwise.
+    ['GET / HTTP/1.0', '200 OK', 'Transfer-Encoding: chunked', '2\r\nhi\r\n0\r\nX-Sum: 1\r\n\r\n'],
+  ]) {
+    const target = await rawTarget(t, () => `HTTP/1.1 ${line}\r\n${head}\r\nTrailer: X-Sum\r\n\r\n${body}`)
+    const { main } = await proxied(t, target.origin)
+    const answer = await spoken(main, `${request}\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    assert.ok(answer.startsWith(`HTTP/1.1 ${line}\r\n`), answer)
+    assert.doesNotMatch(answer, /trailer/i)
+  }
+})
