@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { hasBody } from './body-limit.js'
 
 // Milliseconds that the rest of a body may stall.
-const MAX_SILENCE = 10_000
+const MAX_SILENCE = 60_000
 
 /** Whether a part of the body is still to come. */
 export const owesBody = (request: IncomingMessage): boolean => !request.complete && hasBody(request)
