@@ -33,7 +33,7 @@ export async function openJournal(
     const file = await JournalFile.open(path)
     closing.push(() => file.close())
     const index = await replayed(file, source, wasThere ? marker : undefined)
-    if (!wasThere) await replaceFile(marker, MARKED)
+    await replaceFile(marker, MARKED)
     const cut = await file.cutRest()
     if (cut > 0) log.warn({ path, bytes: cut }, 'an incomplete last line was cut off: nobody was told of it')
     warnOfFuture(index.lastAt, log)

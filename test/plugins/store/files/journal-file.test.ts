@@ -52,6 +52,27 @@ test('what stands behind the last whole line is gone before the next one is writ
   assert.equal(readFileSync(path, 'utf8'), 'one\ntwo\n')
 })
 
+test('long lines are whole, and of many no more is read at once than a mebibyte', async (t) => {
+  const written = [3, 2, 1].map((size) => `${'x'.repeat(size * 400_000)}\n`)
+  const { file, lines } = await opened(t, written.join(''))
+  assert.ok(lines.every((line, index) => line === written[index]))
+
+  const places = [0, 1_200_001, 2_000_002].map((start, index) => ({
+    start,
+    length: written[index]?.length ?? 0,
+  }))
+  const read: number[] = []
+  for await (const [{ start }, line] of file.readEach(places, (place) => place)) {
+    assert.equal(line.toString(), written[places.findIndex((place) => place.start === start)])
+    read.push(line.buffer.byteLength)
+  }
+  assert.deepEqual(read, [1_200_001, 800_001, 400_001])
+  // What is near enough is read at once.
+  const near = places.map(({ start }) => ({ start, length: 1 })).slice(1)
+  for await (const [, line] of file.readEach(near, (place) => place))
+    assert.equal(line.buffer.byteLength, 800_002)
+})
+
 test('a file that another process made shorter is not filled up', async (t) => {
   const { path, file } = await opened(t, 'one\ntwo\n')
   truncateSync(path, 4)
