@@ -216,13 +216,12 @@ export class FilePublications implements Publications {
   private async check(): Promise<void> {
     const { file, index } = this.journal
     const { revision } = index
-    if (this.writing !== undefined) return
     const fault = await file.check().then(
       () => undefined,
       (error: Error) => error.message,
     )
     // A write has a result of its own.
-    if (this.isClosed || this.writing !== undefined || index.revision !== revision) return
+    if (index.revision !== revision) return
     if (fault === undefined && !this.isMisplaced) return
     this.fault = fault
     this.isMisplaced = fault !== undefined
