@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { folder } from '#kit/folder.js'
-import { call, send } from '../../forward/proxied.js'
+import { call, proxied, send } from '../../forward/proxied.js'
 import { sendJson, startAuthorizationServer } from './authorization-server.js'
-import { proxyWithLogin, signInUser } from './proxy-with-login.js'
+import { loginEntries, proxyWithLogin, signInUser } from './proxy-with-login.js'
 
 /** A proxy with the client credentials grant, to a target that refuses the calls of one path. */
 async function refusingProxy(t: TestContext, status: 401 | 403, challenge: string) {
@@ -71,4 +71,25 @@ test('a sign-in that failed is not asked for again by a process that waited for 
 
   const answers = await Promise.all(gateways.map(({ main }) => send(main, call(1))))
   assert.deepEqual([answers.map(({ status }) => status), urls.length], [[503, 503], 1])
+})
+
+test('the readiness tells of a login that failed, until there is a session of another process', async (t) => {
+  const server = await startAuthorizationServer(t)
+  const directory = folder(t)
+  signInUser(t)
+  server.tokenFaults.push((response) => sendJson(response, 400, { error: 'access_denied' }))
+  const replica = () =>
+    proxied(t, server.target, {}, [
+      { use: 'internal/server', with: { address: '127.0.0.1:0' } },
+      ...loginEntries({ target: server.target, login: 'start' }, { directory }),
+    ])
+  const first = await replica()
+  const told = async () => (await fetch(`${first.running.addresses.internal}/readiness`)).text()
+  assert.equal((await send(first.main, call(1))).status, 503)
+  assert.match(await told(), /degraded/)
+
+  const second = await replica()
+  assert.equal((await send(second.main, call(1))).status, 200)
+  assert.equal((await send(first.main, call(1))).status, 200)
+  assert.doesNotMatch(await told(), /degraded/)
 })
