@@ -29,7 +29,7 @@ export class CountedResponse<
   }
 
   override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
-    if (status >= 200 && owesBody(this.req)) closeAfterBody(this)
+    if (status >= 200 && owesBody(this.req)) closeAfterBody(this, status)
     return super.writeHead(status, reason as string, headers)
   }
 

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
-import { listen } from '#kit/plugin.js'
-import { dial } from '#kit/raw.js'
+import { listen, plugin } from '#kit/plugin.js'
+import { dial, spoken } from '#kit/raw.js'
 
 const post = (length: number): string =>
   `POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n`
@@ -33,4 +33,15 @@ test('a refusal keeps the connection when the body has come with its head', asyn
     const [answer] = await once(socket, 'data')
     assert.match(String(answer), /^HTTP\/1\.1 401 [\s\S]*connection: keep-alive/i)
   }
+})
+
+test('a body that was too slow, or not asked for, is not waited for', async (t) => {
+  const route = plugin('route', ({ http }) => void http.post('/', { config: { public: true } }, () => 'read'))
+  const { main = '' } = (await serving(t, [listen, route], { bodyDeadline: 50 })).addresses
+  const head = 'Host: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n'
+  const began = performance.now()
+  assert.match(await spoken(main, `POST / HTTP/1.1\r\n${head}\r\n`), /^HTTP\/1\.1 408 /)
+  const unasked = await spoken(main, `POST /nothing HTTP/1.1\r\n${head}Expect: 100-continue\r\n\r\n`)
+  assert.match(unasked, /^HTTP\/1\.1 401 [\s\S]*connection: close/i)
+  assert.ok(performance.now() - began < 20_000)
 })
