@@ -4,6 +4,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request, type ServerRe
 import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
+import { twoFreePorts } from '#kit/free-port.js'
 import { balanced, noHaproxy } from '#kit/haproxy.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { program } from '#kit/program.js'
@@ -41,9 +42,9 @@ async function gateway(
   target: string,
   argv: readonly string[],
 ): Promise<Gateway> {
-  const [main, internal] = [new URL(await closedPort()).host, new URL(await closedPort()).host]
-  const [host = '', port = ''] = main.split(':')
-  const at = ['--host', host, '--port', port, '--internal-address', internal]
+  const [port, internalPort] = await twoFreePorts()
+  const [main, internal] = [`127.0.0.1:${port}`, `127.0.0.1:${internalPort}`]
+  const at = ['--host', '127.0.0.1', '--port', String(port), '--internal-address', internal]
   const all = ['proxy', name, '--target-uri', target, ...at, '--drain-delay', '2s', ...argv]
   return { name, main, internal, start: () => program(t, all, { patience: 60 }) }
 }

@@ -3,20 +3,20 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
+import { twoFreePorts } from '#kit/free-port.js'
 import { issuing } from '#kit/issuer.js'
-import { closedPort } from '#kit/listening.js'
 import { bin, program } from '#kit/program.js'
 
 const example = join(dirname(bin), '../../examples/publish')
 
 test('the registry of the example takes what its publishers may publish, and shows who did it', async (t) => {
   const issuer = await issuing(t)
-  const [main, internal] = [await closedPort(), await closedPort()]
+  const [main, internal] = await twoFreePorts()
   const config = readFileSync(join(example, 'sallyport.yaml'), 'utf8')
-    .replaceAll('127.0.0.1:8080', new URL(main).host)
-    .replaceAll('127.0.0.1:8081', new URL(internal).host)
+    .replaceAll('127.0.0.1:8080', `127.0.0.1:${main}`)
+    .replaceAll('127.0.0.1:8081', `127.0.0.1:${internal}`)
     .replace('issuerUrl: https://idp.example.com/', `issuerUrl: "${issuer.url}", allowPrivateIP: true`)
-  const claims = { aud: main }
+  const claims = { aud: `http://127.0.0.1:${main}` }
   const files = folder(t, {
     'sallyport.yaml': config,
     'server.json': readFileSync(join(example, 'server.json'), 'utf8'),

@@ -19,3 +19,12 @@ export async function freePort(): Promise<number> {
     return port
   }
 }
+
+/** Two of them, which are not the same. */
+export async function twoFreePorts(): Promise<readonly [number, number]> {
+  const first = await freePort()
+  for (;;) {
+    const second = await freePort()
+    if (second !== first) return [first, second]
+  }
+}

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { freePort } from '#kit/free-port.js'
+import { twoFreePorts } from '#kit/free-port.js'
 import { Issuer } from '#kit/issuer.js'
 import { announced, type Contestant } from '../bench/contestant.js'
 import { LOADING } from '../bench/cores.js'
@@ -100,7 +100,7 @@ async function startProxy(
   target: number,
   stderr: number,
 ): Promise<Served> {
-  const [internal, inspector] = [await freePort(), await freePort()]
+  const [internal, inspector] = await twoFreePorts()
   const bearer = join(home, 'bearer')
   writeFileSync(bearer, 'soak', { mode: 0o600 })
   const argv = [
@@ -123,7 +123,7 @@ async function startProxy(
 }
 
 async function startRegistry(bin: string, home: string, issuer: Issuer): Promise<Served> {
-  const [internal, inspector] = [await freePort(), await freePort()]
+  const [internal, inspector] = await twoFreePorts()
   const file = join(home, 'registry.json')
   const { name, issuerUrl, audience, allowPrivateIP } = issuer.provider
   const settings = {

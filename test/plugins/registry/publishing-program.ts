@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { folder } from '#kit/folder.js'
+import { twoFreePorts } from '#kit/free-port.js'
 import type { Issuer } from '#kit/issuer.js'
-import { closedPort } from '#kit/listening.js'
 import { type Program, program } from '#kit/program.js'
 import { server } from './registry.js'
 
@@ -32,7 +32,8 @@ export async function publishingProgram(
   issuer: Issuer,
   { home = folder(t), settings = {}, hostname }: Given = {},
 ): Promise<PublishingProgram> {
-  const [main, internal] = [await closedPort(), await closedPort()]
+  const [mainPort, internalPort] = await twoFreePorts()
+  const [main, internal] = [`http://127.0.0.1:${mainPort}`, `http://127.0.0.1:${internalPort}`]
   const config = folder(t, {
     'registry.yaml': JSON.stringify({
       address: new URL(main).host,
