@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator, Rejection, Verdict } from '../contract/capabilities/authenticator.js'
 import type { BrowserSession } from '../contract/capabilities/browser-session.js'
@@ -212,29 +213,31 @@ export function admission(reject: RejectRequest, bodyDeadline = BODY_DEADLINE) {
       done()
     }
     if (request.headers.expect !== undefined || config.mcp === true) rememberResponse(request, reply.raw)
-    const refuse = (error: unknown): void => {
+    const refuse = (error: unknown): Promise<void> | undefined => {
+      const refusal = asRefusal(error)
       // A body that came with its head is parsed by then, and the connection need not end.
-      if (owesBody(request.raw)) setImmediate(reject, asRefusal(error), request, reply)
-      else reject(asRefusal(error), request, reply)
+      if (owesBody(request.raw)) return setImmediate().then(() => reject(refusal, request, reply))
+      reject(refusal, request, reply)
+      return undefined
+    }
+    /** Who observes the request does not take it for let in, or refused, before that. */
+    const decideBy = (decided: Promise<void> | undefined): void => {
+      const observed = observationOf(request)
+      if (decided === undefined || observed === undefined) return
+      observed.admission = decided.finally(() => {
+        observed.admission = undefined
+      })
     }
     const admit = (): void => {
       let waiting: Promise<void> | undefined
       try {
         waiting = gate.admit(request, config.public === true, config.mcp === true)
       } catch (error) {
-        refuse(error)
+        decideBy(refuse(error))
         return
       }
-      if (waiting === undefined) {
-        proceed()
-        return
-      }
-      const decided = waiting.then(proceed, refuse)
-      const observed = observationOf(request)
-      if (observed === undefined) return
-      observed.admission = decided.finally(() => {
-        observed.admission = undefined
-      })
+      if (waiting === undefined) proceed()
+      else decideBy(waiting.then(proceed, refuse))
     }
     // A small body mostly comes with its head: on the next tick it can be read without waiting for it.
     if (config.mcp === true && gate.readsCalls) process.nextTick(admit)

@@ -5,6 +5,7 @@ import { type AuditEvent, AuditSink, type Judgement } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { listen, providing } from '#kit/plugin.js'
+import { dial } from '#kit/raw.js'
 import { ALLOWED, JSON_TYPE, mcpRoute, policy, toolCall } from './judged.js'
 
 /** A call whose caller leaves while a policy thinks about it, and the events of that. */
@@ -56,4 +57,25 @@ test('a call that nobody has decided on when the gateway stops has one line', as
   const { running, told } = await leftEarly(t)
   await running.stop(0)
   assert.deepEqual(told(), [['called', 499, 'failed', ['aborted'], 'secret']])
+})
+
+test('a call whose caller leaves in the middle of its body has one line', async (t) => {
+  const events: AuditEvent[] = []
+  const auditing = providing('auditing', AuditSink, (event) => void events.push(event))
+  const list = [listen, { use: 'auth/anonymous' }, auditing, mcpRoute, policy(() => ALLOWED)]
+  const { main = '' } = (await serving(t, list)).addresses
+  const leaving = dial(main)
+  leaving.write(
+    'POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+  )
+  await fetch(`${main}/mcp`, { method: 'POST', headers: JSON_TYPE, body: JSON.stringify(toolCall('open')) })
+  leaving.destroy()
+  await eventually(() => events.length > 1)
+  await fetch(`${main}/mcp`, { method: 'POST', headers: JSON_TYPE, body: JSON.stringify(toolCall('open')) })
+  await eventually(() => events.filter(({ status }) => status === 200).length === 2)
+  const told = events.filter(({ status }) => status === 499)
+  assert.deepEqual(
+    told.map(({ kind, outcome, causes }) => [kind, outcome, causes]),
+    [['refused', 'denied', ['body_incomplete']]],
+  )
 })
