@@ -39,7 +39,7 @@ export function resultOf({ observed, status, aborted, request }: RequestEnd): Re
   const isStream = place.isMcp && request.method === 'GET'
   // Many leave as soon as they have their answers, before the stream of a POST ends.
   const isCut = aborted && !(status < 400 && errorCode === undefined && (isStream || observed.isAnswered))
-  if (isCut || (status >= 400 && !(isStream && status === 405))) {
+  if (isCut || errorCode !== undefined || (status >= 400 && !(isStream && status === 405))) {
     const why = errorCode ?? (place.isMcp && status >= 400 && status !== 499 ? 'target_status' : undefined)
     return { outcome: 'failed', causes: listed(why, isCut ? 'aborted' : undefined) }
   }

@@ -4,7 +4,7 @@ import { LogThrottle, MCP_METHODS, mcpHeaders, messageRead, observationOf } from
 import { headersFrom } from './added-headers.js'
 import type { AnnouncedPaths } from './announced-paths.js'
 import type { OutgoingCredentials } from './credentials.js'
-import { targetFailure } from './failures.js'
+import { failureEvent, targetFailure } from './failures.js'
 import { FilteredBody } from './filtered-body.js'
 import { FilteredEvents } from './filtered-events.js'
 import { type FlatHeaders, joinedValues, RequestRules } from './headers.js'
@@ -99,7 +99,8 @@ export class ForwardContext {
     }
     const unread = new UnreadResponse(writer, lists.budget, lists.readTimeout, fail)
     const Filtered = isEventStream(head) ? FilteredEvents : FilteredBody
-    const filtered = new Filtered(unread, lists, { identity: request.identity, request }, fail)
+    const caller = { identity: request.identity, request }
+    const filtered = new Filtered(unread, lists, caller, fail, (error) => failureEvent(error, request))
     // What the target answered, and the names of all its tools.
     return observing(filtered, head, request)
   }

@@ -64,6 +64,14 @@ export const jsonRpcErrors: ErrorShape = ({ code, sentence, requestId }, request
   }
 }
 
+/** The answer to the one call of a request whose events cannot go on, as an event; `undefined` without such a call. */
+export function failureEvent(error: unknown, request: FastifyRequest): Buffer | undefined {
+  if (request.method !== 'POST' || idOf(request) === null) return undefined
+  const { code, message, statusCode: status } = targetFailure(error)
+  const told = { status, code: code.toLowerCase(), sentence: message, requestId: request.id }
+  return Buffer.from(`data: ${JSON.stringify(jsonRpcErrors(told, request))}\n\n`)
+}
+
 // Parsing blocks the event loop: a body of this length takes well under a millisecond.
 const MAX_PARSED = 64 * 1024
 

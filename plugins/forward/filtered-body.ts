@@ -31,6 +31,7 @@ export class FilteredBody implements ResponseSink {
     private readonly lists: ListFilter,
     private readonly caller: PolicyCaller,
     private readonly fail: (error: unknown) => void,
+    private readonly answerTo: (error: unknown) => Buffer | undefined,
   ) {
     this.held = new ResponseBuffer(lists.budget, lists.timeout, fail)
   }
@@ -102,7 +103,7 @@ export class FilteredBody implements ResponseSink {
     const isStream = beginsEvents(this.beginning)
     if (isStream !== true) return isStream
     const { head, call, omitted } = this.begun
-    this.events = new FilteredEvents(this.to, this.lists, this.caller, this.fail)
+    this.events = new FilteredEvents(this.to, this.lists, this.caller, this.fail, this.answerTo)
     this.events.begin(head, call, omitted)
     this.held.count(0)
     return false

@@ -27,9 +27,10 @@ export class FilteredEvents implements ResponseSink {
     private readonly to: ResponseSink,
     private readonly lists: ListFilter,
     private readonly caller: PolicyCaller,
-    private readonly fail: (error: unknown) => void,
+    private readonly report: (error: unknown) => void,
+    private readonly answerTo: (error: unknown) => Buffer | undefined,
   ) {
-    this.held = new ResponseBuffer(lists.budget, lists.timeout, fail)
+    this.held = new ResponseBuffer(lists.budget, lists.timeout, this.fail)
   }
 
   begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void {
@@ -67,6 +68,21 @@ export class FilteredEvents implements ResponseSink {
     this.waiting = []
     this.held.discard()
     this.to.discard()
+  }
+
+  /** Clients would wait for an answer until their time limit: it says what failed, where the caller can be told. */
+  private readonly fail = (error: unknown): void => {
+    if (this.discarded) return
+    this.discarded = true
+    try {
+      const answer = this.answerTo(error)
+      if (answer !== undefined) {
+        this.to.data(answer)
+        this.to.end([])
+      }
+    } finally {
+      this.report(error)
+    }
   }
 
   /** Passes events on as far as the policies have answered; `false` when the target has to wait. */

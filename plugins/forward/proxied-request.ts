@@ -52,12 +52,13 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     }
   }
 
-  /** Responds with an error, or destroys the connection when a response has begun. */
+  /** Responds with an error, or destroys the connection when a response has begun and not ended. */
   readonly fail = (error: unknown): void => {
     if (this.ended) return
     this.cancel()
-    if (this.reply.raw.headersSent) this.reply.raw.destroy()
-    else this.done(error instanceof Error ? error : targetFailure(error))
+    const { raw } = this.reply
+    if (!raw.headersSent) this.done(error instanceof Error ? error : targetFailure(error))
+    else if (!raw.writableEnded) raw.destroy()
   }
 
   onHead(head: ResponseHead, call: Call): boolean {

@@ -36,10 +36,11 @@ function opened(shows: Policy['shows'] = hiding.shows, reads = true) {
     },
     discard: () => {},
   }
-  const events = new FilteredEvents(sink, lists, CALLER, (error) => {
+  const fail = (error: unknown): void => {
     events.discard()
     ended.reject(error)
-  })
+  }
+  const events = new FilteredEvents(sink, lists, CALLER, fail, () => undefined)
   events.begin(HEAD, { resume: () => goOn(), abort: () => {} }, undefined)
   const write = async (chunk: Buffer): Promise<void> => {
     const resumed = new Promise<void>((resolve) => {

@@ -9,6 +9,7 @@ import { eventually } from '#kit/captured-log.js'
 import { listening } from '#kit/listening.js'
 import { dial } from '#kit/raw.js'
 import { policy } from './hiding.js'
+import { observing } from './observing.js'
 import { call, openRequest, proxied, send } from './proxied.js'
 import { rawTarget } from './raw-target.js'
 
@@ -24,12 +25,14 @@ async function filtered(
   return (await proxied(t, target, options, [policy(shows)])).main
 }
 
-/** What the caller of a POST gets as error code, or that its connection was closed half way. */
+/** What the caller of a POST gets as error code, alone or as the last event, or that its connection was closed half way. */
 async function outcome(main: string, path: string): Promise<string> {
   try {
     const { status, body } = await send(main, { ...call(7), path })
     assert.ok(!body.includes('"x"'), body)
-    return `${status} ${JSON.parse(body).error?.data?.error}`
+    const answer = JSON.parse(body.replace(/^.*^data: /ms, ''))
+    assert.equal(answer.id, 7)
+    return `${status} ${answer.error?.data?.error}`
   } catch (error) {
     return `closed ${(error as NodeJS.ErrnoException).code}`
   }
@@ -65,8 +68,8 @@ test('a response that cannot be read with certainty is a 502, and the gateway go
     ...['\v', '\f', '\u00a0', '\u2028', '\ufeff\ufeff'].map(
       (space) => [response('200 OK\r\n', Buffer.from(space + LIST)), malformed] as const,
     ),
-    [`${STREAM}\r\n${LIST}\n\n`, 'closed ECONNRESET'],
-    [`${STREAM}\r\ndata: ${LIST},\n\n`, 'closed ECONNRESET'],
+    [`${STREAM}\r\n${LIST}\n\n`, '200 response_malformed'],
+    [`${STREAM}\r\ndata: ${LIST},\n\n`, '200 response_malformed'],
     [`${STREAM}Content-Encoding: gzip\r\n\r\n`, encoded],
   ]
   const target = await rawTarget(t, ({ line }, socket) => {
@@ -84,7 +87,7 @@ test('a response that cannot be read with certainty is a 502, and the gateway go
   }
 })
 
-test('a policy that fails is a 503 before the response begins, and ends a stream that runs', async (t) => {
+test('a policy that fails is a 503 before the response begins, and the last event of a stream that runs', async (t) => {
   const target = await rawTarget(t, ({ line }) =>
     line.includes('/sse') ? `${STREAM}\r\ndata: 1\n\ndata: ${LIST}\n\n` : response('200 OK\r\n'),
   )
@@ -100,9 +103,34 @@ test('a policy that fails is a 503 before the response begins, and ends a stream
     const logged = (): number => lines.filter(({ code }) => code === 'POLICY_UNAVAILABLE').length
     assert.equal(await outcome(main, '/'), '503 policy_unavailable')
     assert.equal(logged(), 1)
-    assert.equal(await outcome(main, '/sse'), 'closed ECONNRESET')
+    assert.equal(await outcome(main, '/sse'), '200 policy_unavailable')
     assert.equal(logged(), 2)
   }
+})
+
+test('who waits for no single answer, or has yet to read another event, has its stream cut off', async (t) => {
+  const many = `{"result":{"tools":[${`{"name":"a","title":"${'y'.repeat(300)}"},`.repeat(27_000)}{"name":"x"}]}}`
+  const origin = await listening(t, (request, answer) => {
+    request.resume()
+    answer.setHeader('content-type', 'text/event-stream')
+    const first = request.url === '/large' ? many : '1'
+    answer.end(`data: ${first}\n\ndata: [\n\n`)
+  })
+  const { entry, eventsOf } = observing(false)
+  const { main } = await proxied(t, origin, {}, [policy(), entry])
+  const { headers = {}, body } = call(7)
+  const batch = { method: 'POST', headers, body: `[${body},${body}]` }
+
+  assert.equal(await outcome(main, '/'), '200 response_malformed')
+  for (const options of [{ path: '/' }, { ...batch, path: '/' }, { ...call(7), path: '/large' }]) {
+    await assert.rejects(send(main, options), { code: 'ECONNRESET' })
+  }
+  const events = await eventsOf(5)
+  const cutOff = 'failed response_malformed aborted'
+  assert.deepEqual(
+    events.map(({ outcome, causes = [] }) => [outcome, ...causes].join(' ')),
+    ['failed response_malformed', cutOff, cutOff, cutOff, cutOff],
+  )
 })
 
 const size = 13 * MIB
@@ -129,7 +157,7 @@ test('a target that stalls cannot hold its part of the room for ever', async (t)
   const main = await filtered(t, await stalling(t), { targetTimeout: 2_000 })
 
   assert.deepEqual(await Promise.all(['/1', '/2', '/sse', '/sse'].map((path) => outcome(main, path))), [
-    ...['504 target_timeout', '504 target_timeout', 'closed ECONNRESET', 'closed ECONNRESET'],
+    ...['504 target_timeout', '504 target_timeout', '200 target_timeout', '200 target_timeout'],
   ])
   await eventually(() => isServed(main))
 })
@@ -176,7 +204,7 @@ test('a message of more than 16 MiB is refused, one of 16 MiB is not', async (t)
     assert.equal(length, 16 * MIB)
   }
   assert.equal(await outcome(main, '/json/1'), '502 response_too_large')
-  assert.equal(await outcome(main, '/sse/1'), 'closed ECONNRESET')
+  assert.equal(await outcome(main, '/sse/1'), '200 response_too_large')
 })
 
 test('ten callers that do not read hold up nobody', async (t) => {
