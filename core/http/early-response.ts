@@ -16,7 +16,7 @@ export const owesBody = (request: IncomingMessage): boolean => !request.complete
  */
 export function closeAfterBody(response: ServerResponse, status: number): void {
   const { req, socket } = response
-  if (!response.shouldKeepAlive || socket === null) return
+  if (socket === null) return
   response.shouldKeepAlive = false
   if (status === 408 || req.headers.expect !== undefined) return
   // Node calls it once the response is sent.
