@@ -65,6 +65,32 @@ test('a gateway that is asked to reload while it still reads its file starts', {
   assert.equal(await (await fetch(await ready())).text(), 'here')
 })
 
+test('a gateway that is asked to reload while its plugins start says that it does not, and starts', {
+  skip,
+}, async (t) => {
+  const target = await listening(t, (_request, response) => response.end('here'))
+  const slow = `
+    import { readFile } from 'node:fs/promises'
+    export default {
+      name: 'slow',
+      api: 1,
+      setup: (gateway) => gateway.onStart(() => readFile(new URL('./pipe', import.meta.url))),
+    }`
+  const plugins = [listen, { use: 'auth/anonymous' }, { use: './slow.mjs' }]
+  const list = JSON.stringify({ plugins: [...plugins, { use: 'forward/http', with: { target } }] })
+  const home = folder(t, { 'run.json': list, 'slow.mjs': slow })
+  const pipe = join(home, 'pipe')
+  spawnSync('mkfifo', [pipe])
+  const gateway = program(t, ['run', '--config', join(home, 'run.json')])
+  // Open as soon as the plugin reads it.
+  const writer = await open(pipe, 'w')
+  gateway.process.kill('SIGHUP')
+  await gateway.until(/still starting: the configuration is not read again/)
+  await writer.close()
+
+  assert.equal(await (await fetch(await gateway.ready())).text(), 'here')
+})
+
 test('a configuration from a pipe is in force, and a reload says that it cannot be read again', {
   skip,
 }, async (t) => {
