@@ -214,14 +214,11 @@ export class FilePublications implements Publications {
 
   /** Whether the file is there, also while nobody writes. */
   private async check(): Promise<void> {
-    const { file, index } = this.journal
-    const { revision } = index
-    const fault = await file.check().then(
+    const fault = await this.journal.file.check().then(
       () => undefined,
       (error: Error) => error.message,
     )
-    // A write has a result of its own.
-    if (index.revision !== revision) return
+    // A write that failed for another reason has told why.
     if (fault === undefined && !this.isMisplaced) return
     this.fault = fault
     this.isMisplaced = fault !== undefined
