@@ -118,22 +118,20 @@ export class PublicationWriter {
   }
 
   /** The registry with what was written. */
-  private async viewServed({ registry, source }: PublishTarget): Promise<RegistryView> {
-    const catalogue = this.parts.catalogue()
+  private async viewServed(target: PublishTarget): Promise<RegistryView> {
+    const { source } = target
     const late = (): Error => new Error(`"${source}" was not read within ${LONGEST_REFRESH / 1000} s`)
     try {
-      await within(LONGEST_REFRESH, Promise.resolve(catalogue.refresh?.(source)), late)
+      await within(LONGEST_REFRESH, Promise.resolve(this.parts.catalogue().refresh?.(source)), late)
     } catch (cause) {
       throw stored(cause)
     }
-    const view = catalogue.registry(registry)
-    if (view === undefined || view === 'loading') throw stored()
-    return view
+    return this.viewOf(target, stored)
   }
 
-  private viewOf({ registry }: PublishTarget): RegistryView {
+  private viewOf({ registry }: PublishTarget, refusal: () => Error = notLoaded): RegistryView {
     const view = this.parts.catalogue().registry(registry)
-    if (view === undefined || view === 'loading') throw notLoaded()
+    if (typeof view !== 'object') throw refusal()
     return view
   }
 }
