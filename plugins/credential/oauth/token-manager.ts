@@ -224,6 +224,8 @@ export class TokenManager {
   /** Refreshes in the background, where no user is needed for that. */
   private scheduleRefresh(): void {
     clearTimeout(this.timer)
+    // Whoever stops waits for the refresh that was sent, and there is no other.
+    if (this.stopping.signal.aborted) return
     const { session } = this.currentToken
     const wasInterrupted = session?.renewing !== undefined && this.failures === 0
     const delay = wasInterrupted ? 0 : this.currentToken.refreshDelay(this.failures)
@@ -232,7 +234,6 @@ export class TokenManager {
   }
 
   private async refreshAhead(session: Session): Promise<void> {
-    if (this.currentToken.session !== session) return
     const { sessions } = this.dependencies
     const refresh = async (): Promise<boolean> => {
       this.adoptIfNewer(await sessions.read())

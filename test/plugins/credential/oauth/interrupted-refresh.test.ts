@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
 import { call, send } from '../../forward/proxied.js'
-import { type AuthorizationServer, startAuthorizationServer } from './authorization-server.js'
+import { type AuthorizationServer, sendJson, startAuthorizationServer } from './authorization-server.js'
 import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 import { browse, realLogin } from './real-provider.js'
 
@@ -146,4 +147,24 @@ test('a stop in the middle of a refresh stores its tokens first (T15)', async (t
   const { main } = await next(t, server.target, directory)
   assert.equal((await send(main, call(1))).status, 200)
   assert.equal(urls.length, 1)
+})
+
+test('after a stop in the middle of a refresh that fails nothing is tried any more', async (t) => {
+  const directory = folder(t)
+  const server = await startAuthorizationServer(t)
+  server.life = 6
+  signInUser(t)
+  const { main, running, lines } = await next(t, server.target, directory)
+  assert.equal((await send(main, call(1))).status, 200)
+  const answer = await new Promise<() => void>((sent) => {
+    server.tokenFaults.push((response) => sent(() => sendJson(response, 503, {})))
+  })
+  const stopped = running.stop(0)
+  answer()
+  await stopped
+
+  // The next process refreshes at once, and again when half of the life of that token is over.
+  await next(t, server.target, directory)
+  await eventually(() => server.grantsOf('refresh_token') === 3)
+  assert.equal(lines.filter(({ msg }) => /could not be refreshed/.test(String(msg))).length, 1)
 })
