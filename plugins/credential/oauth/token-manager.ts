@@ -138,9 +138,7 @@ export class TokenManager {
   private async refreshOrLogIn(refused: string | undefined, challenge: Challenge | undefined): Promise<void> {
     const refreshed = await this.refreshes.run(() =>
       this.tokenRefresh.locked(async () => {
-        if (await this.adoptedFromStore(refused)) return true
-        // Somebody may have signed in while the lock was waited for.
-        if (refused === undefined && this.current !== undefined) return true
+        if (await this.hasBetter(refused)) return true
         const { session } = this.currentToken
         return session?.tokens.refreshToken !== undefined && (await this.refresh(session, refused))
       }),
@@ -166,25 +164,20 @@ export class TokenManager {
 
   /** Whether somebody has logged in, or refreshed the token, while the lock was waited for. */
   private async wasReplaced(refused: string | undefined): Promise<boolean> {
-    await this.adoptedFromStore(refused)
+    if (await this.hasBetter(refused)) return true
     const { session } = this.currentToken
     if (session === undefined || session.tokens.accessToken === refused) return false
-    if (this.current !== undefined) return true
     return session.tokens.refreshToken !== undefined && this.refresh(session, refused)
   }
 
-  /** Whether another process has stored a better token, which is then adopted. */
-  private async adoptedFromStore(refused: string | undefined): Promise<boolean> {
-    const stored = await this.dependencies.sessions.read()
-    const isNew = this.adoptIfNewer(stored)
-    if (stored === undefined || stored.tokens.accessToken === refused) return false
-    return this.current !== undefined && (isNew || refused !== undefined)
+  /** Whether there is a better token: that of another process, or of a login while the lock was waited for. */
+  private async hasBetter(refused: string | undefined): Promise<boolean> {
+    this.adoptIfNewer(await this.dependencies.sessions.read())
+    return this.current !== undefined && this.currentToken.session?.tokens.accessToken !== refused
   }
 
-  private adoptIfNewer(stored: Session | undefined): boolean {
-    const isNew = stored !== undefined && this.saver.isNewer(stored, this.currentToken.session)
-    if (isNew) this.adopt(stored)
-    return isNew
+  private adoptIfNewer(stored: Session | undefined): void {
+    if (stored !== undefined && this.saver.isNewer(stored, this.currentToken.session)) this.adopt(stored)
   }
 
   /** `false` when a new login is needed. After any other failure the old token is used while it lasts. */

@@ -126,3 +126,13 @@ test('a refresh that the issuer answered with an error keeps nobody waiting', as
   assert.equal(await a.status(), 200)
   assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [2, 1])
 })
+
+test('a token that is refused before its session could be stored is refreshed like any other', async (t) => {
+  const { server, urls, a, first, answer } = await lostRefresh(t)
+  answer()
+  assert.equal(await first.status, 200)
+
+  server.revokeTokens()
+  assert.equal(await a.status(), 200)
+  assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [2, 1])
+})
