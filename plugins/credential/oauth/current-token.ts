@@ -6,8 +6,7 @@ import type { Session } from './session.js'
 const REFRESH_AHEAD = 60_000
 const WAIT_BEFORE_EXPIRY = 5_000
 const MAX_RETRY_DELAY = 60_000
-// For tokens that live less than a second: without it they would be refreshed without end.
-const SHORTEST_LIFE = 1_000
+// Tokens that live less than a second would be refreshed without end.
 const MIN_DELAY = 500
 
 /** The session in use and its access token, with its expiry. */
@@ -55,12 +54,10 @@ export class CurrentToken {
     // A token that was stored while the clock was ahead lasts no longer than its lifetime.
     this.expiry = performance.now() + Math.min(this.expiresAt - Date.now(), this.lifetime)
     this.freshUntil = this.expiry - Math.min(WAIT_BEFORE_EXPIRY, this.lifetime / 4)
-    this.graceUntil = 0
   }
 
   /** A refresh failed: the token is used for this long before requests wait for the next attempt. */
   extend(milliseconds: number): void {
-    if (this.fresh !== undefined) return
     this.graceUntil = performance.now() + milliseconds
     this.freshUntil = Math.min(this.expiry, Math.max(this.freshUntil, this.graceUntil))
   }
@@ -72,8 +69,7 @@ export class CurrentToken {
     // Not all processes at once: most find that another has done it.
     const due = left - Math.min(REFRESH_AHEAD, this.lifetime / 2) * (0.9 + Math.random() / 5)
     const retry = Math.min(500 * 2 ** failures, MAX_RETRY_DELAY, left > 0 ? left / 4 : MAX_RETRY_DELAY)
-    const least = this.lifetime < SHORTEST_LIFE ? MIN_DELAY : 0
-    return Math.max(least, Math.min(failures === 0 ? due : retry, LONGEST_WAIT))
+    return Math.max(MIN_DELAY, Math.min(failures === 0 ? due : retry, LONGEST_WAIT))
   }
 
   /** In milliseconds since the epoch. */
@@ -82,7 +78,7 @@ export class CurrentToken {
   }
 
   private get lifetime(): number {
-    return Math.max(0, this.expiresAt - (this.latest?.obtainedAt ?? 0))
+    return this.expiresAt - (this.latest?.obtainedAt ?? 0)
   }
 
   /** Hides these tokens in the log. The ones before them may still be in flight, older ones are not. */

@@ -67,6 +67,19 @@ test('a token whose expiry date has passed is refreshed sooner, and used further
   assert.equal(token.fresh, undefined)
 })
 
+test('a refresh that failed neither shortens the use of a token nor has it outlast its expiry', (t) => {
+  const clock = twoClocks(t)
+  const token = new CurrentToken(new LogScrubber())
+  token.set(session(100_000, 'refresh'))
+  token.extend(3_000)
+  clock.passed(90_000)
+  assert.equal(token.fresh?.accessToken, 'access')
+  clock.passed(99_000)
+  token.extend(3_000)
+  clock.passed(100_001)
+  assert.equal(token.fresh, undefined)
+})
+
 test('a token that was stored while the clock was ahead lasts no longer than its lifetime', (t) => {
   const clock = twoClocks(t)
   clock.set(HOUR)
@@ -76,6 +89,14 @@ test('a token that was stored while the clock was ahead lasts no longer than its
   token.set(stored)
   clock.passed(100_001)
   assert.equal(token.unexpired, undefined)
+})
+
+test('a token that has expired is refreshed less and less often, once a minute in the end', (t) => {
+  const clock = twoClocks(t)
+  const token = new CurrentToken(new LogScrubber())
+  token.set(session(100_000, 'refresh'))
+  clock.passed(100_001)
+  assert.deepEqual([token.refreshDelay(1), token.refreshDelay(20)], [1_000, 60_000])
 })
 
 test('the clock goes back an hour between two refreshes: the other process adopts the newer token', async (t) => {
