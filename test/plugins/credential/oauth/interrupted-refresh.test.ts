@@ -149,6 +149,29 @@ test('a stop in the middle of a refresh stores its tokens first (T15)', async (t
   assert.equal(urls.length, 1)
 })
 
+test('a refresh that fails after a restart too is tried again later and later', async (t) => {
+  const directory = folder(t)
+  const server = await startAuthorizationServer(t)
+  const { urls } = signInUser(t)
+  const tried: number[] = []
+  const fail = (response: ServerResponse): void => {
+    tried.push(performance.now())
+    sendJson(response, 503, {})
+  }
+  const first = await next(t, server.target, directory)
+  assert.equal((await send(first.main, call(1))).status, 200)
+  server.revokeTokens()
+  server.tokenFaults.push(fail)
+  assert.equal((await send(first.main, call(1))).status, 503)
+  await first.running.stop(0)
+
+  server.tokenFaults.push(fail, fail)
+  await next(t, server.target, directory)
+  const [, second = 0, third = 0] = await eventually(() => (tried.length === 3 ? tried : undefined))
+  assert.ok(third - second > 900, `after ${third - second} ms`)
+  assert.equal(urls.length, 1)
+})
+
 test('after a stop in the middle of a refresh that fails nothing is tried any more', async (t) => {
   const directory = folder(t)
   const server = await startAuthorizationServer(t)

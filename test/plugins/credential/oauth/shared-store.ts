@@ -6,6 +6,8 @@ import { definePlugin, type StateStore, StateStore as StateStoreKey, UpstreamErr
 export class SharedStore {
   readonly values = new Map<string, string>()
   isAway = false
+  /** Whether locks are lost as soon as they are taken. */
+  losesLocks = false
   private readonly holders = new Map<string, object>()
 
   /** As when the connections of those that hold a lock end. */
@@ -23,6 +25,7 @@ export class SharedStore {
     const refuseAway = (): void => {
       if (this.isAway) throw new UpstreamError('STORE_AWAY', 'the store is away')
     }
+    const keepsLocks = (): boolean => !this.losesLocks
     const held = new AsyncLocalStorage<{ readonly key: string; isReleased: boolean }>()
     const refuseLost = (): void => {
       refuseAway()
@@ -50,7 +53,7 @@ export class SharedStore {
         refuseAway()
         while (holders.has(key)) await setTimeout(5)
         const lock = { key, isReleased: false }
-        holders.set(key, lock)
+        if (keepsLocks()) holders.set(key, lock)
         try {
           return await held.run(lock, work)
         } finally {

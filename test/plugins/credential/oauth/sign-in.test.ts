@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import type { GatewayServer } from 'sallyport/embed'
 import { folder } from '#kit/folder.js'
 import { call, proxied, send } from '../../forward/proxied.js'
 import { sendJson, startAuthorizationServer } from './authorization-server.js'
 import { loginEntries, proxyWithLogin, signInUser } from './proxy-with-login.js'
+
+const internal = { use: 'internal/server', with: { address: '127.0.0.1:0' } }
+
+const readiness = async ({ addresses }: GatewayServer): Promise<string> =>
+  (await fetch(`${addresses.internal}/readiness`)).text()
 
 /** A proxy with the client credentials grant, to a target that refuses the calls of one path. */
 async function refusingProxy(t: TestContext, status: 401 | 403, challenge: string) {
@@ -18,11 +24,15 @@ async function refusingProxy(t: TestContext, status: 401 | 403, challenge: strin
   })
   const registrars = [{ use: 'registrar/given', with: { clientId: 'mine', clientSecret: 'my secret' } }]
   const options = { grant: 'client_credentials', login: 'start' }
-  const { main } = await proxyWithLogin(t, server.target, options, { registrars })
+  const { main, running } = await proxied(t, server.target, {}, [
+    internal,
+    ...loginEntries({ target: server.target, ...options }, { registrars }),
+  ])
   const works = async (): Promise<void> => assert.equal((await send(main, call(1))).status, 200)
   return {
     server,
     works,
+    told: () => readiness(running),
     refused: async () => (await send(main, { ...call(1), path: '/refused' })).status,
     /** Whether all calls go on while tokens expire. */
     async goesOn(milliseconds: number): Promise<void> {
@@ -44,7 +54,7 @@ test('T15: a caller whose calls the target refuses keeps nobody else from the to
 
 test('T15: a login for more scopes that fails keeps nobody else from the token that is due', async (t) => {
   const challenge = 'Bearer error="insufficient_scope", scope="more"'
-  const { server, works, refused, goesOn } = await refusingProxy(t, 403, challenge)
+  const { server, works, refused, told, goesOn } = await refusingProxy(t, 403, challenge)
   server.life = 2
   await works()
   server.revokeTokens()
@@ -52,7 +62,9 @@ test('T15: a login for more scopes that fails keeps nobody else from the token t
   server.tokenFaults.push((response) => sendJson(response, 400, { error: 'invalid_scope' }))
   assert.notEqual(await refused(), 200)
   assert.equal(server.tokenFaults.length, 0)
+  assert.match(await told(), /degraded/)
   await goesOn(2500)
+  assert.doesNotMatch(await told(), /degraded/)
 })
 
 test('a 403 that asks for no scopes is passed on, and nobody signs in again', async (t) => {
@@ -80,11 +92,11 @@ test('the readiness tells of a login that failed, until there is a session of an
   server.tokenFaults.push((response) => sendJson(response, 400, { error: 'access_denied' }))
   const replica = () =>
     proxied(t, server.target, {}, [
-      { use: 'internal/server', with: { address: '127.0.0.1:0' } },
+      internal,
       ...loginEntries({ target: server.target, login: 'start' }, { directory }),
     ])
   const first = await replica()
-  const told = async () => (await fetch(`${first.running.addresses.internal}/readiness`)).text()
+  const told = () => readiness(first.running)
   assert.equal((await send(first.main, call(1))).status, 503)
   assert.match(await told(), /degraded/)
 

@@ -1,19 +1,23 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
+import { freePort } from '#kit/free-port.js'
 import { twoClocks } from '#kit/two-clocks.js'
 import { call, proxied, send } from '../../forward/proxied.js'
 import { type AuthorizationServer, sendJson, startAuthorizationServer } from './authorization-server.js'
-import { signInUser } from './proxy-with-login.js'
+import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 import { SharedStore } from './shared-store.js'
 
-async function replica(t: TestContext, target: string, store: SharedStore) {
+async function replica(t: TestContext, target: string, store: SharedStore, timeout = '30s') {
   const counts = { reads: 0 }
   const { main } = await proxied(t, target, {}, [
     { use: store.plugin(() => void counts.reads++) },
     { use: 'registrar/remembered' },
     { use: 'registrar/dynamic' },
-    { use: 'credential/oauth', with: { target, login: 'start', openBrowser: false, callbackPort: 0 } },
+    {
+      use: 'credential/oauth',
+      with: { target, login: 'start', openBrowser: false, callbackPort: 0, timeout },
+    },
   ])
   const status = async () => (await send(main, call(1))).status
   await eventually(async () => (await status()) === 200)
@@ -25,8 +29,9 @@ async function replica(t: TestContext, target: string, store: SharedStore) {
   return { status, looked }
 }
 
-async function replicas(t: TestContext) {
+async function replicas(t: TestContext, life = 3600) {
   const server = await startAuthorizationServer(t)
+  server.life = life
   const { urls } = signInUser(t)
   const store = new SharedStore()
   const a = await replica(t, server.target, store)
@@ -127,6 +132,20 @@ test('a refresh that the issuer answered with an error keeps nobody waiting', as
   assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [2, 1])
 })
 
+test('a refresh token that was refused to one process is not tried by the next', async (t) => {
+  const server = await startAuthorizationServer(t)
+  let isThere = true
+  const { urls } = signInUser(t, (url) => isThere && fetch(url))
+  const store = new SharedStore()
+  const [a, b] = [await replica(t, server.target, store, '1s'), await replica(t, server.target, store, '1s')]
+  isThere = false
+  server.revokeTokens()
+  server.revokeGrant()
+
+  assert.deepEqual([await a.status(), await b.status()], [503, 503])
+  assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [1, 2])
+})
+
 test('a token that is refused before its session could be stored is refreshed like any other', async (t) => {
   const { server, urls, a, first, answer } = await lostRefresh(t)
   answer()
@@ -135,4 +154,64 @@ test('a token that is refused before its session could be stored is refreshed li
   server.revokeTokens()
   assert.equal(await a.status(), 200)
   assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [2, 1])
+})
+
+test('what another process has refreshed in the background is adopted, and not refreshed once more (T15)', async (t) => {
+  const { server, urls, a, b } = await replicas(t, 2)
+  const redeemed = () => server.at('/token').flatMap(({ form }) => form.get('refresh_token') ?? [])
+  await eventually(() => redeemed().length >= 3)
+  assert.equal(new Set(redeemed()).size, redeemed().length)
+  assert.deepEqual([await a.status(), await b.status(), urls.length], [200, 200, 1])
+})
+
+test('a token that has expired is refreshed for the request that needs it', async (t) => {
+  const clock = twoClocks(t)
+  const { server, urls, a, b } = await replicas(t)
+  clock.passed(3_700_000)
+  assert.deepEqual([await a.status(), await b.status()], [200, 200])
+  assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [1, 1])
+})
+
+test('who has lost the lock before the refresh does not redeem the token (T15)', async (t) => {
+  const clock = twoClocks(t)
+  const { server, urls, store, a } = await replicas(t)
+  server.revokeTokens()
+  store.losesLocks = true
+  assert.deepEqual([await a.status(), server.grantsOf('refresh_token')], [502, 0])
+
+  store.losesLocks = false
+  clock.passed(4_000)
+  assert.equal(await a.status(), 200)
+  assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [1, 1])
+})
+
+test('a process does not wait for itself where the store was away when its refresh failed', async (t) => {
+  const clock = twoClocks(t)
+  const { server, urls, store, a } = await replicas(t)
+  server.tokenFaults.push((response) => {
+    store.isAway = true
+    sendJson(response, 503, {})
+  })
+  server.revokeTokens()
+  assert.equal(await a.status(), 503)
+
+  store.isAway = false
+  clock.passed(4_000)
+  const elapsed = performance.now()
+  assert.equal(await a.status(), 200)
+  assert.ok(performance.now() - elapsed < 5_000)
+  assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [2, 1])
+})
+
+test('a client that the issuer refuses at a refresh is registered again before the login', async (t) => {
+  const server = await startAuthorizationServer(t)
+  const { urls } = signInUser(t)
+  const callbackPort = await freePort()
+  const { main } = await proxyWithLogin(t, server.target, { login: 'start', callbackPort })
+  assert.equal((await send(main, call(1))).status, 200)
+
+  server.revokeTokens()
+  server.tokenFaults.push((response) => sendJson(response, 401, { error: 'invalid_client' }))
+  assert.equal((await send(main, call(1))).status, 200)
+  assert.deepEqual([server.times('/register'), urls.length], [2, 2])
 })
