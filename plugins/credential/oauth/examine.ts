@@ -1,5 +1,6 @@
-import { createServer } from 'node:net'
 import type { Examination } from 'sallyport'
+import { messageOf } from 'sallyport/toolkit'
+import { CallbackListener } from './callback-listener.js'
 import type { OAuthOptions } from './options.js'
 
 /** Checks what signing in needs: the callback port, and the configured authorization server. */
@@ -21,19 +22,14 @@ async function examineCallback(
   port: number,
   fixed: boolean,
 ): Promise<void> {
-  const server = createServer()
-  const code = await new Promise<string | undefined>((resolve) => {
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'unknown'))
-    server.listen(port, '127.0.0.1', () => resolve(undefined))
-  })
-  if (code === undefined) {
-    server.close()
+  try {
+    await CallbackListener.requireFreePort(port)
     ok('callback', `port ${port} is free for the browser to return to`)
-    return
+  } catch (error) {
+    const detail = messageOf(error)
+    if (fixed) {
+      const advice = 'stop the program that uses it (another gateway?), or set --remote-auth-callback-port'
+      wrong('callback', 'CALLBACK_BUSY', detail, advice)
+    } else warning('callback', 'CALLBACK_BUSY', detail, 'another free port is used then')
   }
-  const detail = `port ${port}, to which the browser returns, cannot be used (${code})`
-  if (fixed) {
-    const advice = 'stop the program that uses it (another gateway?), or set --remote-auth-callback-port'
-    wrong('callback', 'CALLBACK_BUSY', detail, advice)
-  } else warning('callback', 'CALLBACK_BUSY', detail, 'another free port is used then')
 }
