@@ -1,12 +1,14 @@
 import type { Examination } from 'sallyport'
 import {
-  basicAuthorization,
   createFetcher,
   insecureHttpAllowed,
   messageOf,
+  Secret,
+  type SecretLocations,
   secretFrom,
 } from 'sallyport/toolkit'
 import type { ExchangeOptions } from './options.js'
+import { ExchangeRequest } from './request.js'
 
 /** Requests an exchange of a made-up token: the token must be refused, and not the client. */
 export async function examineExchange(examination: Examination, options: ExchangeOptions): Promise<void> {
@@ -17,8 +19,10 @@ export async function examineExchange(examination: Examination, options: Exchang
   if (!(await probes.reach(url, { caFile, privateOption }))) return
   const fetcher = createFetcher({ caFile, allowPrivate, allowInsecureHttp: insecureHttpAllowed() })
   try {
-    const init = { method: 'POST', ...credentialsOf(options, path) }
-    reportResult(examination, await probes.ask(fetcher.fetch, url, init))
+    const client = readSecret({ value: options.clientSecret, file: path(options.clientSecretFile) })
+    const actor = readSecret({ file: path(options.actorTokenFile) })
+    const request = new ExchangeRequest(options, { client, actor }).for('sallyport-doctor')
+    reportResult(examination, await probes.ask(fetcher.fetch, url, request))
   } catch (error) {
     const message = messageOf(error)
     examination.wrong('files', 'FILE_UNREADABLE', message, 'correct the path, or what is in the file')
@@ -27,20 +31,12 @@ export async function examineExchange(examination: Examination, options: Exchang
   }
 }
 
-function credentialsOf(
-  { clientId, clientSecret, clientSecretFile, clientAuthentication, grantType }: ExchangeOptions,
-  path: Examination['path'],
-): Pick<RequestInit, 'headers' | 'body'> {
-  const secret = secretFrom({ value: clientSecret, file: path(clientSecretFile) })
+// Read once: nothing has to watch its file.
+function readSecret(locations: SecretLocations): Secret | undefined {
+  const secret = secretFrom(locations)
   const text = secret?.reveal()
   secret?.close()
-  const body = new URLSearchParams({ grant_type: grantType, subject_token: 'sallyport-doctor' })
-  body.set('subject_token_type', 'urn:ietf:params:oauth:token-type:access_token')
-  if (clientId !== undefined && text !== undefined && clientAuthentication === 'basic')
-    return { headers: { authorization: basicAuthorization(clientId, text) }, body }
-  if (clientId !== undefined) body.set('client_id', clientId)
-  if (text !== undefined) body.set('client_secret', text)
-  return { body }
+  return text === undefined ? undefined : new Secret(text)
 }
 
 function reportResult(

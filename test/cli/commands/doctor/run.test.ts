@@ -297,8 +297,9 @@ test('keys are asked for as the gateway does: Kubernetes has them for nobody who
 test('a token endpoint that does not know the client, or no exchange, is named', async (t) => {
   const issuer = await issuing(t)
   const found = async (error: string, url = issuer.tokenUrl) => {
-    issuer.grant = () => ({ error })
-    const exchange = { url, clientId: 'c', clientSecret: 'kept-to-ourselves', allowPrivateIP: true }
+    issuer.grant = (form) => ({ error: form.get('app') === 'c' ? error : 'invalid_request' })
+    const client = { clientId: 'c', clientSecret: 'kept-to-ourselves', clientAuthentication: 'post' }
+    const exchange = { url, ...client, requestNames: { client_id: 'app' }, allowPrivateIP: true }
     const list = [
       { use: 'auth/jwt', with: { ...issuer.provider, jwksUrl: `${issuer.origin}/jwks` } },
       { use: 'credential/token-exchange', with: exchange },
