@@ -7,7 +7,7 @@ type Naming = McpSubject['kind'] | 'reference' | 'subscriptions' | 'nothing'
 /** Its answer is an event stream that lasts until the caller ends it. */
 export const SUBSCRIPTION = 'subscriptions/listen'
 
-/** The methods of MCP that clients call. */
+/** The methods of MCP and its extensions that clients call. */
 export const MCP_METHODS: ReadonlyMap<string, Naming> = new Map<string, Naming>([
   ['initialize', 'nothing'],
   ['ping', 'nothing'],
@@ -29,6 +29,9 @@ export const MCP_METHODS: ReadonlyMap<string, Naming> = new Map<string, Naming>(
   ['tasks/result', 'nothing'],
   ['tasks/update', 'nothing'],
   ['tasks/cancel', 'nothing'],
+  ['skills/list', 'nothing'],
+  ['skills/get', 'resource'],
+  ['resources/directory/read', 'resource'],
 ])
 
 /** The method that uses a thing of each kind. */
@@ -47,4 +50,5 @@ export const MCP_LISTS: readonly McpList[] = [
   { method: 'prompts/list', member: 'prompts', kind: 'prompt', key: 'name' },
   { method: 'resources/list', member: 'resources', kind: 'resource', key: 'uri' },
   { method: 'resources/templates/list', member: 'resourceTemplates', kind: 'template', key: 'uriTemplate' },
+  { method: 'skills/list', member: 'skills', kind: 'resource', key: 'uri' },
 ]

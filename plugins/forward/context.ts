@@ -1,6 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HeaderSource, Log, Measure, OutgoingCredential, OutgoingHeaders } from 'sallyport'
-import { LogThrottle, MCP_METHODS, mcpHeaders, messageRead, observationOf } from 'sallyport/toolkit'
+import {
+  LogThrottle,
+  MCP_METHODS,
+  METHOD_FOR,
+  mcpHeaders,
+  messageRead,
+  observationOf,
+} from 'sallyport/toolkit'
 import { headersFrom } from './added-headers.js'
 import type { AnnouncedPaths } from './announced-paths.js'
 import type { OutgoingCredentials } from './credentials.js'
@@ -145,9 +152,11 @@ function isForOneCall({ headers }: ResponseHead, request: FastifyRequest): boole
   const message = messageRead(request)
   if (message === undefined || message.isBatch) return false
   const [call] = message.calls
-  if (call?.kind !== 'request' || call.subjects.length === 0) return false
+  if (call?.kind !== 'request' || !USES.has(call.method)) return false
   return PLAIN_JSON.test(joinedValues(headers, 'content-type') ?? '')
 }
+
+const USES: ReadonlySet<string> = new Set(Object.values(METHOD_FOR))
 
 // Clients look for the type of event streams anywhere in the header.
 const PLAIN_JSON = /^application\/json(?:; ?charset=utf-8)?$/i

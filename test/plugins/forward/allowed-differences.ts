@@ -139,7 +139,7 @@ export const allowedDifferences: readonly Difference[] = [
   {
     side: 'response',
     headers: [],
-    what: 'where the scope has policies, lists of tools, prompts, resources and resource templates lack what they do not show, and items without a name; all other bytes stay',
+    what: 'where the scope has policies, lists of tools, prompts, resources, resource templates and skills lack what they do not show, and items without a name; all other bytes stay',
     why: 'a caller sees what it may use',
   },
   {

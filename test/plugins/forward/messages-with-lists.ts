@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { isShown } from './hiding.js'
 
-const KEYS = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' } as const
+const KEYS = {
+  tools: 'name',
+  prompts: 'name',
+  resources: 'uri',
+  resourceTemplates: 'uriTemplate',
+  skills: 'uri',
+} as const
 
 /** What is left of a message, by JSON.parse: right, slow, and blind for members that are there twice. */
 export function reference(message: unknown): unknown {
@@ -58,6 +64,7 @@ const result = fc.record(
     prompts: fc.array(item),
     resources: fc.array(item),
     resourceTemplates: fc.array(item),
+    skills: fc.array(item),
     content: fc.array(fc.record({ text: word, tools: fc.array(item) })),
     structuredContent: anything,
     nextCursor: word,
