@@ -153,6 +153,8 @@ function isForOneCall({ headers }: ResponseHead, request: FastifyRequest): boole
   if (message === undefined || message.isBatch) return false
   const [call] = message.calls
   if (call?.kind !== 'request' || !USES.has(call.method)) return false
+  // Since 2026-07-28, which has these headers, it says who may be served it from a cache.
+  if (call.method === METHOD_FOR.resource && mcpHeaders(request.headers).mcpMethod !== undefined) return false
   return PLAIN_JSON.test(joinedValues(headers, 'content-type') ?? '')
 }
 

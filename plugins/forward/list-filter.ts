@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { ListedSubject, Policy, PolicyCaller } from 'sallyport'
 import { isPromise, within } from 'sallyport/toolkit'
 import { ListScanner } from './list-scanner.js'
-import { type ListedItems, withoutCuts } from './listed-items.js'
+import { edited, type ListedItems } from './listed-items.js'
 import { ResponseBudget } from './response-budget.js'
 import { policyUnavailable } from './response-failures.js'
 
@@ -20,7 +20,10 @@ const READ_TIMEOUT = 30_000
 /** Milliseconds for the policies to decide about one message. */
 const POLICY_TIMEOUT = 10_000
 
-/** Takes out of JSON-RPC messages the items of lists that the policies of the scope do not show. */
+/**
+ * Takes out of JSON-RPC messages the items of lists that the policies of the scope do not show. What they show is for one
+ * caller, so a result that says that caches may give it to others says it no more.
+ */
 export class ListFilter {
   readonly budget = new ResponseBudget(HELD_BYTES)
 
@@ -40,7 +43,7 @@ export class ListFilter {
   filter(message: Buffer, caller: PolicyCaller, isGone: () => boolean): Buffer | Promise<Buffer> {
     const scanner = new ListScanner(message)
     const isRead = message.length <= BYTES_AT_ONCE && scanner.read(BYTES_AT_ONCE)
-    if (isRead && scanner.lists.length === 0) return message
+    if (isRead && scanner.lists.length === 0 && scanner.publicScopes.length === 0) return message
     return this.filterSlowly(scanner, message, new ListReading(caller, isGone))
   }
 
@@ -50,7 +53,8 @@ export class ListFilter {
     const cuts: number[] = []
     const latest = performance.now() + this.policyTimeout
     for (const list of scanner.lists) list.cut(await this.shown(list, reading, latest), cuts)
-    return cuts.length === 0 ? message : withoutCuts(message, cuts)
+    const { publicScopes } = scanner
+    return cuts.length + publicScopes.length === 0 ? message : edited(message, cuts, publicScopes)
   }
 
   private async shown(

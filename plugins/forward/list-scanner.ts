@@ -42,18 +42,23 @@ const NOTHING = 6
 const MAX_DEPTH = 10_000
 const MAX_LISTS = 10_000
 
+/** Who may be served a result from a cache. */
+const CACHE_SCOPE = 'cacheScope'
+
 /**
  * Reads JSON-RPC messages strictly, in parts, and finds the lists in their results. Whatever clients could take for one
  * is one: servers may repeat a member, and some clients ignore the case of its name.
  */
 export class ListScanner {
   readonly lists: ListedItems[] = []
+  /** Where a result says that any cache may have it, as pairs of positions. */
+  readonly publicScopes: number[] = []
   private at: number
   private place = ROOT
   private expected = VALUE
   private readonly outer: number[] = []
   /** What the member is whose value comes next. */
-  private member: 'result' | 'name' | McpList | undefined
+  private member: 'result' | 'name' | 'scope' | McpList | undefined
   private list: ListedItems | undefined
   private itemStart = 0
   private name: string | undefined
@@ -113,6 +118,7 @@ export class ListScanner {
       const end = tokenEnd(bytes, at)
       if (end < 0) throw malformedResponse()
       if (member === 'name' && byte === QUOTE) this.name = textOf(bytes, at, end)
+      else if (member === 'scope' && byte === QUOTE) this.scope(at, end)
       this.at = end
       this.endValue()
     }
@@ -123,13 +129,22 @@ export class ListScanner {
     const end = byte === QUOTE ? stringEnd(bytes, at) : -1
     if (end < 0) throw malformedResponse()
     if (place === MESSAGE) this.member = this.spells('result', end) ? 'result' : undefined
-    else if (place === RESULT) this.member = MCP_LISTS.find(({ member }) => this.spells(member, end))
+    else if (place === RESULT) this.member = this.memberOfResult(end)
     else if (place === ITEM && list !== undefined && this.spells(list.shape.key, end)) {
       this.nameMembers++
       this.member = textOf(bytes, at, end) === list.shape.key ? 'name' : undefined
     }
     this.at = end
     this.expected = AFTER_KEY
+  }
+
+  private memberOfResult(end: number): 'scope' | McpList | undefined {
+    return this.spells(CACHE_SCOPE, end) ? 'scope' : MCP_LISTS.find(({ member }) => this.spells(member, end))
+  }
+
+  private scope(start: number, end: number): void {
+    if (textOf(this.bytes, start, end) !== 'public') return
+    if (this.publicScopes.push(start, end) > MAX_LISTS) throw malformedResponse()
   }
 
   /** Whether a client could take the key up to `end` for this word, as Go's does without regard to case. */

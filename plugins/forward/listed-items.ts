@@ -45,14 +45,24 @@ export class ListedItems {
   }
 }
 
-/** The bytes that no pair in `cuts` covers. */
-export function withoutCuts(bytes: Buffer, cuts: readonly number[]): Buffer {
-  const left = Buffer.allocUnsafe(bytes.length)
+/** The bytes that no pair in `cuts` covers, with `"private"` in the place of each pair in `scopes`. */
+export function edited(bytes: Buffer, cuts: readonly number[], scopes: readonly number[]): Buffer {
+  const left = Buffer.allocUnsafe(bytes.length + scopes.length * PRIVATE.length)
   let length = 0
   let from = 0
+  let scope = 0
   for (let index = 0; index <= cuts.length; index += 2) {
-    length += bytes.copy(left, length, from, cuts[index] ?? bytes.length)
+    const to = cuts[index] ?? bytes.length
+    for (let at = scopes[scope]; at !== undefined && at < to; at = scopes[scope]) {
+      length += bytes.copy(left, length, from, at)
+      length += PRIVATE.copy(left, length)
+      from = scopes[scope + 1] ?? at
+      scope += 2
+    }
+    length += bytes.copy(left, length, from, to)
     from = cuts[index + 1] ?? bytes.length
   }
   return left.subarray(0, length)
 }
+
+const PRIVATE = Buffer.from('"private"')

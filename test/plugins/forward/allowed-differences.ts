@@ -155,6 +155,12 @@ export const allowedDifferences: readonly Difference[] = [
     why: 'a shared cache would show one caller what another may see',
   },
   {
+    side: 'response',
+    headers: [],
+    what: 'where the scope has policies, `cacheScope` of a result is `private` in place of `public`',
+    why: 'a cache of a client with several users would show one what another may see',
+  },
+  {
     side: 'request',
     headers: [],
     what: 'where the list has a tracer, `traceparent` and `tracestate` are those of its trace; where the tracer wants it, so are those in `_meta` of each call, and `Content-Length` is the new one',

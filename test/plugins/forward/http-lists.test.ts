@@ -143,6 +143,25 @@ test('an answer without a body, a failure, and a call of a tool pass as they are
   assert.deepEqual(await view('/call', 'HEAD'), [200, '', `${Buffer.byteLength(result)}`, undefined])
 })
 
+test('what caches may give to others is private from 2026-07-28 on, also a resource that comes as JSON', async (t) => {
+  const result = (scope: string): string => `{"id":1,"result":{"contents":[],"cacheScope":"${scope}"}}`
+  const { origin } = await answering(t, (response) => {
+    response.setHeader('content-type', 'application/json').end(result('public'))
+  })
+  const main = await withPolicy(t, origin)
+  const { main: open } = await proxied(t, origin)
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'a' } })
+  const read = async (url: string, version: string) => {
+    const named = version > '2026' && { 'mcp-method': 'resources/read', 'mcp-name': 'a' }
+    const headers = { 'content-type': 'application/json', 'mcp-protocol-version': version, ...named }
+    return (await send(url, { method: 'POST', headers, body })).body
+  }
+
+  assert.equal(await read(main, '2026-07-28'), result('private'))
+  assert.equal(await read(main, '2025-11-25'), result('public'))
+  assert.equal(await read(open, '2026-07-28'), result('public'))
+})
+
 test('the policy is asked for the caller of a request, also after a renewal and a redirect', async (t) => {
   const callers = new Set<string | undefined>()
   const shows: Policy['shows'] = async ({ identity, request }, listed) => {

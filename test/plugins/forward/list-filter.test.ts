@@ -57,6 +57,36 @@ test('only the items are cut, and a comma with each', async () => {
   assert.equal(await filter(list(`1,${x},${a},[],"b",{},${b},null`)), list(`${a},${b}`))
 })
 
+test('a result is for no cache that others use, with a list or without, and however that is written', async () => {
+  const a = '{"name":"a"}'
+  const x = '{"name":"x"}'
+  const result = (scope: string, items: string): string =>
+    `{"result":{"cacheScope" : ${scope},"tools":[${items}],"cacheScope":${scope}}, "id":1}`
+  const text = (value: object): string => JSON.stringify(value)
+
+  for (const scope of ['"public"', '"pub\\u006cic"', '"\\u0070ublic"']) {
+    assert.equal(await filter(result(scope, `${a},${x},${a}`)), result('"private"', `${a},${a}`))
+    assert.equal(await filter(result(scope, a)), result('"private"', a))
+  }
+  for (const key of ['cacheScope', 'cachescope', 'CACHESCOPE', 'cache\\u0053cope']) {
+    const contents = (scope: string): string => `[{"result":{"contents":[],"${key}":"${scope}"}}]`
+    assert.equal(await filter(contents('public')), contents('private'))
+  }
+  for (const other of ['"private"', '"Public"', 'null', '["public"]', '{"cacheScope":"public"}', '1']) {
+    assert.equal(await filter(result(other, a)), result(other, a))
+  }
+  const inner = { cacheScope: 'public' }
+  const passing = {
+    result: { content: [inner], structuredContent: inner, _meta: inner },
+    ...inner,
+    params: inner,
+  }
+  assert.equal(await filter(text(passing)), text(passing))
+  await assert.rejects(filter(`{"result":{${'"cacheScope":"public",'.repeat(100_000)}"a":1}}`), {
+    code: 'RESPONSE_MALFORMED',
+  })
+})
+
 test('a result of a tool passes whatever is in it', async () => {
   const inner = '{"result":{"tools":[{"name":"x"}]},"tools":[{"name":"x"}]}'
   for (const text of [
