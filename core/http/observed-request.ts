@@ -10,7 +10,7 @@ import { Beginning, headersOf, type Safely, startTrace, TRACER_FAILED, traceIdIn
 import { causeOf, ObservedBody } from './observed-body.js'
 
 /** A failure that an answer with status 200 tells: of a tool (`isError`), or of the call itself. */
-export type CallFailure = 'tool_error' | 'rpc_error'
+export type CallFailure = 'tool_error' | 'rpc_error' | 'token_expired'
 
 /** The route of a request, as it was declared. */
 interface RequestPlace {
@@ -126,7 +126,7 @@ export class ObservedRequest {
     this.answers.set(id, failure ?? this.answers.get(id))
   }
 
-  /** An error names no call: the server could not read its id, or has refused a batch as a whole. */
+  /** No answer names them: the server could not read an id, has refused a batch as a whole, or their stream was ended. */
   restFailed(failure: CallFailure): void {
     this.failureOfRest = failure
   }

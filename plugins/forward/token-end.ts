@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { LONGEST_WAIT } from 'sallyport/toolkit'
+import { LONGEST_WAIT, observationOf } from 'sallyport/toolkit'
 
 /** Destroys the connection of a response when the caller's token expires, if it does. */
 export function endWithToken({ raw, request }: FastifyReply): void {
@@ -15,8 +15,14 @@ export function endWithToken({ raw, request }: FastifyReply): void {
   }
   const check = (): void => {
     // Not the inverse comparison: NaN has to count as expired.
-    if (left > 0) wait()
-    else raw.destroy()
+    if (left > 0) {
+      wait()
+      return
+    }
+    const observed = observationOf(request)
+    // Not by its caller: what has no answer yet would look as if that had left.
+    if (observed?.isAnswered === false) observed.restFailed('token_expired')
+    raw.destroy()
   }
   raw.on('close', () => clearTimeout(timer))
   wait()

@@ -12,6 +12,7 @@ import { listening } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { HOUR, twoClocks } from '#kit/two-clocks.js'
+import { observing } from './observing.js'
 import { targetRoute } from './proxied.js'
 
 const DAY = 24 * 3_600
@@ -46,18 +47,24 @@ async function endlessTarget(t: TestContext) {
   return { origin, open }
 }
 
-async function streaming(t: TestContext, expiresAt: number | undefined, options: object = {}) {
+async function streaming(
+  t: TestContext,
+  expiresAt: number | undefined,
+  options: object = {},
+  more: readonly Entry[] = [],
+) {
   const target = await endlessTarget(t)
   const forward = { use: 'forward/http', with: { target: targetRoute.urlOf(target.origin), ...options } }
-  const { main = '' } = (await serving(t, [listen, authenticatedUntil(expiresAt), forward])).addresses
-  const ask = async (line: string, more = ''): Promise<{ closed: boolean }> => {
+  const { main = '' } = (await serving(t, [listen, authenticatedUntil(expiresAt), ...more, forward]))
+    .addresses
+  const ask = async (line: string, headers = '', body = ''): Promise<{ closed: boolean }> => {
     const socket = dial(main).on('error', () => {})
     t.after(() => void socket.destroy())
     const state = { closed: false }
     socket.on('close', () => {
       state.closed = true
     })
-    socket.write(`${line} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n${more}\r\n`)
+    socket.write(`${line} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n${headers}\r\n${body}`)
     await once(socket, 'data')
     return state
   }
@@ -117,6 +124,28 @@ test('a stream ends when the life of its token is over, although the clock went 
   const stream = await ask('GET /events')
   clock.set(-HOUR)
   await eventually(() => stream.closed)
+})
+
+test('a call whose stream ends with its token is told from one whose caller has left, other streams are no failure', async (t) => {
+  const clock = fakeClock(t, START)
+  const { entry, events } = observing(false)
+  const { ask } = await streaming(t, START / 1000 + DAY, { endStreamsWithToken: true }, [entry])
+  for (const method of ['tools/call', 'subscriptions/listen']) {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { name: 'a', notifications: {} } })
+    await ask('POST /events', 'Content-Type: application/json\r\n', body)
+  }
+  await ask('GET /events')
+
+  await clock.advance(DAY * 1000)
+  await eventually(() => events.length === 3)
+  assert.deepEqual(
+    events.map(({ mcp, outcome, causes }) => [mcp?.method, outcome, causes]),
+    [
+      ['tools/call', 'failed', ['token_expired', 'aborted']],
+      ['subscriptions/listen', 'allowed', undefined],
+      [undefined, 'allowed', undefined],
+    ],
+  )
 })
 
 test('an expiry that is NaN has passed', async (t) => {
