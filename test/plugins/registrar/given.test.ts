@@ -28,6 +28,22 @@ test('the operator’s client is sent to its issuer and to no other (T3, CL-13)'
   assert.equal((await free.register(registrationRequest('https://b.example')))?.clientId, 'mine')
 })
 
+test('the secret is added to the operator’s client at its issuer, and to no other client (T3)', async (t) => {
+  const issuer = 'https://a.example'
+  const options = { clientId: 'mine', clientSecret: 'my secret' }
+  const { registrars } = await startRegistrars(t, [{ use: 'registrar/given', with: options }])
+  const current = (clientId: string, at: string) => registrars[0]?.current?.({ issuer: at, clientId })
+  const accept = (clientId: string, at: string) => registrars[0]?.accepted?.({ issuer: at, clientId })
+
+  assert.equal(await current('mine', issuer), undefined)
+  await accept('other', 'https://b.example')
+  await accept('mine', issuer)
+  await accept('mine', 'https://b.example')
+  assert.deepEqual(await current('mine', issuer), { issuer, ...options })
+  assert.equal(await current('other', issuer), undefined)
+  assert.equal(await current('mine', 'https://b.example'), undefined)
+})
+
 test('a secret file that is missing or empty stops the start', async (t) => {
   const directory = folder(t, { empty: '\n' })
   for (const name of ['empty', 'missing']) {

@@ -33,3 +33,20 @@ test('a client whose secret expires soon is registered again, and so is one with
   await register(registrationRequest(server.origin, { redirectUris: ['http://127.0.0.1:1/callback'] }))
   assert.equal(server.times('/register'), 3)
 })
+
+test('a client whose secret lasts is used until then, and forgotten alone', async (t) => {
+  const server = await startAuthorizationServer(t)
+  const { register, registrars } = await startRegistrars(t, dynamicRegistrars)
+  const registered = (clientId: string, ...redirectUris: readonly string[]) => {
+    const end = Math.floor(Date.now() / 1000) + 3_600
+    server.registration = { client_id: clientId, client_secret: 's', client_secret_expires_at: end }
+    return register(registrationRequest(server.origin, { redirectUris }))
+  }
+  const first = await registered('first', 'http://127.0.0.1:1/callback')
+  await registered('second', 'http://127.0.0.1:2/callback')
+  assert.ok(first)
+  for (const { forget } of registrars) await forget?.(first)
+
+  assert.equal((await registered('third', 'http://127.0.0.1:2/callback'))?.clientId, 'second')
+  assert.equal((await registered('third', 'http://127.0.0.1:1/callback'))?.clientId, 'third')
+})
