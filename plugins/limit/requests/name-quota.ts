@@ -30,21 +30,21 @@ export class NameQuota {
     own.count++
     this.known.delete(name)
     this.known.set(name, now + this.milliseconds)
-    this.forget(now)
+    this.forget()
     return true
   }
 
-  private forget(now: number): void {
+  private forget(): void {
     const { known, introduced } = this
     if (known.size <= MOST_NAMES) return
     // Many at once: a map finds its oldest by stepping over all that were deleted before.
     const least = MOST_NAMES - MOST_NAMES / 100
-    for (const [name, ends] of known) {
-      if (known.size <= least && ends > now) break
+    for (const name of known.keys()) {
+      if (known.size <= least) break
       known.delete(name)
     }
-    for (const [caller, { ends }] of introduced) {
-      if (introduced.size <= least && ends > now) break
+    for (const caller of introduced.keys()) {
+      if (introduced.size <= least) break
       introduced.delete(caller)
     }
   }

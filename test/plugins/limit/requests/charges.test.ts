@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { McpMessage } from 'sallyport'
+import { twoClocks } from '#kit/two-clocks.js'
 import { Charges } from '#plugins/limit/requests/charges.js'
 
 const rate = { count: 1, seconds: 60 }
@@ -56,4 +57,40 @@ test('the calls of one tool in a batch are counted together', () => {
       ],
     ],
   )
+})
+
+test('a prompt or a resource of the same name counts for no tool', () => {
+  const [call] = calling('x').calls
+  assert.ok(call)
+  const calls = (['prompt', 'resource'] as const).map((kind) => ({
+    ...call,
+    subjects: [{ kind, name: 'x' }],
+  }))
+  const counted = charges.ofCalls({ caller: 'c', address: 'a' }, { ...calling(), calls })
+  assert.deepEqual(counted, [])
+})
+
+test('names that are too many count as one, until the span is over in which they were introduced', (t) => {
+  const clock = twoClocks(t)
+  let end = 0
+  for (const [burst, seconds] of [
+    [undefined, 60],
+    [1, 600],
+  ] as const) {
+    const limited = new Charges([{ by: 'tool', rate, burst }])
+    const namesOf = (...tools: readonly string[]) =>
+      limited.ofCalls({ caller: 'c', address: 'a' }, calling(...tools)).map(({ name, cost }) => [name, cost])
+    namesOf(...Array.from({ length: 1_000 }, (_, index) => `made up ${index}`))
+
+    assert.deepEqual(namesOf('x', 'y'), [['["c",null]', 2]])
+    end += seconds * 1_000
+    clock.passed(end - 1_000)
+    assert.deepEqual(namesOf('x', 'y'), [['["c",null]', 2]])
+    end += 1_000
+    clock.passed(end)
+    assert.deepEqual(namesOf('x', 'y'), [
+      ['["x"]', 1],
+      ['["y"]', 1],
+    ])
+  }
 })
