@@ -34,6 +34,8 @@ test('a URL that is invalid, of another scheme or with a password is refused, an
     'file:///canary',
     'javascript:canary',
     'https://user:canary@provider.test/',
+    'https://:canary@provider.test/',
+    'https://canary@provider.test/',
     'https://a b/canary',
   ]
 

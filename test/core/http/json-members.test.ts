@@ -184,6 +184,14 @@ test('1,000 levels are read and no more, however many there are', () => {
   assert.equal(codeOf(JSON.stringify({ a: '['.repeat(5_000) })), undefined)
 })
 
+test('objects that say what is called have 10,000 members and no more, those of all calls together', () => {
+  const members = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`a${at}`, 1]))
+  const batch = (count: number) => JSON.stringify([members(5_000), members(count)])
+  assert.deepEqual([codeOf(batch(5_000)), codeOf(batch(5_001))], [undefined, 'MESSAGE_TOO_LARGE'])
+  assert.equal(codeOf(JSON.stringify({ params: { arguments: members(20_000) } })), undefined)
+})
+
 test('arguments may hold what they like', () => {
   for (const inside of ['"a":1,"a":2', '"Method":1,"METHOD":2', '"params":{"name":1,"Name":2}'])
     assert.equal(codeOf(`{"method":"tools/call","params":{"name":"x","arguments":{${inside}}}}`), undefined)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Identity, Limiter, type LimitKey, type List } from 'sallyport'
+import { Guard, type Identity, Limiter, type LimitKey, type List, Policy, Refusal } from 'sallyport'
 import { booted } from '#kit/booted.js'
 import { corp } from '#kit/corp.js'
 import { plugin, providing } from '#kit/plugin.js'
@@ -45,6 +45,17 @@ test('what was let in counts by caller and address, what lacked credentials by a
     { caller: undefined, address, cost: 1 },
     { caller: address, address, cost: 1 },
   ])
+})
+
+test('what a guard refuses counts for nobody', async (t) => {
+  const { list, keys } = counted()
+  const closed = providing('closed', Guard, () => {
+    throw new Refusal(403, 'CLOSED', 'come back in the morning')
+  })
+  const app = await booted(t, [closed, ...list])
+
+  assert.equal((await app.inject(withToken('alice'))).statusCode, 403)
+  assert.deepEqual(keys, [])
 })
 
 test('in anonymous mode the caller is the address', async (t) => {
@@ -172,6 +183,16 @@ test('calls are counted after their request, for the same key, and what is over 
     ['take', caller],
     [2, caller],
   ])
+})
+
+test('where calls are judged, a limiter that counts none of them lets them in', async (t) => {
+  const limiter = providing('counting', Limiter, { take: () => 0 })
+  const policy = providing('judging', Policy, { judge: () => ({ allowed: true }), shows: () => [] })
+  const app = await booted(t, [mcp, limiter, policy, corp()])
+  const payload = { jsonrpc: '2.0', id: 1, method: 'ping' }
+
+  const { statusCode } = await app.inject({ method: 'POST', payload, ...withToken('alice', '/mcp') })
+  assert.equal(statusCode, 200)
 })
 
 test('a limiter that answers nothing about calls lets none in', async (t) => {

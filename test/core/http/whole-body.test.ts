@@ -50,6 +50,17 @@ test('too large a body is 413, also for a route behind a guard that went on all 
   }
 })
 
+test('each who asks has a limit of its own', async (t) => {
+  const { addresses } = await serving(
+    t,
+    listTo(async (request) => {
+      assert.equal((await request.wholeBody(7)).length, 7)
+      await request.wholeBody(6)
+    }),
+  )
+  assert.equal((await fetch(addresses.main ?? '', { ...json, body: '{"a":1}' })).status, 413)
+})
+
 const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
 
 async function upload(t: TestContext, body: string, context: object) {
