@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { identityFrom } from '#plugins/auth/provider/claims.js'
+import { firstFault, identityFrom, isBound } from '#plugins/auth/provider/claims.js'
 
 test('a token without a subject, or with an empty one, is that of its client', () => {
   const subjects = [
@@ -11,4 +11,32 @@ test('a token without a subject, or with an empty one, is that of its client', (
     {},
   ].map((claims) => identityFrom(claims, 'corp', 'a.b.c').subject)
   assert.deepEqual(subjects, ['ann', 'agent', 'agent', 'other', ''])
+})
+
+test('scopes are a text or a list, and nothing but texts', () => {
+  const scopes = [
+    { scope: 'read  write' },
+    { scope: ['read', 7, 'write'] },
+    { scp: ['read', 'write'] },
+    { scope: 7, scp: 'read' },
+  ].map((claims) => identityFrom(claims, 'corp', 'a.b.c').scopes)
+  assert.deepEqual(scopes, [['read', 'write'], ['read', 'write'], ['read', 'write'], []])
+})
+
+const policy = { issuer: 'https://idp.example', audience: 'here', tolerance: 0, optional: [] }
+
+/** The claims of a token, as its JSON is read. */
+const claimsOf = (more: string) =>
+  JSON.parse(`{"iss":"https://idp.example","aud":"here","exp":9999999999,${more}}`)
+
+test('RS-11: a time that is no number, or an infinite one, is refused', () => {
+  for (const about of ['exp', 'nbf', 'iat'])
+    for (const time of ['1e999', '-1e999', '"9999999999"', 'null', '[1]'])
+      assert.equal(firstFault(claimsOf(`"${about}":${time}`), policy), about, time)
+})
+
+test('a confirmation that is null binds a token to nothing', () => {
+  const claims = claimsOf('"cnf":null')
+  assert.equal(firstFault(claims, policy), undefined)
+  assert.equal(isBound(identityFrom(claims, 'corp', 'a.b.c')), false)
 })
