@@ -40,12 +40,14 @@ export function summaryObject({ all, from, to, callers, deeds, reasons }: Summar
 }
 
 function figures({ count, denied, failed, durations }: Row) {
-  const [p50Ms, p95Ms] = [durations.percentile(0.5), durations.percentile(0.95)].map(rounded)
-  return { count, denied, failed, p50Ms, p95Ms, maxMs: p50Ms === undefined ? undefined : durations.max }
+  const { max } = durations
+  // Rounding must not take one above the longest.
+  const [p50Ms, p95Ms] = [0.5, 0.95].map((part) => {
+    const time = durations.percentile(part)
+    return time === undefined ? undefined : Math.min(Number(time.toPrecision(3)), max)
+  })
+  return { count, denied, failed, p50Ms, p95Ms, maxMs: p50Ms === undefined ? undefined : max }
 }
-
-const rounded = (milliseconds: number | undefined): number | undefined =>
-  milliseconds === undefined ? undefined : Number(milliseconds.toPrecision(3))
 
 function tableOf(title: string, rows: Rows, paint: Paint): readonly string[] {
   const { rows: top, other } = rows.top(SHOWN)

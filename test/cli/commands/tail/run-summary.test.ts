@@ -48,6 +48,11 @@ test('it is summed up who did what, how often, how slow, and why not', async (t)
   assert.match(stderr, /: 1 line is no audit event/)
 })
 
+test('no part of the calls took longer than the longest', async (t) => {
+  const { stdout } = await summed(t, { 'audit.jsonl': line({ durationMs: 3746 }) })
+  assert.match(stdout, /^corp\/alice +1 +0 +0 +3\.7s +3\.7s +3\.7s$/m)
+})
+
 test('a summary is one object for programs, of what matches alone', async (t) => {
   const { stdout } = await summed(
     t,
