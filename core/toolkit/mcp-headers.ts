@@ -32,6 +32,8 @@ function nameIn(headers: IncomingHttpHeaders): string | undefined {
   const name = printable(headers['mcp-name'])
   if (name === undefined) return undefined
   const naming = MCP_METHODS.get(String(headers['mcp-method']))
+  // Who has the identifier of a task may get its result.
+  if (naming === 'nothing') return undefined
   return naming === 'tool' || naming === 'prompt' ? name : subjectName({ kind: 'resource', name })
 }
 

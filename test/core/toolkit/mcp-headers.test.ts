@@ -32,6 +32,13 @@ test('of the URI of a resource there is no query, no fragment, no content and no
   assert.equal(nameOf('?token=secret'), undefined)
 })
 
+test('the identifier of a task is as good as a token, and is not there', () => {
+  for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+    const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, 'mcp-name': '786512e2' }
+    assert.deepEqual(mcpHeaders(headers), { mcpMethod: method })
+  }
+})
+
 test('whatever a client writes, what is left of it is short and printable', () => {
   const text = fc.option(fc.string({ unit: 'binary', maxLength: 1000 }), { nil: undefined })
   fc.assert(
