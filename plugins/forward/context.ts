@@ -95,9 +95,14 @@ export class ForwardContext {
   }
 
   /** Writes the response to a request, after it was looked through for lists where the scope has policies. */
-  writerFor(head: ResponseHead, reply: FastifyReply, handler: ResponseHandler): ResponseSink {
+  writerFor(
+    head: ResponseHead,
+    reply: FastifyReply,
+    credential: OutgoingCredential | undefined,
+    handler: ResponseHandler,
+  ): ResponseSink {
     const { lists } = this
-    const writer = new ResponseWriter(reply)
+    const writer = new ResponseWriter(reply, this.omittedFor(credential))
     const { request } = reply
     if (lists === undefined || isForOneCall(head, request)) return observing(writer, head, request)
     const fail = (error: unknown): void => {

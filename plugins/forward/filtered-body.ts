@@ -15,9 +15,7 @@ const hasNoType = ({ headers }: ResponseHead): boolean =>
 /** Holds a response that begins like JSON until its lists are filtered; any other passes as it arrives. */
 export class FilteredBody implements ResponseSink {
   private readonly held: ResponseBuffer
-  private begun:
-    | { readonly head: ResponseHead; readonly call: Call; readonly omitted: ReadonlySet<string> | undefined }
-    | undefined
+  private begun: { readonly head: ResponseHead; readonly call: Call } | undefined
   /** As the head tells it. */
   private length = Number.NaN
   private isJson: boolean | undefined
@@ -36,9 +34,9 @@ export class FilteredBody implements ResponseSink {
     this.held = new ResponseBuffer(lists.budget, lists.timeout, fail)
   }
 
-  begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void {
+  begin(head: ResponseHead, call: Call): void {
     checkReadable(head)
-    this.begun = { head, call, omitted }
+    this.begun = { head, call }
     if (hasNoType(head)) this.beginning = Buffer.alloc(0)
     this.length = Number(firstValue(head.headers, 'content-length') ?? Number.NaN)
   }
@@ -82,16 +80,9 @@ export class FilteredBody implements ResponseSink {
   /** Not a function that `begin` makes: V8 would keep all that it holds until the next full collection. */
   private start(changedTo: number | undefined): void {
     if (this.begun === undefined) return
-    const { head, call, omitted } = this.begun
-    this.to.begin(
-      changedTo === undefined
-        ? this.isJson === true
-          ? unchangedHead(head)
-          : head
-        : changedHead(head, changedTo),
-      call,
-      omitted,
-    )
+    const { head, call } = this.begun
+    if (changedTo !== undefined) this.to.begin(changedHead(head, changedTo), call)
+    else this.to.begin(this.isJson === true ? unchangedHead(head) : head, call)
   }
 
   /** Whether it is JSON; some clients find out for themselves what has no type, events among it. */
@@ -102,9 +93,9 @@ export class FilteredBody implements ResponseSink {
     this.beginning = Buffer.concat([this.beginning, chunk])
     const isStream = beginsEvents(this.beginning)
     if (isStream !== true) return isStream
-    const { head, call, omitted } = this.begun
+    const { head, call } = this.begun
     this.events = new FilteredEvents(this.to, this.lists, this.caller, this.fail, this.answerTo)
-    this.events.begin(head, call, omitted)
+    this.events.begin(head, call)
     this.held.count(0)
     return false
   }

@@ -33,14 +33,14 @@ export class FilteredEvents implements ResponseSink {
     this.held = new ResponseBuffer(lists.budget, lists.timeout, this.fail)
   }
 
-  begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void {
+  begin(head: ResponseHead, call: Call): void {
     checkReadable(head)
     this.call = call
     // The caller has read what was written, but an event may still be with the policies.
     const resume = (): void => {
       if (!this.isFiltering) call.resume()
     }
-    this.to.begin(changedHead(head), { resume, abort: () => call.abort() }, omitted)
+    this.to.begin(changedHead(head), { resume, abort: () => call.abort() })
   }
 
   data(chunk: Buffer): boolean {

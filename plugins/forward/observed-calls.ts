@@ -90,8 +90,8 @@ class ObservedResponse implements ResponseSink {
     private readonly head: ResponseHead,
   ) {}
 
-  begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void {
-    this.to.begin(head, call, omitted)
+  begin(head: ResponseHead, call: Call): void {
+    this.to.begin(head, call)
   }
 
   data(chunk: Buffer): boolean {

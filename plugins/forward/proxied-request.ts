@@ -157,8 +157,8 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
       const { announced } = this.context
       const head = announced.headFor(this.request, received, this.parts.path)
       this.context.count(`${Math.floor(head.status / 100)}xx`, this.request)
-      this.writer = this.context.writerFor(head, this.reply, this)
-      this.writer.begin(head, call, this.context.omittedFor(this.credential))
+      this.writer = this.context.writerFor(head, this.reply, this.credential, this)
+      this.writer.begin(head, call)
       // What is streamed may still be arriving.
       if (Buffer.isBuffer(this.parts.body)) this.discardBody()
       if (isEventStream(head) || asksForStream(this.request)) this.context.limitStream(this.reply)

@@ -13,8 +13,7 @@ interface PassedHead extends ResponseHead {
 
 /** Where the target's response goes. */
 export interface ResponseSink {
-  /** `omitted` are headers of the target that the caller does not get. */
-  begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void
+  begin(head: ResponseHead, call: Call): void
   /** `false` pauses the body until `Call.resume`. */
   data(chunk: Buffer): boolean
   /** `false` when the rest of the response is written later. */
@@ -29,14 +28,18 @@ export class ResponseWriter implements ResponseSink {
   private delayed: PassedHead | undefined
   private chunks: Buffer[] = []
 
-  constructor(private readonly reply: FastifyReply) {
+  /** `omitted` are headers of the target that the caller does not get. */
+  constructor(
+    private readonly reply: FastifyReply,
+    private readonly omitted: ReadonlySet<string> | undefined,
+  ) {
     this.response = reply.raw
   }
 
-  begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void {
+  begin(head: ResponseHead, call: Call): void {
     const { request } = this.reply
     const fits = Number(firstValue(head.headers, 'content-length') ?? Number.NaN) <= MAX_BUFFERED
-    const headers = passedHeaders(head, omitted)
+    const headers = passedHeaders(head, this.omitted)
     const sent = canHaveTrailers(request, head) ? headers : withoutTrailer(headers)
     const passed = { ...head, headers: this.withReplyHeaders(sent) }
     if (fits) {

@@ -24,9 +24,9 @@ export class UnreadResponse implements ResponseSink, Unread {
     private readonly fail: (error: unknown) => void,
   ) {}
 
-  begin(head: ResponseHead, call: Call, omitted: ReadonlySet<string> | undefined): void {
+  begin(head: ResponseHead, call: Call): void {
     this.call = call
-    this.to.begin(head, { resume: () => this.goOn(), abort: () => call.abort() }, omitted)
+    this.to.begin(head, { resume: () => this.goOn(), abort: () => call.abort() })
   }
 
   data(chunk: Buffer): boolean {

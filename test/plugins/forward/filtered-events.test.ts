@@ -41,7 +41,7 @@ function opened(shows: Policy['shows'] = hiding.shows, reads = true) {
     ended.reject(error)
   }
   const events = new FilteredEvents(sink, lists, CALLER, fail, () => undefined)
-  events.begin(HEAD, { resume: () => goOn(), abort: () => {} }, undefined)
+  events.begin(HEAD, { resume: () => goOn(), abort: () => {} })
   const write = async (chunk: Buffer): Promise<void> => {
     const resumed = new Promise<void>((resolve) => {
       goOn = resolve

@@ -27,7 +27,7 @@ function opened(budget: ResponseBudget, timeout = 60_000) {
     state.failed = String(Object(error).code)
     response.discard()
   })
-  response.begin(HEAD, { resume: () => state.resumed++, abort: () => {} }, undefined)
+  response.begin(HEAD, { resume: () => state.resumed++, abort: () => {} })
   return { response, out, state, read: () => drain() }
 }
 
