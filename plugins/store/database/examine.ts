@@ -3,7 +3,7 @@ import { type Examination, GatewayError } from 'sallyport'
 import { within } from 'sallyport/toolkit'
 import { Connector, type Route } from './connector.js'
 import { databaseFailure, refusesWrites, tooSlow } from './failure.js'
-import { inspectSchema, isWritable } from './inspect.js'
+import { inspectSchema } from './inspect.js'
 import type { DatabaseOptions } from './options.js'
 import { isTransactionPooler } from './pooler.js'
 import { LEVEL } from './tables.js'
@@ -76,18 +76,13 @@ async function examineSchema({ examination, options, connector }: Place): Promis
   const { schema, migrate } = options
   const client = await connected(connector, 'pooled')
   const { user } = connector.describe('pooled')
-  const inspect = () =>
-    inTransaction(
-      client,
-      schema,
-      async (statements) => ({
-        ...(await inspectSchema(statements, schema, user)),
-        isWritable: await isWritable(statements),
-      }),
-      () => {},
-    )
-  const { level, isWritable: takesWrites } = await inspect()
-  if (!takesWrites) {
+  const { level, isWritable } = await inTransaction(
+    client,
+    schema,
+    (statements) => inspectSchema(statements, schema, user),
+    () => {},
+  )
+  if (!isWritable) {
     const { code, message } = refusesWrites()
     wrong('writes', code, message, 'give the URL of a server that takes writes')
   }

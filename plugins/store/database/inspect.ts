@@ -6,7 +6,8 @@ import type { Statements } from './transaction.js'
 export interface Inspected {
   /** 0 without tables. */
   readonly level: number
-  readonly readableBy: number
+  /** Whether the server takes writes, as far as it says so beforehand. */
+  readonly isWritable: boolean
 }
 
 interface Table {
@@ -24,7 +25,8 @@ export async function inspectSchema(
 ): Promise<Inspected> {
   const place = `schema ${schema}`
   const tables = await tablesOf(statements, schema)
-  if (tables.length === 0) return { level: 0, readableBy: 0 }
+  const isWritable = await takesWrites(statements)
+  if (tables.length === 0) return { level: 0, isWritable }
 
   const foreign = tables.find(({ name, columns }) =>
     COLUMNS[name]?.some((column) => !columns.includes(column)),
@@ -39,18 +41,17 @@ export async function inspectSchema(
   const [row] = await statements.query<{ level: number; readable_by: number }>(
     'select level, readable_by from schema_level',
   )
-  const inspected = { level: row?.level ?? 0, readableBy: row?.readable_by ?? 0 }
-  if (inspected.readableBy > LEVEL) {
-    const message = `its tables are of a newer version of sallyport (level ${inspected.level}; this version knows ${LEVEL}): use that version, or another schema`
+  const { level = 0, readable_by: readableBy = 0 } = row ?? {}
+  if (readableBy > LEVEL) {
+    const message = `its tables are of a newer version of sallyport (level ${level}; this version knows ${LEVEL}): use that version, or another schema`
     throw refused(place, message)
   }
   // Of an older level, tables and columns may be missing.
-  if (foreign !== undefined && inspected.level >= LEVEL) throw belongsToOthers(place, foreign)
-  return inspected
+  if (foreign !== undefined && level >= LEVEL) throw belongsToOthers(place, foreign)
+  return { level, isWritable }
 }
 
-/** Whether the server takes writes, as far as it says so beforehand. */
-export async function isWritable(statements: Statements): Promise<boolean> {
+async function takesWrites(statements: Statements): Promise<boolean> {
   const [row] = await statements.query<{ writable: boolean }>(
     "select not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off' as writable",
   )

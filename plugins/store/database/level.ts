@@ -1,7 +1,7 @@
 import { ConfigError, GatewayError, type HealthState, type Log } from 'sallyport'
 import type { Connector } from './connector.js'
 import { databaseFailure, notMigrated, refusesWrites } from './failure.js'
-import { inspectSchema, isWritable } from './inspect.js'
+import { inspectSchema } from './inspect.js'
 import { migrateSchema } from './migrate.js'
 import type { DatabaseOptions } from './options.js'
 import { Session } from './session.js'
@@ -93,10 +93,8 @@ export class Level {
 
   private async check(): Promise<void> {
     const { options, connector, transaction } = this.dependencies
-    const inspect = async (statements: Statements) => ({
-      ...(await inspectSchema(statements, options.schema, connector.describe('pooled').user)),
-      isWritable: await isWritable(statements),
-    })
+    const { user } = connector.describe('pooled')
+    const inspect = (statements: Statements) => inspectSchema(statements, options.schema, user)
     let found = await transaction(inspect, { limit: READ_LIMIT })
     if (found.level < LEVEL && options.migrate) {
       for (const line of await migrateSchema(connector, options.schema)) this.dependencies.log.info(line)

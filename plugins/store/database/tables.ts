@@ -104,21 +104,8 @@ export const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   source_revision: ['source', 'revision', 'written_at'],
   version: ['source', 'name', 'version', 'revision', 'document'],
   publication: [
-    ...[
-      'id',
-      'at',
-      'request_id',
-      'provider',
-      'issuer',
-      'subject',
-      'action',
-      'name',
-      'version',
-      'before',
-      'after',
-      'source',
-      'revision',
-    ],
+    ...['id', 'at', 'request_id', 'provider', 'issuer', 'subject'],
+    ...['action', 'name', 'version', 'before', 'after', 'source', 'revision'],
   ],
   published_source: ['id', 'source', 'revision', 'changed_at'],
   published_version: [
