@@ -12,11 +12,6 @@ export class TimeSlice {
     private readonly longest = LONGEST_MS,
   ) {}
 
-  /** For a thread that serves no requests. */
-  static unlimited(): TimeSlice {
-    return new TimeSlice(undefined, Number.POSITIVE_INFINITY)
-  }
-
   /** Checked at every small step, so it is synchronous: a promise at each would cost more than the work. */
   get isOver(): boolean {
     return performance.now() - this.since > this.longest

@@ -230,5 +230,3 @@ function changeIn(line: Buffer, path: string): JournalChange {
   if (change !== undefined) return change
   throw new GatewayError('JOURNAL_DAMAGED', `${path} is not as it was written: restore it from a backup`)
 }
-
-/** An actor may know more of the caller than is stored. */
