@@ -43,18 +43,8 @@ export async function testRedis(t: TestContext, options: TestRedisOptions = {}):
   const port = await freePort()
   let server: ChildProcess | undefined
   const base = [
-    ...[
-      '--dir',
-      directory,
-      '--bind',
-      '127.0.0.1',
-      '--save',
-      '',
-      '--appendonly',
-      'yes',
-      '--appendfsync',
-      'everysec',
-    ],
+    ...['--dir', directory, '--bind', '127.0.0.1', '--save', ''],
+    ...['--appendonly', 'yes', '--appendfsync', 'everysec'],
     ...(tls === undefined
       ? ['--port', String(port)]
       : ['--port', '0', '--tls-port', String(port), ...tlsArguments(tls)]),
