@@ -48,6 +48,16 @@ test('NO_PROXY excludes hosts, suffixes, ports and networks', async (t) => {
   assert.deepEqual(proxy.asked, ['inexact.test:9443', 'port.test:9443', '11.1.2.3:443', '[fc00::1]:9443'])
 })
 
+test('a star in NO_PROXY excludes every host', async (t) => {
+  const proxy = await connectProxy(t, { to: await freePort() })
+  const environment = { https_proxy: proxy.url, no_proxy: 'exact.test,*' }
+  const resolve = async () => []
+  const { fetch } = fetching(t, { environment, resolve })
+
+  await assert.rejects(fetch('https://provider.test/'))
+  assert.deepEqual(proxy.asked, [])
+})
+
 test('NO_PROXY excludes a host however it and the URL are written', async (t) => {
   const proxy = await connectProxy(t, { to: await freePort() })
   const noProxy = 'a.Test.,.svc.cluster.local,bücher.test,FD00:0:0:0:0:0:0:1,[fd00:0:0::2]:8443'

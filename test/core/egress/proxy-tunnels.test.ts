@@ -103,10 +103,12 @@ test('a proxy that refuses, is down or hangs has its own error', async (t) => {
     fetching(t, { environment: { https_proxy: url }, timeout })
   const hanging = through(`http://127.0.0.1:${hole.port}`, 300)
 
-  const busy = await connectProxy(t, {
-    instead: (socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n').writable === false,
-  })
-  await failsWith('EGRESS_PROXY', through(busy.url).fetch('https://provider.test/'))
+  for (const status of ['403 Forbidden', '100 Continue', '302 Found']) {
+    const busy = await connectProxy(t, {
+      instead: (socket) => socket.end(`HTTP/1.1 ${status}\r\n\r\n`).writable === false,
+    })
+    await failsWith('EGRESS_PROXY', through(busy.url).fetch('https://provider.test/'))
+  }
   await failsWith('EGRESS_PROXY', through(refusing).fetch('https://provider.test/'))
   await failsWith(
     'EGRESS_PROXY',

@@ -32,6 +32,25 @@ test('T16 pipelined requests of a connection that closes are removed', async (t)
   assert.ok(Date.now() - began < 5_000, 'a stop waits for nobody who has left')
 })
 
+test('T16 a connection on which more than 64 requests wait behind one is ended', async (t) => {
+  let admitted = 0
+  const hold = plugin('hold', ({ http }) =>
+    http.get('/hold', { config: { public: true } }, () => {
+      admitted++
+      return new Promise(() => {})
+    }),
+  )
+  const running = await serving(t, [listen, hold])
+  const socket = connect(Number(new URL(running.addresses.main ?? '').port), '127.0.0.1')
+  const request = 'GET /hold HTTP/1.1\r\nhost: x\r\n\r\n'
+  socket.write(request.repeat(65))
+  await eventually(() => admitted === 65)
+  assert.equal(socket.readyState, 'open')
+
+  socket.write(request)
+  await eventually(() => socket.closed)
+})
+
 test('a connection with pipelined requests is left as it was by each list that served it', async (t) => {
   const sockets: Socket[] = []
   const answer = plugin('answer', ({ http }) =>
