@@ -3,8 +3,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, suite, type TestContext, test } from 'node:test'
+import { SecretStore } from 'sallyport'
 import { folder } from '#kit/folder.js'
 import { keyring, noKeyring, type TestKeyring } from '#kit/keyring.js'
+import { providing } from '#kit/plugin.js'
 import { storing } from './storing.js'
 
 type Options = Readonly<Record<string, unknown>>
@@ -133,6 +135,18 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
       assert.equal(logged.length, what.includes('locked') ? 1 : 0)
     })
   }
+})
+
+test('a key that its store does not keep encrypts nothing', async (t) => {
+  const directory = folder(t)
+  const forgetful = providing('secrets/forgetful', SecretStore, {
+    name: 'forgetful store',
+    get: () => undefined,
+    keeping: { set: async () => {}, names: async () => [], delete: async () => false },
+  })
+  const started = () => storing(t, [forgetful, { use: 'state/files', with: { directory } }])
+  await (await started()).store.set('key', 'value')
+  assert.equal(await (await started()).store.get('key'), 'value')
 })
 
 test('without a keyring in the list, the error says what decrypts the values', async (t) => {
