@@ -140,3 +140,20 @@ test('concurrent failures count as one: the backoff after them is the shortest',
   await eventually(async () => (await ask(issuer.opaque())).status === 200)
   assert.ok(performance.now() - since < 4000, String(performance.now() - since))
 })
+
+test('what waited while the provider went down is not sent to it any more', async (t) => {
+  const issuer = await issuing(t)
+  const { ask } = await gate(t, issuer)
+  const cut: (() => void)[] = []
+  let isDown = false
+  issuer.faults.set('/introspect', ({ socket }) => {
+    if (isDown) socket.destroy()
+    else cut.push(() => socket.destroy())
+  })
+  const flood = madeUp(100).map(ask)
+  await eventually(() => cut.length === 64)
+  isDown = true
+  for (const each of cut) each()
+  await Promise.all(flood)
+  assert.ok(issuer.times('/introspect') < 70, String(issuer.times('/introspect')))
+})
