@@ -1,8 +1,10 @@
+import { EventData } from './event-data.js'
+import { startsWithMark } from './json-start.js'
+import { CARRIAGE_RETURN, LINE_FEED } from './line-breaks.js'
+
 // Longer than any URL that servers accept. A longer event passes as it is, so that little is held back.
 const MAX_HELD = 16 * 1024
 
-const LINE_FEED = 0x0a
-const CARRIAGE_RETURN = 0x0d
 const COLON = 0x3a
 const NOTHING = Buffer.alloc(0)
 
@@ -63,33 +65,19 @@ export class EndpointRewriter {
   }
 
   private rewritten(event: Buffer): Buffer {
-    if (!event.includes('endpoint')) return event
-    // Bytes that are not UTF-8 have to come out as they were.
-    const text = event.toString('latin1')
-    const lines = (text.match(LINES) ?? []).map((line, index) => fieldOf(line, this.first && index === 0))
-    if (lines.findLast(({ name }) => name === 'event')?.value !== 'endpoint') return event
-    const data = lines.filter(({ name }) => name === 'data')
-    const value = utf8(data.map((line) => line.value).join('\n'))
+    if (nameOf(event, this.first) !== 'endpoint') return event
+    const data = new EventData(event, this.first)
+    // A reference to the stream itself, or none.
+    if (data.text.length === 0) return event
+    const value = data.text.toString()
     const replacement = this.replacementFor(value)
-    if (data.length === 0 || replacement === value) return event
-    const changed = lines.map((line) => {
-      if (line.name !== 'data') return line.text
-      // A comment, as without the line the endings around it could be one ending together.
-      return line === data[0] ? `${line.prefix}${latin1(replacement)}${line.ending}` : `:${line.ending}`
-    })
-    return Buffer.from(changed.join(''), 'latin1')
+    return replacement === value ? event : data.with(Buffer.from(replacement))
   }
 }
 
-const LINES = /[^\r\n]*(?:\r\n|\r|\n)/g
-const FIELD = /^(\u00ef\u00bb\u00bf)?([^:\r\n]*)(?:(: ?)([^\r\n]*))?([\r\n]*)$/
-
-/** A line by its parts; a byte order mark counts as none at the very start alone. */
-function fieldOf(text: string, mayHaveMark: boolean) {
-  const [, mark = '', name = '', colon = ':', value = '', ending = ''] = FIELD.exec(text) ?? []
-  const wholeName = mayHaveMark ? name : mark + name
-  return { text, name: wholeName, value, prefix: mark + name + colon, ending }
+/** The last name is the one that counts. */
+function nameOf(event: Buffer, isFirst: boolean): string | undefined {
+  if (!event.includes('endpoint')) return undefined
+  const text = event.toString('latin1', isFirst && startsWithMark(event) ? 3 : 0)
+  return [...text.matchAll(/^event(?:: ?(.*))?$/gm)].at(-1)?.[1]
 }
-
-const utf8 = (text: string): string => Buffer.from(text, 'latin1').toString()
-const latin1 = (text: string): string => Buffer.from(text).toString('latin1')

@@ -106,6 +106,6 @@ test('data of several lines becomes one, and the event still ends, also after li
   const several = Buffer.from('event: endpoint\ndata: /a\ndata: b\nid: 1\n\n')
   const mixed = Buffer.from('event: endpoint\rdata: /a\rdata: b\n\n')
 
-  assert.equal(passed(several).toString(), 'event: endpoint\ndata: /proxy/ab\n:\nid: 1\n\n')
-  assert.equal(passed(mixed).toString(), 'event: endpoint\rdata: /proxy/ab\r:\n\n')
+  assert.equal(passed(several).toString(), 'event: endpoint\ndata: /proxy/ab\nid: 1\n\n')
+  assert.equal(passed(mixed).toString(), 'event: endpoint\rdata: /proxy/ab\n\n')
 })
