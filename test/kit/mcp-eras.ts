@@ -30,46 +30,26 @@ async function withSessions(): Promise<Answering> {
       ...(await import('@modelcontextprotocol/sdk/server/streamableHttp.js')),
     }),
   )
-  const open = new Map<string, InstanceType<typeof McpServer>>()
-  const transports = new Map<string, InstanceType<typeof StreamableHTTPServerTransport>>()
-
+  const open: Sessions<InstanceType<typeof StreamableHTTPServerTransport>> = new Map()
   const begin = async () => {
     const server = new McpServer(NAMED)
     const transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => {
-        open.set(id, server)
-        transports.set(id, transport)
-      },
-      onsessionclosed: (id) => {
-        open.delete(id)
-        transports.delete(id)
-      },
+      onsessioninitialized: (id) => void open.set(id, { server, transport }),
+      onsessionclosed: (id) => void open.delete(id),
     })
     offer(server, (extra) => (extra as Extra).requestInfo?.headers ?? {})
     // The SDK's class does not fit its own interface under exactOptionalPropertyTypes.
     await server.connect(transport as never)
     return transport
   }
-  return {
-    sessions: () => open.size,
-    async answer(request, response, body) {
-      if (!isAt('/mcp', request)) return notFound(response)
-      const id = request.headers['mcp-session-id']
-      const transport = id === undefined ? await begin() : transports.get(String(id))
-      if (transport === undefined) return refuse(response, 404, -32_001, 'there is no such session')
-      await transport.handleRequest(request, response, parsed(body))
-    },
-    async announce() {
-      await Promise.all([...open.values()].map((server) => server.server.sendToolListChanged()))
-    },
-    async forget() {
-      const servers = [...open.values()]
-      open.clear()
-      transports.clear()
-      await Promise.all(servers.map((server) => server.close()))
-    },
-  }
+  return inSessions(open, async (request, response, body) => {
+    if (!isAt('/mcp', request)) return notFound(response)
+    const id = request.headers['mcp-session-id']
+    const transport = id === undefined ? await begin() : open.get(String(id))?.transport
+    if (transport === undefined) return refuse(response, 404, -32_001, 'there is no such session')
+    await transport.handleRequest(request, response, parsed(body))
+  })
 }
 
 async function overOneStream(): Promise<Answering> {
@@ -77,32 +57,42 @@ async function overOneStream(): Promise<Answering> {
     ...(await import('@modelcontextprotocol/sdk/server/mcp.js')),
     ...(await import('@modelcontextprotocol/sdk/server/sse.js')),
   }))
-  type Server = InstanceType<typeof McpServer>
-  type Stream = { readonly server: Server; readonly transport: InstanceType<typeof SSEServerTransport> }
-  const open = new Map<string, Stream>()
+  const open: Sessions<InstanceType<typeof SSEServerTransport>> = new Map()
+  return inSessions(open, async (request, response, body) => {
+    if (request.method === 'GET' && isAt('/sse', request)) {
+      const server = new McpServer(NAMED)
+      offer(server, (extra) => (extra as Extra).requestInfo?.headers ?? {})
+      const transport = new SSEServerTransport('/messages', response)
+      open.set(transport.sessionId, { server, transport })
+      response.on('close', () => open.delete(transport.sessionId))
+      return server.connect(transport as never)
+    }
+    const id = new URL(request.url ?? '/', 'http://target').searchParams.get('sessionId') ?? ''
+    const stream = open.get(id)
+    if (stream === undefined) return notFound(response)
+    await stream.transport.handlePostMessage(request, response, parsed(body))
+  })
+}
+
+/** By their IDs, each with a server of its own. */
+type Sessions<Transport> = Map<string, { readonly server: SessionServer; readonly transport: Transport }>
+
+interface SessionServer {
+  readonly server: { sendToolListChanged(): Promise<void> }
+  close(): Promise<void>
+}
+
+function inSessions(open: Sessions<unknown>, answer: Answering['answer']): Answering {
   return {
+    answer,
     sessions: () => open.size,
-    async answer(request, response, body) {
-      if (request.method === 'GET' && isAt('/sse', request)) {
-        const server = new McpServer(NAMED)
-        offer(server, (extra) => (extra as Extra).requestInfo?.headers ?? {})
-        const transport = new SSEServerTransport('/messages', response)
-        open.set(transport.sessionId, { server, transport })
-        response.on('close', () => open.delete(transport.sessionId))
-        return server.connect(transport as never)
-      }
-      const id = new URL(request.url ?? '/', 'http://target').searchParams.get('sessionId') ?? ''
-      const stream = open.get(id)
-      if (stream === undefined) return notFound(response)
-      await stream.transport.handlePostMessage(request, response, parsed(body))
-    },
     async announce() {
       await Promise.all([...open.values()].map(({ server }) => server.server.sendToolListChanged()))
     },
     async forget() {
-      const streams = [...open.values()]
+      const servers = [...open.values()].map(({ server }) => server)
       open.clear()
-      await Promise.all(streams.map(({ server }) => server.close()))
+      await Promise.all(servers.map((server) => server.close()))
     },
   }
 }
