@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import pg from 'pg'
 import { eventually } from './captured-log.js'
-import { closedPort } from './listening.js'
+import { freePort } from './free-port.js'
 
 const RELEASES = '/usr/lib/postgresql'
 const PGBOUNCER = '/usr/sbin/pgbouncer'
@@ -173,7 +173,7 @@ export class PostgresCluster {
     database: TestDatabase,
     further: Readonly<Record<string, string | number>> = {},
   ): Promise<string> {
-    const port = Number(new URL(await closedPort()).port)
+    const port = await freePort()
     const place = mkdtempSync(join(this.folder, 'pooler-'))
     const users = join(place, 'users')
     writeFileSync(users, `"${database.name}" "${PASSWORD}"\n`)
@@ -205,7 +205,7 @@ export class PostgresCluster {
 
   private async create(): Promise<void> {
     this.giveAway(this.folder)
-    this.port = Number(new URL(await closedPort()).port)
+    this.port = await freePort()
     const argv = ['-D', join(this.folder, 'data'), '-U', 'postgres', '-N', '-E', 'UTF8', '--no-locale']
     const auth = ['--auth-local=trust', '--auth-host=scram-sha-256']
     const making = this.spawn(`${RELEASES}/${release}/bin/initdb`, [...argv, ...auth])
