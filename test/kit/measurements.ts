@@ -1,4 +1,5 @@
-import { definePlugin, type Entry, Telemetry } from 'sallyport'
+import { type Entry, Telemetry } from 'sallyport'
+import { providing } from './plugin.js'
 
 /** A plugin that remembers what was measured last, by instrument, and says it. */
 export function measurements(): {
@@ -6,12 +7,8 @@ export function measurements(): {
   readonly last: (name: string) => number | undefined
 } {
   const values = new Map<string, number>()
-  const plugin = definePlugin({
-    name: 'measurements',
-    api: 1,
-    provides: [Telemetry],
-    setup: (gateway) =>
-      gateway.provide(Telemetry, { measure: ({ name }, value) => void values.set(name, value) }),
+  const entry = providing('measurements', Telemetry, {
+    measure: ({ name }, value) => void values.set(name, value),
   })
-  return { entry: { use: plugin }, last: (name) => values.get(name) }
+  return { entry, last: (name) => values.get(name) }
 }

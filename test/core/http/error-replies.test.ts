@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Challenge, Refusal } from 'sallyport'
 import { booted } from '#kit/booted.js'
-import { closed, plugin } from '#kit/plugin.js'
+import { closed, plugin, providing } from '#kit/plugin.js'
 
 test('a challenge that fails, or is not a header value, becomes a bare one', async (t) => {
   const headers: (() => unknown)[] = [
@@ -15,13 +15,7 @@ test('a challenge that fails, or is not a header value, becomes a bare one', asy
     () => 7,
   ]
   for (const header of headers) {
-    const challenge = plugin(
-      'c',
-      (gateway) => gateway.provide(Challenge, { header } as unknown as Challenge),
-      {
-        provides: [Challenge],
-      },
-    )
+    const challenge = providing('c', Challenge, { header } as unknown as Challenge)
     const app = await booted(t, [challenge, closed])
     const answer = await app.inject('/')
     assert.equal(answer.statusCode, 401)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Authenticator, Guard, Refusal } from 'sallyport'
 import { booted } from '#kit/booted.js'
-import { closed, plugin, providing } from '#kit/plugin.js'
+import { closed, providing } from '#kit/plugin.js'
 import { onlyGood, routes } from './gated-routes.js'
 
 test('a route without config needs an authenticated caller', async (t) => {
@@ -61,14 +61,7 @@ test('a scope has routes, unknown paths and a gate of its own', async (t) => {
 })
 
 const judging = (verdict: () => unknown) =>
-  plugin(
-    'judge',
-    (gateway) =>
-      gateway.provide(Authenticator, { provider: 'judge', authenticate: verdict } as Authenticator),
-    {
-      provides: [Authenticator],
-    },
-  )
+  providing('judge', Authenticator, { provider: 'judge', authenticate: verdict } as Authenticator)
 
 test('a verdict without an identity, or of the wrong type, refuses the request', async (t) => {
   const rejection = { kind: 'invalid', cause: 'signature' }

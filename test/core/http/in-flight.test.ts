@@ -7,14 +7,12 @@ import { Guard } from 'sallyport'
 import { ask } from '#kit/ask.js'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { listen, plugin } from '#kit/plugin.js'
+import { listen, plugin, providing } from '#kit/plugin.js'
 import { slowRoute } from '../kernel/slow-route.js'
 
 test('T16 pipelined requests of a connection that closes are removed', async (t) => {
   let waiting = 0
-  const slow = plugin('slow', (gateway) => gateway.provide(Guard, () => void waiting++), {
-    provides: [Guard],
-  })
+  const slow = providing('slow', Guard, () => void waiting++)
   const hold = plugin('hold', ({ http }) =>
     http.get('/hold', { config: { public: true } }, () => new Promise(() => {})),
   )

@@ -10,9 +10,7 @@ const context = contextFor({})
 
 test('a public path that would make everything public stops the boot', async () => {
   for (const path of ['', '/', '//']) {
-    const opening = plugin('opening', (gateway) => gateway.provide(PublicPath, path), {
-      provides: [PublicPath],
-    })
+    const opening = providing('opening', PublicPath, path)
     await assert.rejects(boot([opening], context), ConfigError)
   }
 })

@@ -13,7 +13,7 @@ import {
 import { booted, recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
-import { closed, listen, plugin } from '#kit/plugin.js'
+import { closed, listen, plugin, providing } from '#kit/plugin.js'
 
 test('observers that throw or reject change no response and do not end the process', async (t) => {
   const failing = plugin(
@@ -106,16 +106,11 @@ test('a request is audited once: as accepted, refused, or published, with who se
 
 test('a request whose client has left is counted, and its time is no time of an answer', async (t) => {
   const measured: string[] = []
-  const measuring = plugin(
-    'measuring',
-    (gateway) =>
-      gateway.provide(Telemetry, {
-        measure({ name }, _value, { route, status }) {
-          if (name.includes('_http_request')) measured.push([name, route, status].join(' '))
-        },
-      }),
-    { provides: [Telemetry] },
-  )
+  const measuring = providing('measuring', Telemetry, {
+    measure({ name }, _value, { route, status }) {
+      if (name.includes('_http_request')) measured.push([name, route, status].join(' '))
+    },
+  })
   let asked = (): void => {}
   const { list } = audited(({ http }) => {
     http.get('/', () => 'let in')
@@ -257,15 +252,10 @@ test('a route asks for a caller also where its path is public, with the credenti
 })
 
 test('an authenticator that fails lets nobody in there either', async (t) => {
-  const failing = plugin(
-    'failing',
-    (gateway) =>
-      gateway.provide(Authenticator, {
-        provider: 'corp',
-        authenticate: () => Promise.reject(new Error('SECRET')),
-      }),
-    { provides: [Authenticator] },
-  )
+  const failing = providing('failing', Authenticator, {
+    provider: 'corp',
+    authenticate: () => Promise.reject(new Error('SECRET')),
+  })
   const routes = plugin('routes', ({ http }) =>
     http.get('/', { config: { public: true } }, async (request) => (await request.authenticate()).subject),
   )

@@ -3,14 +3,7 @@ import { once } from 'node:events'
 import { request as httpRequest, type RequestListener } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import {
-  Credential,
-  definePlugin,
-  type Entry,
-  HeaderSource,
-  type TargetRefusal,
-  UpstreamError,
-} from 'sallyport'
+import { Credential, type Entry, HeaderSource, type TargetRefusal, UpstreamError } from 'sallyport'
 import { listening } from '#kit/listening.js'
 import { providing } from '#kit/plugin.js'
 import { call, proxied, send } from './proxied.js'
@@ -39,13 +32,7 @@ function countingCredential(options: { renewals?: number; deadline?: number } = 
 
 const credentialOf = (name: string, present: Credential['present'], deadline?: number): Entry => ({
   id: name,
-  use: definePlugin({
-    name,
-    api: 1,
-    provides: [Credential],
-    setup: (gateway) =>
-      gateway.provide(Credential, { name, present, ...(deadline !== undefined && { deadline }) }),
-  }),
+  ...providing(name, Credential, { name, present, ...(deadline !== undefined && { deadline }) }),
 })
 
 /** A target that accepts one token, and records those that it gets. */

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import {
-  definePlugin,
   ManagedSource,
   type PublicationEvent,
   PublicationStore,
@@ -11,6 +10,7 @@ import {
 } from 'sallyport'
 import { booted } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
+import { plugin, providing } from '#kit/plugin.js'
 import { fileRegistry, registryOf, server } from '../registry/registry.js'
 
 const PAGE = '/registry/default/servers/com.example%2Fweather'
@@ -28,18 +28,17 @@ async function withPages(
 ) {
   let publications: (() => Publications) | undefined
   let catalogue: (() => ServerCatalogue) | undefined
-  const user = definePlugin({
-    name: 'user',
-    api: 1,
-    requires: [ServerCatalogue],
-    setup(gateway) {
+  const user = plugin(
+    'user',
+    (gateway) => {
       const sources = gateway.use(ManagedSource)
       catalogue = gateway.use(ServerCatalogue)
       publications = () => sources()[0]?.publications() as Publications
     },
-  })
+    { requires: [ServerCatalogue] },
+  )
   const list = registryOf([managed], ['published'], { stateDirectory: undefined })
-  const app = await booted(t, [store as { use: string }, ...list, pages, { use: user }])
+  const app = await booted(t, [store as { use: string }, ...list, pages, user])
   return {
     app,
     publications: () => publications?.() as Publications,
@@ -113,30 +112,23 @@ test('a withdrawn version is a 404 that says so, why, and since when; so is a se
 })
 
 /** A store of what is published whose history is what the test says. */
-const storeWith = (history: Publications['history']) => ({
-  use: definePlugin({
-    name: 'store',
-    api: 1,
-    provides: [PublicationStore],
-    setup(gateway) {
-      const published = { server: server(name, '1.0.0'), _meta: {} }
-      const publications: Publications = {
-        place: 'test',
-        read: async () => ({
-          kind: 'whole',
-          payloads: [Buffer.from(JSON.stringify({ servers: [published] }))],
-          revision: () => '1',
-        }),
-        watch: () => () => {},
-        publish: () => assert.fail('nobody publishes here'),
-        setStatus: () => assert.fail('nobody publishes here'),
-        history,
-        publisher: async () => undefined,
-      }
-      gateway.provide(PublicationStore, { open: () => publications })
-    },
-  }),
-})
+function storeWith(history: Publications['history']) {
+  const published = { server: server(name, '1.0.0'), _meta: {} }
+  const publications: Publications = {
+    place: 'test',
+    read: async () => ({
+      kind: 'whole',
+      payloads: [Buffer.from(JSON.stringify({ servers: [published] }))],
+      revision: () => '1',
+    }),
+    watch: () => () => {},
+    publish: () => assert.fail('nobody publishes here'),
+    setStatus: () => assert.fail('nobody publishes here'),
+    history,
+    publisher: async () => undefined,
+  }
+  return providing('store', PublicationStore, { open: () => publications })
+}
 
 test('a page whose history cannot be read is there all the same, and says so', async (t) => {
   for (const history of [

@@ -1,40 +1,35 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { definePlugin, StateStore } from 'sallyport'
+import { StateStore } from 'sallyport'
 import { eventually } from '#kit/captured-log.js'
+import { providing } from '#kit/plugin.js'
 import { call, proxied, send } from '../../forward/proxied.js'
 import { startAuthorizationServer } from './authorization-server.js'
 import { signInUser } from './proxy-with-login.js'
 
 /** A store that writes late, and releases its locks late. */
-const slowStore = (values: Map<string, string>) =>
-  definePlugin({
-    name: 'state/slow',
-    api: 1,
-    provides: [StateStore],
-    setup(gateway) {
-      const turns = new Map<string, Promise<unknown>>()
-      gateway.provide(StateStore, {
-        get: async (key) => values.get(key),
-        async set(key, value) {
-          await setTimeout(100)
-          values.set(key, value)
-        },
-        delete: async (key) => void values.delete(key),
-        keys: async () => [...values.keys()],
-        locked(key, work) {
-          const own = (turns.get(key) ?? Promise.resolve()).then(work)
-          const turn = own.then(
-            () => setTimeout(300),
-            () => {},
-          )
-          turns.set(key, turn)
-          return Promise.all([own, turn]).then(([result]) => result)
-        },
-      })
+function slowStore(values: Map<string, string>) {
+  const turns = new Map<string, Promise<unknown>>()
+  return providing('state/slow', StateStore, {
+    get: async (key) => values.get(key),
+    async set(key, value) {
+      await setTimeout(100)
+      values.set(key, value)
+    },
+    delete: async (key) => void values.delete(key),
+    keys: async () => [...values.keys()],
+    locked(key, work) {
+      const own = (turns.get(key) ?? Promise.resolve()).then(work)
+      const turn = own.then(
+        () => setTimeout(300),
+        () => {},
+      )
+      turns.set(key, turn)
+      return Promise.all([own, turn]).then(([result]) => result)
     },
   })
+}
 
 async function slowLogin(t: TestContext, life = 3600) {
   const server = await startAuthorizationServer(t)
@@ -42,7 +37,7 @@ async function slowLogin(t: TestContext, life = 3600) {
   const values = new Map<string, string>()
   const { urls } = signInUser(t)
   const { main, lines } = await proxied(t, server.target, {}, [
-    { use: slowStore(values) },
+    slowStore(values),
     { use: 'registrar/dynamic' },
     {
       use: 'credential/oauth',
