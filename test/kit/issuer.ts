@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTHeaderParameters, SignJWT } from 'jose'
 import { reallyWait } from './fake-clock.js'
-import { portOf } from './listening.js'
+import { opened } from './listening.js'
 
 type Claims = Readonly<Record<string, unknown>>
 
@@ -39,17 +39,8 @@ export interface Asked {
 export async function issuing(t: TestContext, options: IssuerOptions = {}): Promise<Issuer> {
   const { path = '', algorithm = 'ES256', tls } = options
   const issuer = new Issuer(path, algorithm)
-  const sockets = issuer.connections
   const server = tls === undefined ? createServer(issuer.listener) : createTlsServer(tls, issuer.listener)
-  server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
-  })
-  const port = await portOf(server)
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
+  const { port } = await opened(t, server, issuer.connections)
   issuer.origin = tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`
   await issuer.rotate('first')
   return issuer

@@ -12,8 +12,8 @@ export async function portOf(server: Server): Promise<number> {
 export async function opened(
   t: Pick<TestContext, 'after'>,
   server: Server,
+  sockets = new Set<Socket>(),
 ): Promise<{ readonly port: number; readonly sockets: ReadonlySet<Socket> }> {
-  const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket)).on('error', () => {})

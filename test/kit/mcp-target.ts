@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
 import type { Asked } from './issuer.js'
-import { portOf } from './listening.js'
+import { opened } from './listening.js'
 import { type Answering, answeringIn } from './mcp-eras.js'
 
 /**
@@ -59,12 +59,8 @@ export async function mcpTarget(
       return answering.answer(request, response, body).catch(() => response.destroy())
     })
   })
-  const port = await portOf(server)
-  t.after(async () => {
-    await answering.forget()
-    server.closeAllConnections()
-    server.close()
-  })
+  t.after(() => answering.forget())
+  const { port } = await opened(t, server)
   const url = `http://127.0.0.1:${port}/${era === '2024-11-05' ? 'sse' : 'mcp'}`
   return Object.defineProperty(target as McpTarget, 'url', { value: url, enumerable: true })
 }

@@ -2,18 +2,15 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
+import { opened } from '#kit/listening.js'
 import { program } from '#kit/program.js'
 
 test('what is wrong is told once, whoever finds it', async (t) => {
-  const taken = createServer().listen(0, '127.0.0.1')
-  t.after(() => taken.close())
-  const address = await new Promise<string>((resolve) => {
-    taken.once('listening', () => resolve(`127.0.0.1:${(taken.address() as { port: number }).port}`))
-  })
+  const { port } = await opened(t, createServer())
   const listen = (at: string): string => `plugins:\n  - { use: listen/http, with: { address: '${at}' } }\n`
   const home = folder(t, {
     'unknown.yaml': `${listen('127.0.0.1:0')}  - { use: guard/orgin }\n  - { use: guard/host, with: { alowed: [] } }\n`,
-    'taken.yaml': listen(address),
+    'taken.yaml': listen(`127.0.0.1:${port}`),
     'memory.yaml': `${listen('127.0.0.1:0')}  - { use: state/memory }\n`,
     'published.yaml': `${listen('127.0.0.1:0')}  - { use: store/files, with: { directory: ./state } }\n  - { use: source/managed, with: { name: published } }\n`,
     'stdio.yaml': `${listen('127.0.0.1:0')}  - { use: listen/stdio, with: { target: 'http://127.0.0.1:9' } }\n  - { use: auth/anonymous }\n`,
@@ -33,7 +30,7 @@ test('what is wrong is told once, whoever finds it', async (t) => {
   )
   const [busy, ...others] = await told('taken.yaml')
   assert.deepEqual(others, [])
-  assert.equal(busy?.startsWith(`address ${address}: `), true, busy)
+  assert.equal(busy?.startsWith(`address 127.0.0.1:${port}: `), true, busy)
   assert.match((await told('memory.yaml')).join(), /^--workers: .*"state\/memory"/)
   assert.match((await told('published.yaml')).join(), /^--workers: .*"store\/files".*`store\/postgres`/)
   assert.match((await told('stdio.yaml')).join(), /^--workers: .*"listen\/stdio"/)

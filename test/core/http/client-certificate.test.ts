@@ -4,7 +4,7 @@ import { createServer } from 'node:https'
 import { test } from 'node:test'
 import { clientThumbprint } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
-import { portOf } from '#kit/listening.js'
+import { opened } from '#kit/listening.js'
 import { listen, plugin } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
 import { authority, secureListener } from '#kit/tls.js'
@@ -46,8 +46,7 @@ test('a certificate that nobody has verified has no thumbprint, whatever server 
   const server = createServer(lenient, (request, response) =>
     response.end(clientThumbprint(request) ?? 'none'),
   )
-  const port = await portOf(server)
-  t.after(() => server.close())
+  const { port } = await opened(t, server)
   const url = `https://127.0.0.1:${port}`
 
   assert.equal((await asked(url, 'GET /', undefined, theirs.issue(['caller.test']))).body, 'none')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { CountedResponse } from '#core/http/counted-response.js'
-import { portOf } from '#kit/listening.js'
+import { opened } from '#kit/listening.js'
 import { spoken } from '#kit/raw.js'
 
 /** The bytes of each response's body as they were counted, and what was sent. */
@@ -12,8 +12,7 @@ async function counted(t: TestContext, answer: RequestListener, methods: readonl
     response.on('finish', () => counts.push(response.bodyBytes))
     answer(request, response)
   })
-  const port = await portOf(server)
-  t.after(() => server.close())
+  const { port } = await opened(t, server)
   const asked = methods.map((method, index) =>
     [
       `${method} / HTTP/1.1`,

@@ -4,13 +4,12 @@ import { EventEmitter, once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer, request as httpRequest, type RequestListener } from 'node:http'
 import { createSecureServer } from 'node:http2'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Credential } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
-import { closedPort, listening } from '#kit/listening.js'
+import { closedPort, listening, opened } from '#kit/listening.js'
 import { listen, providing } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
 import { authority, tlsListening } from '#kit/tls.js'
@@ -250,10 +249,7 @@ test('HTTP/2 is spoken to a replica that offers it, where it is on', async (t) =
   const server = createSecureServer({ ...ca.issue(['127.0.0.1']), allowHTTP1: true }, (request, response) => {
     response.end(`${request.httpVersion} ${request.method} ${request.headers['x-a']}`)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const { port } = await opened(t, server)
 
   for (const [http2, version] of [
     [true, '2.0'],

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { listening } from '#kit/listening.js'
+import { listening, opened } from '#kit/listening.js'
 import { spoken } from '#kit/raw.js'
 import { openRequest, proxied } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
@@ -116,10 +115,9 @@ test('only a caller with Expect gets 100 Continue', async (t) => {
 
 test('T13 a body that was not asked for is not waited for: its connection is closed', async (t) => {
   const answer = 'HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n'
-  const target = createServer((socket) => socket.on('error', () => {}).once('data', () => socket.end(answer)))
-  await once(target.listen(0, '127.0.0.1'), 'listening')
-  t.after(() => target.close())
-  const { main } = await proxied(t, `http://127.0.0.1:${(target.address() as AddressInfo).port}`)
+  const target = createServer((socket) => socket.once('data', () => socket.end(answer)))
+  const { port } = await opened(t, target)
+  const { main } = await proxied(t, `http://127.0.0.1:${port}`)
   const next = 'GET /next HTTP/1.1\r\nHost: a\r\n\r\n'
   for (const length of [next.length, 1_000_000]) {
     const head = `POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { Authenticator } from 'sallyport'
 import { LONGEST_WAIT } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
-import { listening } from '#kit/listening.js'
+import { listening, opened } from '#kit/listening.js'
 import { listen, providing } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { call, openRequest, proxied, send, targetRoute } from './proxied.js'
@@ -105,11 +105,10 @@ test('a response that has begun may pause for longer than that', async (t) => {
 test('the error of a failed target has a class, and no address', {
   skip: !targetRoute.isDirect,
 }, async (t) => {
-  const silent = createServer((socket) => socket.destroy())
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-  t.after(() => silent.close())
-  const address = silent.address()
-  assert.ok(typeof address === 'object' && address !== null)
+  const silent = await opened(
+    t,
+    createServer((socket) => socket.destroy()),
+  )
   const babble = await rawTarget(t, () => 'SMTP ready\r\nContent-Length: 0\r\n\r\n')
   const twice = 'Content-Length: 2\r\n'
   const lengths = await rawTarget(t, () => `HTTP/1.1 200 OK\r\n${twice}${twice}\r\n{}`)
@@ -117,7 +116,7 @@ test('the error of a failed target has a class, and no address', {
   const cases: readonly (readonly [string, string])[] = [
     ['http://127.0.0.1:1', 'target_refused'],
     ['http://nowhere.invalid', 'target_dns'],
-    [`http://127.0.0.1:${address.port}`, 'target_reset'],
+    [`http://127.0.0.1:${silent.port}`, 'target_reset'],
     [babble.origin, 'target_malformed'],
     [lengths.origin, 'target_malformed'],
     [plain.replace('http:', 'https:'), 'target_tls'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -9,7 +9,7 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { Credential, type Policy } from 'sallyport'
 import { serving } from '#kit/booted.js'
-import { listening, portOf } from '#kit/listening.js'
+import { listening } from '#kit/listening.js'
 import { listen, providing } from '#kit/plugin.js'
 import { policy } from './hiding.js'
 import { call, openRequest, proxied, send } from './proxied.js'
@@ -206,7 +206,7 @@ test('replicas are no way around', async (t) => {
 
 for (const enableJsonResponse of [true, false]) {
   test(`the official client gets filtered pages of the official server, JSON: ${enableJsonResponse}`, async (t) => {
-    const server = createServer((request, response) => {
+    const origin = await listening(t, (request, response) => {
       const transport = new StreamableHTTPServerTransport({
         sessionIdGenerator: undefined,
         enableJsonResponse,
@@ -216,9 +216,7 @@ for (const enableJsonResponse of [true, false]) {
         .connect(transport as never)
         .then(() => transport.handleRequest(request, response))
     })
-    const port = await portOf(server)
-    t.after(() => server.close())
-    const main = await withPolicy(t, `http://127.0.0.1:${port}`)
+    const main = await withPolicy(t, origin)
     const client = new Client({ name: 'test', version: '1' })
     t.after(() => client.close())
     await client.connect(new StreamableHTTPClientTransport(new URL(main)) as never)

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { createSecureServer, type Http2SecureServer } from 'node:http2'
-import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { serving } from '#kit/booted.js'
+import { opened } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
 import { authority } from '#kit/tls.js'
 
@@ -16,10 +15,8 @@ export async function beforeHttp2(
     prepares.map(async (prepare) => {
       const server = createSecureServer(ca.issue(['127.0.0.1']))
       prepare(server)
-      server.listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      t.after(() => server.close())
-      return `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const { port } = await opened(t, server)
+      return `https://127.0.0.1:${port}`
     }),
   )
   const gateway = await serving(t, [

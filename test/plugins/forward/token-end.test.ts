@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type TestContext, test } from 'node:test'
-import { Authenticator, definePlugin, type Entry, type Identity } from 'sallyport'
+import { Authenticator, type Entry, type Identity } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { fakeClock } from '#kit/fake-clock.js'
 import { issuing } from '#kit/issuer.js'
-import { listening } from '#kit/listening.js'
-import { listen } from '#kit/plugin.js'
+import { listening, opened } from '#kit/listening.js'
+import { listen, providing } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { observing } from './observing.js'
@@ -19,21 +19,14 @@ const DAY = 24 * 3_600
 const START = Date.UTC(2026, 0, 1)
 
 /** Authenticates every request, until a time. */
-const authenticatedUntil = (expiresAt: number | undefined): Entry => ({
-  use: definePlugin({
-    name: 'knowing',
-    api: 1,
-    provides: [Authenticator],
-    setup(gateway) {
-      const known = { provider: 'knowing', subject: 'somebody', claims: {} }
-      const identity: Identity = expiresAt === undefined ? known : { ...known, expiresAt }
-      gateway.provide(Authenticator, {
-        provider: 'knowing',
-        authenticate: () => Promise.resolve({ identity }),
-      })
-    },
-  }),
-})
+function authenticatedUntil(expiresAt: number | undefined) {
+  const known = { provider: 'knowing', subject: 'somebody', claims: {} }
+  const identity: Identity = expiresAt === undefined ? known : { ...known, expiresAt }
+  return providing('knowing', Authenticator, {
+    provider: 'knowing',
+    authenticate: () => Promise.resolve({ identity }),
+  })
+}
 
 /** A target of endless event streams, WebSockets and responses, with the number of open ones. */
 async function endlessTarget(t: TestContext) {
@@ -157,17 +150,13 @@ test('an expiry that is NaN has passed', async (t) => {
 for (const kind of ['jwt', 'introspection'] as const) {
   test(`a WebSocket ends with its token, with auth/${kind}`, async (t) => {
     const sides: Duplex[] = []
-    const server = createServer().listen(0, '127.0.0.1')
-    t.after(() => void server.close())
+    const server = createServer()
     server.on('upgrade', (_request, socket) => {
       sides.push(socket)
-      socket.on('error', () => {}).resume()
-      t.after(() => void socket.destroy())
+      socket.resume()
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
     })
-    await once(server, 'listening')
-    const address = server.address()
-    assert.ok(typeof address === 'object' && address !== null)
+    const { port } = await opened(t, server)
 
     const issuer = await issuing(t)
     const clock = fakeClock(t)
@@ -186,7 +175,7 @@ for (const kind of ['jwt', 'introspection'] as const) {
         kind === 'jwt' ? { use: 'auth/jwt', with: provider } : asking,
         {
           use: 'forward/http',
-          with: { target: targetRoute.urlOf(`http://127.0.0.1:${address.port}`), endStreamsWithToken: true },
+          with: { target: targetRoute.urlOf(`http://127.0.0.1:${port}`), endStreamsWithToken: true },
         },
       ])
     ).addresses

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { folder } from '#kit/folder.js'
-import { portOf } from '#kit/listening.js'
+import { opened } from '#kit/listening.js'
 import { program } from '#kit/program.js'
 import { dial } from '#kit/raw.js'
 
@@ -35,9 +35,7 @@ test('in the file of a proxy, event streams and upgrades count when they begin',
       .on('error', () => {})
       .write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
   })
-  const port = await portOf(target)
-  t.after(() => target.close())
-  t.after(() => target.closeAllConnections())
+  const { port } = await opened(t, target)
   const targetUri = `http://127.0.0.1:${port}/mcp`
   const proxy = started(t, ['proxy', 'mine'], { targetUri, port: 0 })
   const { origin } = new URL(await proxy.ready())

@@ -9,7 +9,7 @@ import { contractSuite } from 'sallyport/testing'
 import { contextFor, recordedLog, serving } from '#kit/booted.js'
 import { capturedLog, eventually } from '#kit/captured-log.js'
 import { corp } from '#kit/corp.js'
-import { portOf } from '#kit/listening.js'
+import { opened } from '#kit/listening.js'
 import { plugin, providing } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 
@@ -182,8 +182,7 @@ test('the forwarder: bodies of any kind, and a WebSocket when it has ended', asy
     socket.on('data', (chunk) => socket.end(chunk))
     socket.on('error', () => {})
   })
-  const port = await portOf(target)
-  t.after(() => target.close())
+  const { port } = await opened(t, target)
   const forwarding = { use: 'forward/http', with: { target: `http://127.0.0.1:${port}` } }
   const { main, ask, access } = await logged(t, 'all', [{ use: 'auth/anonymous' }, forwarding])
   await ask('/large')

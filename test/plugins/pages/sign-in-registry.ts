@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
@@ -7,7 +7,7 @@ import type { Entry } from 'sallyport'
 import { RegistrySettings, registry } from 'sallyport/presets/registry'
 import { contextFor, recordedLog, serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
-import { closedPort, portOf } from '#kit/listening.js'
+import { closedPort, opened } from '#kit/listening.js'
 import { PAGES, type RealPeople, realIssuer } from '#kit/oidc-provider.js'
 import type { Identity } from '#kit/tls.js'
 import { server } from '../registry/registry.js'
@@ -37,13 +37,8 @@ async function terminated(t: TestContext, identity: Identity, address: string): 
     ] as const)
       one.on('error', () => other.destroy())
   })
-  const open = new Set<Socket>()
-  server.on('connection', (socket: Socket) => open.add(socket))
-  t.after(() => {
-    for (const socket of open) socket.destroy()
-    server.close()
-  })
-  return `https://localhost:${await portOf(server)}`
+  const opening = await opened(t, server)
+  return `https://localhost:${opening.port}`
 }
 
 /** A registry on a real port whose pages people sign in to at a real issuer. */

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { createServer, type IncomingMessage, request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ProxySettings, proxy } from 'sallyport/presets/proxy'
 import { serving } from '#kit/booted.js'
-import { portOf } from '#kit/listening.js'
+import { listening } from '#kit/listening.js'
 import { sdkServer } from '../../conformance/sdk-server/http.js'
 
 const RULES = [
@@ -20,7 +20,7 @@ async function policed(t: TestContext) {
   const { url, close } = await sdkServer()
   t.after(close)
   const reached: string[] = []
-  const recorder = createServer((incoming, response) => {
+  const origin = await listening(t, (incoming, response) => {
     void text(incoming).then((body) => {
       reached.push(body)
       const { method, headers } = incoming
@@ -31,12 +31,7 @@ async function policed(t: TestContext) {
       asking.end(body)
     })
   })
-  const port = await portOf(recorder)
-  t.after(() => {
-    recorder.closeAllConnections()
-    recorder.close()
-  })
-  const target = `http://127.0.0.1:${port}/mcp`
+  const target = `${origin}/mcp`
   const plugins = [{ use: 'policy/tools', with: { rules: RULES } }]
   const { addresses } = await serving(t, proxy(ProxySettings.parse({ targetUri: target, plugins })))
   return { url: `${addresses.main}/mcp`, reached }

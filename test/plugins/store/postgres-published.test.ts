@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { opened } from '#kit/listening.js'
 import { noPostgres, PostgresCluster } from '#kit/postgres.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { BASE } from '../registry/registry.js'
@@ -31,10 +31,9 @@ async function distant(t: TestContext, url: string): Promise<string> {
     const far = connect({ port: Number(port), host: '127.0.0.1', noDelay: true })
     relay(near, far)
     relay(far, near)
-  }).listen(0, '127.0.0.1')
-  t.after(() => link.close())
-  await once(link, 'listening')
-  return url.replace(`:${port}/`, `:${(link.address() as AddressInfo).port}/`)
+  })
+  const { port: own } = await opened(t, link)
+  return url.replace(`:${port}/`, `:${own}/`)
 }
 
 /** Two gateways that share a database. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -10,6 +9,7 @@ import { eventually } from '#kit/captured-log.js'
 import { everything } from '#kit/everything.js'
 import { folder } from '#kit/folder.js'
 import { freePort } from '#kit/free-port.js'
+import { opened } from '#kit/listening.js'
 import { realIssuer } from '#kit/oidc-provider.js'
 import { oidcSettings } from '#kit/oidc-settings.js'
 import { program } from '#kit/program.js'
@@ -189,10 +189,7 @@ test('a tunnel that cannot be opened is an error at the start, which says what t
 
 test('each reason for which ssh fails has its own message', real, async (t) => {
   const server = await sshd(t)
-  const holder = createServer().listen(0, '127.0.0.1')
-  t.after(() => holder.close())
-  await once(holder, 'listening')
-  const { port: taken } = holder.address() as AddressInfo
+  const { port: taken } = await opened(t, createServer())
   const nobody = join(folder(t, { known: '' }), 'known')
   const revoked = join(folder(t, { known: `@revoked ${readFileSync(server.knownHosts, 'utf8')}` }), 'known')
   const mistakes: [object, RegExp][] = [

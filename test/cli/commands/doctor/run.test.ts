@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createServer, type RequestListener } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { issuing } from 'sallyport/testing'
@@ -9,7 +9,7 @@ import { examine } from '#cli/tools/doctor/examine.js'
 import type { Finding } from '#cli/tools/findings/finding-list.js'
 import { connectProxy } from '#kit/connect-proxy.js'
 import { folder } from '#kit/folder.js'
-import { closedPort, listening, portOf } from '#kit/listening.js'
+import { closedPort, listening } from '#kit/listening.js'
 import { realIssuer } from '#kit/oidc-provider.js'
 import { program } from '#kit/program.js'
 import { authority, tlsListening } from '#kit/tls.js'
@@ -169,14 +169,11 @@ test('a target that refuses its own name is told from one that refuses everybody
 /** A target that wants a token, with this at its well-known places; `ORIGIN` in it is its own. */
 async function closed(t: TestContext, documents: Readonly<Record<string, object>>): Promise<string> {
   let origin = ''
-  const server = createServer(({ url = '' }, response) => {
+  origin = await listening(t, ({ url = '' }, response) => {
     const document = documents[url]
     if (document !== undefined) response.end(JSON.stringify(document).replaceAll('ORIGIN', origin))
     else response.writeHead(url === '/mcp' ? 401 : 404, { 'www-authenticate': 'Bearer' }).end()
   })
-  const port = await portOf(server)
-  t.after(() => server.close())
-  origin = `http://127.0.0.1:${port}`
   return `${origin}/mcp`
 }
 

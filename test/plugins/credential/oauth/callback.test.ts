@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
+import { opened } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
 import { call, send } from '../../forward/proxied.js'
 import { startAuthorizationServer } from './authorization-server.js'
@@ -212,11 +213,7 @@ test('the callback can be reached from this machine only (T6, CL-18)', async (t)
 })
 
 test('a callback port in use stops a start that needs it; otherwise another one is used', async (t) => {
-  const taken = createServer()
-  await new Promise<void>((ready) => taken.listen(0, '127.0.0.1', ready))
-  t.after(() => taken.close())
-  const address = taken.address()
-  const callbackPort = typeof address === 'object' ? address?.port : undefined
+  const { port: callbackPort } = await opened(t, createServer())
   const server = await startAuthorizationServer(t)
   signInUser(t)
 

@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { listening } from '#kit/listening.js'
+import { listening, opened } from '#kit/listening.js'
 import { ask, type Bridged, bridged } from './bridged.js'
 
 const MEGABYTE = 1024 ** 2
@@ -79,11 +79,8 @@ test(
         socket.end(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n${body}`)
       })
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    t.after(() => server.close())
-    const address = server.address()
-    assert.ok(typeof address === 'object' && address !== null)
-    const bridge = bridged(t, `http://127.0.0.1:${address.port}/mcp`)
+    const { port } = await opened(t, server)
+    const bridge = bridged(t, `http://127.0.0.1:${port}/mcp`)
 
     // A stuck message does not block small ones, and its end sends no message.
     const pad = 'x'.repeat(SIZE)

@@ -10,6 +10,7 @@ import { pathsFrom } from 'sallyport/toolkit'
 import { booted, recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { opened } from '#kit/listening.js'
 import { plugin } from '#kit/plugin.js'
 import { noRedis, testRedis } from '#kit/redis.js'
 import { authority } from '#kit/tls.js'
@@ -219,14 +220,14 @@ test('a server that refuses writes is degraded until it takes one, and is read m
   assert.equal(said.length, 3)
 })
 
-test('nothing is open after a stop, also while it connects', { skip }, async () => {
-  const silent = createServer((socket) => void socket.on('error', () => {}).resume()).listen(0, '127.0.0.1')
-  await new Promise((resolve) => void silent.once('listening', resolve))
-  const address = silent.address()
-  assert.ok(typeof address === 'object' && address !== null)
+test('nothing is open after a stop, also while it connects', { skip }, async (t) => {
+  const { port, sockets } = await opened(
+    t,
+    createServer((socket) => void socket.resume()),
+  )
   const gateway = { ...recordedLog(), id: 'test', meter: quietMeter, path: pathsFrom('') }
   const connection = await RedisConnection.open(
-    { url: `redis://127.0.0.1:${address.port}`, prefix: 'test:' },
+    { url: `redis://127.0.0.1:${port}`, prefix: 'test:' },
     gateway,
   )
   const starting = connection.start()
@@ -234,9 +235,7 @@ test('nothing is open after a stop, also while it connects', { skip }, async () 
   await connection.close()
 
   await starting
-  const count = () => new Promise((resolve) => void silent.getConnections((_, open) => resolve(open)))
-  await eventually(async () => (await count()) === 0)
-  silent.close()
+  await eventually(() => sockets.size === 0)
   await assert.rejects(
     connection.run((client) => client.ping()),
     { code: 'REDIS_UNAVAILABLE' },

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
 import { test } from 'node:test'
 import { booted } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
-import { portOf } from '#kit/listening.js'
+import { listening } from '#kit/listening.js'
 import { program } from '#kit/program.js'
 import { collector, END, messageOf, startedAt, toolCall, tracing } from '../collector.js'
 
@@ -48,15 +47,11 @@ test('a configuration that cannot be right stops the start', async (t) => {
 })
 
 test('variables of OpenTelemetry change nothing, and headers in them stop the start', async (t) => {
-  const other = createServer()
-  const port = await portOf(other)
-  t.after(() => other.close())
-  other.on('request', () => assert.fail('the environment decided where traces go'))
+  const elsewhere = await listening(t, () => assert.fail('the environment decided where traces go'))
   const set = (name: string, value: string) => {
     process.env[name] = value
     t.after(() => delete process.env[name])
   }
-  const elsewhere = `http://127.0.0.1:${port}`
   set('OTEL_EXPORTER_OTLP_ENDPOINT', elsewhere)
   set('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', elsewhere)
   set('OTEL_EXPORTER_OTLP_TIMEOUT', '1')

@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { closedPort, listening, portOf } from '#kit/listening.js'
+import { closedPort, listening, opened } from '#kit/listening.js'
 import { authority, tlsListening } from '#kit/tls.js'
 import { collector, END, startedAt, tracing } from '../collector.js'
 
@@ -123,8 +123,7 @@ test('what is no HTTP, nothing that listens, and a redirect cost their spans too
     socket.on('error', () => {})
     socket.end('SSH-2.0-CANARY\r\n\r\n')
   })
-  const port = await portOf(garbage)
-  t.after(() => garbage.close())
+  const { port } = await opened(t, garbage)
   let asked = 0
   const elsewhere = await listening(t, (_, response) => {
     asked++
