@@ -135,7 +135,16 @@ export class FilteredEvents implements ResponseSink {
     if (flows && this.trailers === undefined) this.call?.resume()
   }
 
+  /** What fails is rejected, also at the end of the stream: the events before it are passed on first. */
   private filtered(event: Buffer): Buffer | Promise<Buffer> {
+    try {
+      return this.withShown(event)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  private withShown(event: Buffer): Buffer | Promise<Buffer> {
     const data = new EventData(event, this.isFirst)
     this.isFirst = false
     const { text } = data

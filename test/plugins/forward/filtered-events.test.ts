@@ -194,6 +194,17 @@ test('data that is no JSON, and JSON that is no event, ends the stream', async (
   }
 })
 
+test('what came before an event that cannot be read is passed on, also from the same chunk', async () => {
+  for (const rest of ['data: [\n\n', 'data: [']) {
+    const { events, ended, out } = opened()
+    events.data(Buffer.from(`data: 1\n\n${rest}`))
+    events.end([])
+
+    await assert.rejects(ended, { code: 'RESPONSE_MALFORMED' })
+    assert.equal(Buffer.concat(out).toString(), 'data: 1\n\n')
+  }
+})
+
 test('what fails while another event is with the policy leaves no promise behind', async (t) => {
   const lost: unknown[] = []
   const note = (error: unknown): void => void lost.push(error)

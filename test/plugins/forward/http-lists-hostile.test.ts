@@ -70,6 +70,8 @@ test('a response that cannot be read with certainty is a 502, and the gateway go
     ),
     [`${STREAM}\r\n${LIST}\n\n`, '200 response_malformed'],
     [`${STREAM}\r\ndata: ${LIST},\n\n`, '200 response_malformed'],
+    [`${STREAM}\r\ndata: ${LIST},`, '200 response_malformed'],
+    [`${STREAM}\r\n${LIST}`, '200 response_malformed'],
     [`${STREAM}Content-Encoding: gzip\r\n\r\n`, encoded],
   ]
   const target = await rawTarget(t, ({ line }, socket) => {
