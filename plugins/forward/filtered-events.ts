@@ -80,9 +80,10 @@ export class FilteredEvents implements ResponseSink {
         this.to.data(answer)
         this.to.end([])
       }
-    } finally {
-      this.report(error)
+    } catch {
+      // No room for it behind what the caller has yet to read, who is cut off. Thrown on, it would end the process.
     }
+    this.report(error)
   }
 
   /** Passes events on as far as the policies have answered; `false` when the target has to wait. */

@@ -6,6 +6,7 @@ import { EndpointRewriter } from '#plugins/forward/endpoint-rewriter.js'
 import { FilteredEvents } from '#plugins/forward/filtered-events.js'
 import { ListFilter } from '#plugins/forward/list-filter.js'
 import type { ResponseSink } from '#plugins/forward/response-writer.js'
+import { UnreadResponse } from '#plugins/forward/unread-response.js'
 import { hiding } from './hiding.js'
 
 const CALLER = { identity: undefined, request: {} } as PolicyCaller
@@ -227,6 +228,23 @@ test('what fails while another event is with the policy leaves no promise behind
   assert.equal(asked.length, 1)
   assert.equal(Buffer.concat(out).toString(), `data: 1\n\ndata: ${list('')}\n\n`)
   assert.deepEqual(lost, [])
+})
+
+test('an answer for which there is no room is left out, and the first failure is told', async () => {
+  const lists = new ListFilter([{ ...hiding, shows: () => Promise.reject(new Error('broken')) }], 0)
+  const failed = deferred<unknown>()
+  const unread: ResponseSink = { begin: () => {}, data: () => false, end: () => true, discard: () => {} }
+  const to = new UnreadResponse(unread, lists.budget, 60_000, failed.resolve)
+  const events = new FilteredEvents(to, lists, CALLER, failed.resolve, () => Buffer.from('data: failed\n\n'))
+  events.begin(HEAD, { resume: () => {}, abort: () => {} })
+  events.data(Buffer.from(`data: ${'y'.repeat(100_000)}\n\ndata: ${list(X)}\n\n`))
+  let others = 0
+  for (let bytes = 64 * 1024 ** 2; bytes >= 1; bytes /= 2) if (lists.budget.reserve(bytes)) others += bytes
+
+  assert.equal(Object(await failed.promise).code, 'POLICY_UNAVAILABLE')
+  lists.budget.free(others)
+  events.discard()
+  assert.equal(lists.budget.reserve(64 * 1024 ** 2), true)
 })
 
 test('an announced endpoint is rewritten in a stream whose lists are filtered', async () => {
