@@ -15,6 +15,7 @@ export class UnreadResponse implements ResponseSink, Unread {
   private counted = 0
   private trailers: readonly string[] | undefined
   private timer: NodeJS.Timeout | undefined
+  private discarded = false
 
   /** Its caller has to read something every `timeout` milliseconds. */
   constructor(
@@ -32,6 +33,11 @@ export class UnreadResponse implements ResponseSink, Unread {
   data(chunk: Buffer): boolean {
     if (this.counted === 0 && chunk.length <= BYTES_AT_ONCE) return this.to.data(chunk)
     if (!this.budget.reserve(chunk.length)) throw noRoomForResponse()
+    // To make room this one may have been cut off.
+    if (this.discarded) {
+      this.budget.free(chunk.length)
+      return false
+    }
     const isFirst = this.counted === 0
     this.counted += chunk.length
     this.waiting.push(chunk)
@@ -47,6 +53,7 @@ export class UnreadResponse implements ResponseSink, Unread {
   }
 
   discard(): void {
+    this.discarded = true
     this.release()
     this.to.discard()
   }

@@ -82,6 +82,23 @@ test('where there is no room, the response ends of which nothing was read for lo
   assert.ok(isEmpty(budget))
 })
 
+test('a response that ends to make room for more of itself takes none', async () => {
+  const budget = new ResponseBudget(LIMIT)
+  const { response, state } = opened(budget)
+  response.data(Buffer.alloc(2 * MIB))
+
+  await eventually(() => {
+    try {
+      return !response.data(Buffer.alloc(3 * MIB))
+    } catch (error) {
+      assert.equal(Object(error).code, 'RESPONSES_FULL')
+      return false
+    }
+  })
+  assert.equal(state.failed, 'CALLER_TOO_SLOW')
+  assert.ok(isEmpty(budget))
+})
+
 test('a response of which nothing is read for long is ended', async () => {
   const budget = new ResponseBudget(LIMIT)
   const { response, state } = opened(budget, 20)
