@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
+import { fakeClock } from '#kit/fake-clock.js'
 import { listen, plugin } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 
@@ -40,6 +42,21 @@ test('a refusal keeps the connection when the body has come with its head', asyn
     const [answer] = await once(socket, 'data')
     assert.match(String(answer), /^HTTP\/1\.1 401 [\s\S]*connection: keep-alive/i)
   }
+})
+
+test('the rest of a body that comes drop by drop is not read for ever (T16)', async (t) => {
+  const clock = fakeClock(t, Date.UTC(2026, 0, 1))
+  const { main = '' } = (await serving(t, [listen])).addresses
+  const socket = dial(main)
+  t.after(() => void socket.destroy())
+  socket.write(`${post(9)}x`)
+  await once(socket, 'data')
+
+  await clock.advance(59_000)
+  await new Promise((written) => socket.write('x', written))
+  assert.equal(socket.closed, false)
+  await clock.advance(1_000)
+  await eventually(() => socket.closed)
 })
 
 test('a body that was too slow, or not asked for, is not waited for', async (t) => {
