@@ -57,6 +57,8 @@ export class EventData {
     if (first === undefined) return event
     const ending = first.next > first.end ? event.subarray(first.end, first.next) : BREAK
     const parts = [event.subarray(0, first.value)]
+    // A line may be the bare name of the field.
+    if (event[first.value - 1] === FIELD.at(-1)) parts.push(COLON_SPACE)
     let from = 0
     for (let at = text.indexOf(BREAK); at >= 0; at = text.indexOf(BREAK, from)) {
       parts.push(text.subarray(from, at), ending, FIELD, COLON_SPACE)

@@ -105,7 +105,9 @@ test('an event leaves when it is complete, a comment at once, and no more than 1
 test('data of several lines becomes one, and the event still ends, also after line endings of two kinds', () => {
   const several = Buffer.from('event: endpoint\ndata: /a\ndata: b\nid: 1\n\n')
   const mixed = Buffer.from('event: endpoint\rdata: /a\rdata: b\n\n')
+  const bare = Buffer.from('event: endpoint\ndata\ndata: /a\n\n')
 
   assert.equal(passed(several).toString(), 'event: endpoint\ndata: /proxy/ab\nid: 1\n\n')
   assert.equal(passed(mixed).toString(), 'event: endpoint\rdata: /proxy/ab\n\n')
+  assert.equal(passed(bare).toString(), 'event: endpoint\ndata: /proxy/a\n\n')
 })
