@@ -8,6 +8,7 @@ import { ProxySettings, proxy } from 'sallyport/presets/proxy'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { sdkServer } from '../../conformance/sdk-server/http.js'
+import { callStateless, STATELESS } from './stateless-call.js'
 
 const RULES = [
   { allow: ['test_simple_text', 'test_image_*', 'prompt:test_simple_prompt', 'prompt:*_image'] },
@@ -67,29 +68,9 @@ async function ofSessions(t: TestContext, url: string): Promise<Asking> {
   }
 }
 
-const PREFIX = 'io.modelcontextprotocol/'
-const VERSION = '2026-07-28'
-
 function stateless(url: string): Asking {
   const ask = async (method: string, params: { readonly name?: string; readonly uri?: string }) => {
-    const name = params.name ?? params.uri
-    const meta = {
-      clientInfo: { name: 'test', version: '1' },
-      clientCapabilities: {},
-      protocolVersion: VERSION,
-    }
-    const _meta = Object.fromEntries(Object.entries(meta).map(([key, value]) => [PREFIX + key, value]))
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': VERSION,
-        'mcp-method': method,
-        ...(name !== undefined && { 'mcp-name': name }),
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }),
-    })
+    const response = await callStateless(url, method, params)
     const said = await response.text()
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
     const json = isStream ? (/^data: (\{.*)$/m.exec(said)?.[1] ?? '') : said
@@ -112,7 +93,7 @@ function namesIn(result: object): readonly string[] {
   })
 }
 
-const eras = { '2025-11-25': ofSessions, [VERSION]: async (_t: TestContext, url: string) => stateless(url) }
+const eras = { '2025-11-25': ofSessions, [STATELESS]: async (_t: TestContext, url: string) => stateless(url) }
 
 for (const [era, connected] of Object.entries(eras)) {
   test(`${era}: of the official server a client sees what it may use, uses it, and is denied the rest`, async (t) => {

@@ -7,14 +7,7 @@ import { ProxySettings, proxy } from 'sallyport/presets/proxy'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import type { Rule } from './policed.js'
-
-const VERSION = '2026-07-28'
-const PREFIX = 'io.modelcontextprotocol/'
-const META = {
-  [`${PREFIX}protocolVersion`]: VERSION,
-  [`${PREFIX}clientInfo`]: { name: 'test', version: '1' },
-  [`${PREFIX}clientCapabilities`]: {},
-}
+import { callStateless } from './stateless-call.js'
 
 const skill = (name: string): string => `---\nname: ${name}\ndescription: of ${name}\n---\nread me`
 
@@ -38,17 +31,8 @@ async function skilled(t: TestContext, rules: readonly Rule[]) {
   const plugins = [{ use: 'policy/tools', with: { rules } }]
   const { addresses } = await serving(t, proxy(ProxySettings.parse({ targetUri: target, plugins })))
 
-  return async (method: string, params: object = {}): Promise<unknown> => {
-    const response = await fetch(addresses.main ?? '', {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': VERSION,
-        'mcp-method': method,
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: META } }),
-    })
+  return async (method: string, params: { readonly uri?: string } = {}): Promise<unknown> => {
+    const response = await callStateless(addresses.main ?? '', method, params)
     const { result, error } = Object(await response.json())
     if (result === undefined) return error.data?.error ?? error.message
     const listed: readonly { readonly uri: string }[] = result.skills ?? result.resources ?? [result.skill]
