@@ -234,3 +234,15 @@ function changed(path: string, [place, how, piece]: [number, string, string]): s
   segments.splice(1 + (place % segments.length), how === 'insert' ? 0 : 1, piece)
   return segments.join('/')
 }
+
+test('more than one Host is refused on public routes too (RFC 9112, 3.2)', async (t) => {
+  const { main, entered } = await gateway(t)
+
+  for (const second of ['Host: gateway', 'HOST: evil']) {
+    const { status, body } = await asked(main, 'GET /registry/public', ['Host: gateway', second])
+    assert.equal(status, 400)
+    assert.equal((JSON.parse(body) as { error: string }).error, 'host_repeated')
+  }
+  assert.deepEqual(entered, [])
+  assert.equal((await asked(main, 'GET /registry/public')).status, 200)
+})

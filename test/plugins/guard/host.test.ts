@@ -34,24 +34,16 @@ test('the loopback names are accepted with the port of the gateway, and with no 
   }
 })
 
-test('a second Host, and another host in the request target, are refused (T13)', async (t) => {
+test('another host in the request target is refused (T13)', async (t) => {
   const running = await serving(t, [{ use: 'guard/host', with: { allowed: ['a'] } }, open, listen])
   const { main = '' } = running.addresses
-  const status = async (target: string, ...hosts: string[]) =>
-    (
-      await asked(
-        main,
-        `GET ${target}`,
-        hosts.map((host) => `Host: ${host}`),
-      )
-    ).status
+  const status = async (target: string, host: string) =>
+    (await asked(main, `GET ${target}`, [`Host: ${host}`])).status
 
   assert.equal(await status('/', 'a'), 200)
   assert.equal(await status('http://a/', 'a'), 200)
   assert.equal(await status('http://evil/', 'a'), 403)
   assert.equal(await status('http://a/', 'evil'), 403)
-  assert.equal(await status('/', 'a', 'a'), 403)
-  assert.equal(await status('/', 'a', 'evil'), 403)
 })
 
 test('only the current public address is accepted', async (t) => {
