@@ -11,7 +11,7 @@ import { CountedResponse } from './counted-response.js'
 import { endSocket } from './end-socket.js'
 import type { Handler } from './handler.js'
 import { createTlsServer, secureContext } from './tls-server.js'
-import { handleUpgrades, ignoreUpgrades } from './upgrades.js'
+import { handleUpgrades, ignoreUpgrades, shouldUpgradeCallback } from './upgrades.js'
 
 // Room for a bearer token of 16 KiB beside everything else.
 const MAX_HEADER_SIZE = 32 * 1024
@@ -24,6 +24,7 @@ const KEEP_ALIVE_PROBE = 60_000
 
 const OPTIONS: ServerOptions<typeof IncomingMessage, typeof CountedResponse> = {
   ServerResponse: CountedResponse,
+  ...{ shouldUpgradeCallback },
   maxHeaderSize: MAX_HEADER_SIZE,
   connectionsCheckingInterval: 5_000,
   // A long upload is no fault. A body that never ends is limited where it is read.

@@ -25,6 +25,14 @@ export function handleUpgrades(server: Server, handler: Handler): void {
   })
 }
 
+/**
+ * A server's option since Node 24.9: what is no upgrade for it is parsed as if the header were absent. So is what has a
+ * body, which Node 26 would keep from the socket.
+ */
+export function shouldUpgradeCallback(this: Server, request: IncomingMessage): boolean {
+  return this.listenerCount('upgrade') > 0 && !hasBody(request)
+}
+
 /** Whether a request is an upgrade: `takeSocket` gives its socket. Node's types lack the property. */
 export const isUpgrade = (request: IncomingMessage): boolean => Reflect.get(request, 'upgrade') === true
 
@@ -33,7 +41,7 @@ export function ignoreUpgrades(server: Server): void {
   server.removeAllListeners('upgrade')
 }
 
-// Node reads no body of an upgrade: a request that has one is parsed again as an ordinary request.
+// Node reads no body of an upgrade: a request that has one is an ordinary request.
 const isWebSocket = (request: IncomingMessage): boolean =>
   request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(request)
 
