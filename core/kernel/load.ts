@@ -40,7 +40,7 @@ export class Loader {
   }
 
   private async importExternal(use: string): Promise<unknown> {
-    resolveOwnName()
+    await resolveOwnName()
     if (isPath(use)) return import(pathToFileURL(resolve(this.folder, use)).href)
     const from = pathToFileURL(join(this.folder, 'package.json')).href
     return import(`${FROM_PREFIX}${encodeURIComponent(from)}:${use}`)
@@ -179,18 +179,23 @@ const NOT_FOUND = new Set(['ERR_MODULE_NOT_FOUND', 'ERR_INVALID_MODULE_SPECIFIER
 
 const FROM_PREFIX = 'sallyport-from:'
 
+const RESOLVER = Symbol.for('sallyport/resolver')
+
+/** A resolver hook cannot be removed from the process, so it belongs to the process: to all copies of this module. */
+function resolveOwnName(): unknown {
+  const shared = globalThis as { [RESOLVER]?: unknown }
+  shared[RESOLVER] ??= addResolver()
+  return shared[RESOLVER]
+}
+
 /**
  * Adds a resolver hook to Node: a package that a configuration names is resolved from the folder of that file, and a
  * plugin that imports `sallyport` gets this copy, wherever the plugin is installed.
  */
-function resolveOwnName(): void {
-  // A resolver hook cannot be removed from the process, so the flag belongs to the process too.
-  const done = Symbol.for('sallyport/resolver')
-  if (Reflect.has(globalThis, done)) return
-  Reflect.set(globalThis, done, true)
+async function addResolver(): Promise<void> {
   const source = `
     const own = ${JSON.stringify(import.meta.url)}
-    const resolve = (specifier, context, next) => {
+    export const resolve = (specifier, context, next) => {
       if (specifier.startsWith('${FROM_PREFIX}')) {
         const [from, ...name] = specifier.slice(${FROM_PREFIX.length}).split(':')
         return next(name.join(':'), { ...context, parentURL: decodeURIComponent(from) })
@@ -198,5 +203,9 @@ function resolveOwnName(): void {
       const isOwn = specifier === 'sallyport' || specifier.startsWith('sallyport/')
       return next(specifier, isOwn ? { ...context, parentURL: own } : context)
     }`
-  nodeModule.register(`data:text/javascript,${encodeURIComponent(`${source}\nexport { resolve }`)}`)
+  const url = `data:text/javascript,${encodeURIComponent(source)}`
+  // Node 26 warns of the older way, and Node 20 has no other.
+  const { registerHooks } = nodeModule as { readonly registerHooks?: (hooks: object) => void }
+  if (registerHooks === undefined) nodeModule.register(url)
+  else registerHooks(await import(url))
 }
