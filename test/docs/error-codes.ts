@@ -21,6 +21,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   HOST_FORBIDDEN: answer(
     'call the gateway by a name that it knows, or list the one that the log names: `allowedHosts`, `--resource-url`',
   ),
+  HOST_REPEATED: answer('send one `Host` header'),
   METHOD_NOT_ALLOWED: answer('use a method that the header `Allow` names'),
   BODY_TOO_LARGE: answer(
     'send less, or raise `--max-body`; for a document `maxDocumentBytes` of `registry/catalogue`',
