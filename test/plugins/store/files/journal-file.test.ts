@@ -34,6 +34,7 @@ test('on a full disk nothing is half stored, and it goes on once there is room',
   await stop()
   const again = await publishing(t, files(place))
   assert.deepEqual(await versionsIn(again.publications), ['a.example/one@1', 'a.example/one@2'])
+  await again.stop()
 })
 
 async function opened(t: TestContext, content: string) {

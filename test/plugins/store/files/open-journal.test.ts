@@ -73,6 +73,7 @@ test('a full disk stops the start, and is no mistake of the configuration: anoth
   faults.full.end()
   const again = await publishing(t, files(place))
   assert.deepEqual(await versionsIn(again.publications), ['a.example/one@1'])
+  await again.stop()
 })
 
 test('a line that is not as it was written stops the start, which names file and line and changes nothing', async (t) => {
