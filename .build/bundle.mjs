@@ -1,65 +1,91 @@
-// Bundles our own modules into few files, which start faster than many. So do the packages below, of which a part is used.
-// Every other package stays outside, and is installed.
+// Bundles our own modules and most packages into few files: Node takes longer to find, open and link a module than most of
+// them take to run. Every other package stays outside, and is installed.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, sep } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { build } from 'esbuild'
+import { rolldown } from 'rolldown'
 import { commitOf } from './commit.mjs'
 
 const { outdir } = parseArgs({ options: { outdir: { type: 'string', default: 'dist' } } }).values
 
-const BUNDLED = new Set(['prom-client', 'undici', 'yaml'])
+const BUNDLED = [
+  ...['fastify', 'fastify-plugin', 'ipaddr.js', 'jose', 'pino', 'prom-client', 'reflect-metadata'],
+  ...['sade', 'tsyringe', 'undici', 'yaml', 'zod'],
+]
+
+// Large, and few gateways need them.
+const NEEDED_SELDOM = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler']
+
+// What these need is one file: the first lines of every program, the command line, and what every gateway loads.
+const TOGETHER = {
+  start: ['cli/start'],
+  program: ['cli/program'],
+  gateway: [
+    ...['core/index', 'core/toolkit', 'core/embed', 'cli/run-gateway', 'cli/line/dispatch', 'plugins/index'],
+    ...['cli/config/preset-settings', 'plugins/presets/incoming', 'plugins/presets/tls', 'plugins/auth/oidc'],
+    ...['plugins/discovery/issuer', 'plugins/discovery/resource', 'plugins/http/cors', 'plugins/listen/http'],
+    ...['plugins/guard/host', 'plugins/guard/origin', 'plugins/guard/public', 'plugins/log/access'],
+  ],
+}
 
 const packageOf = (path) => path.split('/', path.startsWith('@') ? 2 : 1).join('/')
 
-/** Own modules and the packages above, with all that those import. */
-const onlyBundled = {
-  name: 'only bundled packages',
-  setup({ onResolve }) {
-    onResolve({ filter: /^[^./#]/ }, ({ path, kind, importer }) => {
-      if (kind === 'entry-point' || /^sallyport(?:\/|$)/.test(path)) return undefined
-      const isInside = importer.includes(`${sep}node_modules${sep}`)
-      return isInside || BUNDLED.has(packageOf(path)) ? undefined : { path, external: true }
-    })
-  },
+const isOutside = (path, importer = '') => {
+  if (/^(?:[./#\0]|sallyport(?:\/|$)|@oxc-project\/)/.test(path)) return false
+  const isInside = importer.includes('/node_modules/')
+  return NEEDED_SELDOM.includes(packageOf(path)) || !(isInside || BUNDLED.includes(packageOf(path)))
 }
+
+const folder = (path) => readdirSync(path).map((name) => join(path, name))
+const entries = [
+  ...['core/index.ts', 'core/toolkit.ts', 'core/embed.ts', 'core/toolkit/yaml/child.ts'],
+  ...['plugins/index.ts', 'plugins/registry/parse-thread.ts'],
+  'plugins/registry/publish/validation/server-json.ts',
+  ...['cli/tools/verify/child.ts', 'test/kit/index.ts'],
+  ...folder('plugins/presets').filter((path) => path.endsWith('.ts')),
+  ...folder('cli').filter((path) => path.startsWith('cli/bin')),
+]
 
 const commit = commitOf('.')
 
-const { metafile } = await build({
-  entryPoints: [
-    ...['core/index.ts', 'core/toolkit.ts', 'core/embed.ts', 'core/toolkit/yaml/child.ts'],
-    ...['plugins/index.ts', 'plugins/presets/*.ts', 'plugins/registry/parse-thread.ts'],
-    'plugins/registry/publish/validation/server-json.ts',
-    ...['cli/bin*.ts', 'cli/tools/verify/child.ts', 'test/kit/index.ts'],
-  ],
-  bundle: true,
-  splitting: true,
-  metafile: true,
-  format: 'esm',
+const own = (id) => id.slice(join(import.meta.dirname, '../').length)
+
+const bundle = await rolldown({
+  input: Object.fromEntries(entries.map((path) => [path.replace(/\.ts$/, ''), path])),
   platform: 'node',
-  target: 'node20.19',
-  conditions: ['source'],
-  plugins: [onlyBundled],
-  // What `/version` says.
-  define: commit === undefined ? {} : { 'process.env.SALLYPORT_COMMIT': JSON.stringify(commit) },
-  // Packages that are not ES modules require those of Node.
-  banner: {
-    js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url)",
+  resolve: { conditionNames: ['source'] },
+  external: isOutside,
+  transform: {
+    target: 'node20.19',
+    // What `/version` says.
+    define: commit === undefined ? {} : { 'process.env.SALLYPORT_COMMIT': JSON.stringify(commit) },
   },
-  outdir,
-  outbase: '.',
-  chunkNames: 'parts/[name]-[hash]',
-  logLevel: 'warning',
+  onwarn(warning) {
+    throw new Error(warning.message)
+  },
+  // What one file imports at once, another may import when it is needed.
+  checks: { ineffectiveDynamicImport: false },
+})
+const { output } = await bundle.write({
+  dir: outdir,
+  format: 'esm',
+  entryFileNames: '[name].js',
+  chunkFileNames: 'parts/[name]-[hash].js',
+  codeSplitting: {
+    groups: Object.entries(TOGETHER).map(([name, paths]) => ({
+      name,
+      test: (id) => paths.some((path) => own(id) === `${path}.ts`),
+    })),
+  },
 })
 
-const folders = Object.keys(metafile.inputs).flatMap(
-  (file) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1] ?? [],
-)
-const licenses = [...new Set(folders)].toSorted().map((folder) => {
-  const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name))
-  if (file === undefined) throw new Error(`${folder} has no license file`)
-  return `${folder.replace(/^.*node_modules\//, '')}\n\n${readFileSync(join(folder, file), 'utf8')}`
+const modules = output.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : []))
+const packages = modules.flatMap((id) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(id)?.[1] ?? [])
+const licenses = [...new Set(packages)].toSorted().map((path) => {
+  const { name, version, license, author } = JSON.parse(readFileSync(join(path, 'package.json'), 'utf8'))
+  const file = readdirSync(path).find((each) => /^licen[cs]e/i.test(each))
+  const text = file === undefined ? `${license}, ${author}\n` : readFileSync(join(path, file), 'utf8')
+  return `${name} ${version}\n\n${text}`
 })
 const schema = 'plugins/registry/publish/validation/server.schema'
 licenses.push(`server.schema.json of the MCP registry\n\n${readFileSync(`${schema}.LICENSE`, 'utf8')}`)

@@ -4,7 +4,6 @@ import type { Parsed } from './line/parse.js'
 import { parse } from './line/parse.js'
 import { helpOptions } from './line/shared-flags.js'
 import { tooFewFiles } from './open-files.js'
-import { withoutOptimizer } from './runtime-tuning.js'
 
 // As in `terminal.ts`, which help and versions do not wait for.
 const FAILED = 1
@@ -45,11 +44,11 @@ async function execute(invocation: Invocation, { canonical }: Parsed): Promise<n
   // A service manager may ask for a reload at once, which would end a gateway that has no listener for it yet.
   if (invocation.command.readsFile === true) process.on('SIGHUP', () => {})
   try {
-    const run = await withoutOptimizer(async () => {
-      const { dispatch } = await import('./line/dispatch.js')
-      // sade wants a command line without problems.
-      return invocation.problems.length > 0 ? invocation.command.run() : dispatch(canonical, commands)
-    })
+    const { dispatch } = await import('./line/dispatch.js')
+    // sade wants a command line without problems.
+    const run = await (invocation.problems.length > 0
+      ? invocation.command.run()
+      : dispatch(canonical, commands))
     return (await run(invocation, commands)) ?? 0
   } catch (error) {
     // Even what tells errors could not be loaded then.

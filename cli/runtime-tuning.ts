@@ -10,16 +10,3 @@ export function tuneHeap(): void {
   // Bytes of bodies count as old objects, for which V8 gives a small heap less room than a busy gateway has in flight: 1.70.
   setFlagsFromString('--heap-growing-percent=200')
 }
-
-/**
- * Code that runs once, while modules load, is not worth optimizing. Without this a start of the registry takes 11 % more
- * processor time and 6 MB more memory, medians of nine starts in turn.
- */
-export async function withoutOptimizer<Result>(load: () => Promise<Result>): Promise<Result> {
-  setFlagsFromString('--no-opt')
-  try {
-    return await load()
-  } finally {
-    setFlagsFromString('--opt')
-  }
-}

@@ -294,7 +294,7 @@ test('nothing that can change lives in module scope', () => {
 test('what is imported is a dependency', () => {
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const bundle = readFileSync(join(root, '.build/bundle.mjs'), 'utf8')
-  const [, names = ''] = /BUNDLED = new Set\(\[([^\]]*)\]\)/.exec(bundle) ?? []
+  const [, names = ''] = /BUNDLED = \[\n([\s\S]*?)\n\]/.exec(bundle) ?? []
   const bundled = [...names.matchAll(/'([^']+)'/g)].map(([, name]) => name)
   const declared = [
     ...Object.keys({

@@ -1,4 +1,3 @@
-import { enableCompileCache } from '../compile-cache.js'
 import type { Command } from '../line/option.js'
 import { authCommand } from './auth/flags.js'
 import { checkCommand } from './check/flags.js'
@@ -25,14 +24,7 @@ import { validateCommand } from './validate/flags.js'
 export const commands: readonly Command[] = [
   { ...registryCommand, run: async () => (await import('./registry/run.js')).registry },
   { ...proxyCommand, run: async () => (await import('./proxy/run.js')).proxy },
-  {
-    ...proxyStdioCommand,
-    run: async () => {
-      // Clients start it often, and their user waits for it.
-      enableCompileCache(process.env)
-      return (await import('./proxy-stdio/run.js')).stdio
-    },
-  },
+  { ...proxyStdioCommand, run: async () => (await import('./proxy-stdio/run.js')).stdio },
   { ...proxyTunnelCommand, run: async () => (await import('./proxy-tunnel/run.js')).tunnel },
   { ...runCommand, run: async () => (await import('./run/run.js')).run },
   { ...quickstartCommand, run: async () => (await import('./quickstart/run.js')).quickstart },

@@ -8,7 +8,7 @@ import { flagOf, keyOf, type SettingGroup } from '#plugins/presets/settings/sett
 import { environmentNames } from '../line/environment.js'
 import type { Invocation, Option, OptionValue, ResolvedOption } from '../line/option.js'
 import { expectation, readValue } from '../line/read.js'
-import { type Document, readDocument } from './document.js'
+import type { Document, Read } from './document.js'
 import { fromHere, placeOfFlag, usesOf } from './further-uses.js'
 import { hidden } from './hidden.js'
 import { resolveSettings } from './resolve-settings.js'
@@ -26,10 +26,16 @@ export async function readPreset<Settings>(
   invocation: Invocation,
 ): Promise<Result<Settings>> {
   const config = invocation.options.get('config')?.value
-  const read = typeof config === 'string' ? await readDocument(config, process.env) : { problems: [] }
+  const read: Read = typeof config === 'string' ? await readConfig(config) : { problems: [] }
   const earlier = [...invocation.problems, ...read.problems]
   if (read.document === undefined && read.problems.length > 0) return { problems: earlier }
   return new PresetSettings(preset, invocation, read.document).read(earlier)
+}
+
+/** Who has no file does not wait for what reads YAML. */
+async function readConfig(file: string): Promise<Read> {
+  const { readDocument } = await import('./document.js')
+  return readDocument(file, process.env)
 }
 
 /** The settings in a file of a preset, without flags. */
