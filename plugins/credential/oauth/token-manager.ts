@@ -110,7 +110,10 @@ export class TokenManager {
 
   /** Logs in again, for a target that wants a token of another issuer or with more scopes. */
   async logInAgain(refused: string | undefined, challenge: Challenge): Promise<void> {
-    await this.untilReplaced(refused, () => this.logIn(refused, challenge))
+    await this.untilReplaced(refused, async () => {
+      // Another process may have logged in since this one failed.
+      if (!(await this.hasBetter(refused))) await this.logIn(refused, challenge)
+    })
   }
 
   async stop(): Promise<void> {

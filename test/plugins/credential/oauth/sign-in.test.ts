@@ -105,3 +105,16 @@ test('the readiness tells of a login that failed, until there is a session of an
   assert.equal((await send(first.main, call(1))).status, 200)
   assert.doesNotMatch(await told(), /degraded/)
 })
+
+test('where a login is on demand, one that failed keeps nobody from the session of another process', async (t) => {
+  const server = await startAuthorizationServer(t)
+  const directory = folder(t)
+  signInUser(t)
+  server.tokenFaults.push((response) => sendJson(response, 400, { error: 'access_denied' }))
+  const replica = () => proxyWithLogin(t, server.target, { login: 'demand' }, { directory })
+  const first = await replica()
+  const statusAt = async ({ main }: typeof first) => (await send(main, call(1))).status
+  assert.equal(await statusAt(first), 503)
+  assert.equal(await statusAt(await replica()), 200)
+  assert.equal(await statusAt(first), 200)
+})
