@@ -39,10 +39,13 @@ class ListReader {
 
   constructor(private readonly sendMcp: SendMcp) {}
 
-  /** Whether the server has the capability that a method begins with. */
+  /** Whether the server has the capability that a method begins with, or the extension of that name. */
   offers(method: string): boolean {
-    const [capability = ''] = method.split('/')
-    return this.capabilities === undefined || capability in this.capabilities
+    const { capabilities } = this
+    if (capabilities === undefined) return true
+    const [name = ''] = method.split('/')
+    const { extensions } = capabilities
+    return name in capabilities || (isJsonObject(extensions) && `${PREFIX}${name}` in extensions)
   }
 
   /** Begins a session, or does without one where the server has none. False when it needs a credential. */

@@ -126,3 +126,26 @@ test('what is no MCP server is said not to be one', async (t) => {
   const url = await listening(t, (_request, response) => response.writeHead(404).end('<html>'))
   await assert.rejects(lists(url), /it answers 404 to server\/discover/)
 })
+
+test('what a server lists by an extension is asked for where it declares that', async (t) => {
+  const skills = [{ uri: 'skill://pdf/SKILL.md', frontmatter: { name: 'pdf', description: 'reads' } }]
+  const serving = (capabilities: object) =>
+    listening(t, (request: IncomingMessage, response) => {
+      void text(request).then((body) => {
+        const { id, method }: Message = JSON.parse(body)
+        if (id === undefined) return response.writeHead(202).end()
+        const greeting = { protocolVersion: '2026-07-28', capabilities }
+        return asJson(response, {
+          jsonrpc: '2.0',
+          id,
+          result: method === 'initialize' ? greeting : { skills },
+        })
+      })
+    })
+  const listedBy = async (capabilities: object) => (await lists(await serving(capabilities)))?.listed
+  const declared = { 'io.modelcontextprotocol/skills': { directoryRead: true } }
+  assert.deepEqual(await listedBy({ resources: {}, extensions: declared }), [
+    { kind: 'resource', name: 'skill://pdf/SKILL.md' },
+  ])
+  assert.deepEqual(await listedBy({ resources: {}, extensions: {} }), [])
+})
