@@ -8,6 +8,8 @@ import { callbackPage } from './callback-page.js'
 export interface CallbackResult {
   readonly parameters: URLSearchParams
   readonly showPage: (title: string, ...sentences: string[]) => void
+  /** Sends the browser to another page instead. Not for a callback that was pasted. */
+  readonly redirect?: (url: URL) => void
 }
 
 const HOST = '127.0.0.1'
@@ -19,6 +21,7 @@ const HOST = '127.0.0.1'
 export class CallbackListener {
   readonly redirectUri: string
   private pending: { readonly state: string; readonly resolve: (result: CallbackResult) => void } | undefined
+  private kept: CallbackResult | undefined
 
   /** Listens on this port, or on a free one when it is in use and not `fixed`. */
   static async open(port: number, fixed: boolean): Promise<CallbackListener> {
@@ -55,11 +58,25 @@ export class CallbackListener {
   paste(text: string): boolean {
     const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined
     if (url === undefined || url.origin + url.pathname !== this.redirectUri) return false
-    return this.accept(url.searchParams, () => {})
+    return this.accept({ parameters: url.searchParams, showPage: () => {} })
+  }
+
+  /** The user is asked once more: the browser of this callback waits for the next page. */
+  keep(result: CallbackResult): void {
+    this.kept = result
+  }
+
+  /** Sends the browser that waits to this page. `false` when there is none. */
+  redirectKept(url: URL): boolean {
+    const redirect = this.kept?.redirect
+    this.kept = undefined
+    redirect?.(url)
+    return redirect !== undefined
   }
 
   async close(): Promise<void> {
     this.pending = undefined
+    this.kept?.showPage('Signing in failed', 'You can close this window and try again.')
     const closed = once(this.server, 'close')
     this.server.close()
     this.server.closeIdleConnections()
@@ -70,11 +87,16 @@ export class CallbackListener {
 
   private handle(request: IncomingMessage, response: ServerResponse): void {
     const status = this.refusalStatus(request, response)
-    const showPage: CallbackResult['showPage'] = (title, ...sentences) =>
-      sendPage(response, 200, title, sentences)
-    if (status !== undefined) refuse(response, status)
-    else if (!this.accept(new URL(request.url ?? '/', this.redirectUri).searchParams, showPage))
-      refuse(response, 400)
+    if (status !== undefined) {
+      refuse(response, status)
+      return
+    }
+    const isAccepted = this.accept({
+      parameters: new URL(request.url ?? '/', this.redirectUri).searchParams,
+      showPage: (title, ...sentences) => sendPage(response, 200, title, sentences),
+      redirect: (url) => sendPage(response.setHeader('location', url.href), 302, 'Signing in once more', []),
+    })
+    if (!isAccepted) refuse(response, 400)
   }
 
   /** The status for a request that cannot be the callback, whatever its parameters. */
@@ -90,13 +112,13 @@ export class CallbackListener {
     return 405
   }
 
-  private accept(parameters: URLSearchParams, showPage: CallbackResult['showPage']): boolean {
+  private accept(result: CallbackResult): boolean {
     const { pending } = this
-    const states = parameters.getAll('state')
+    const states = result.parameters.getAll('state')
     if (pending === undefined || states.length !== 1 || !equalInConstantTime(states[0] ?? '', pending.state))
       return false
     this.pending = undefined
-    pending.resolve({ parameters, showPage })
+    pending.resolve(result)
     return true
   }
 }

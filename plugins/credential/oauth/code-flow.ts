@@ -22,6 +22,8 @@ interface Flow {
   readonly scrubber: Scrubber
   readonly signal: AbortSignal
   readonly onPage: (url: string) => Promise<void>
+  /** Whether another flow comes after one that failed so. */
+  readonly isTriedAgain: (failure: UpstreamError) => boolean
 }
 
 /** A login by browser: the authorization code grant with PKCE. */
@@ -35,7 +37,7 @@ export async function codeFlow(flow: Flow): Promise<Tokens> {
   await flow.onPage(url.href)
   const stopReading = readPastedLines((line) => listener.paste(line))
   try {
-    const opened = options.openBrowser && (await openBrowser(url, scrubber))
+    const opened = listener.redirectKept(url) || (options.openBrowser && (await openBrowser(url, scrubber)))
     // A tab may be closed, and callers are not told the page.
     promptUser(`${opened ? 'A browser was opened to sign in at' : 'Open this URL to sign in:'} ${url.href}`)
     const arrival = await orAborted(callback, signal)
@@ -86,7 +88,9 @@ async function redeemCode(
   } catch (error) {
     const failure = loginError(error, server.issuer)
     const text = error instanceof AuthorizationResponseError ? errorText(error) : failure.message
-    showPage('Signing in failed', `The response was: ${text}`, 'You can close this window and try again.')
+    if (flow.isTriedAgain(failure)) listener.keep(arrival)
+    else
+      showPage('Signing in failed', `The response was: ${text}`, 'You can close this window and try again.')
     throw failure
   }
 }

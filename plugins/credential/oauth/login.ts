@@ -83,18 +83,21 @@ export class Login {
     const client = await this.client(provider, scopes, listener)
     const context = { server, client, resource }
     const endpoint = new TokenEndpoint(context, fetch)
+    const { fallback } = requested
+    const isTriedAgain = ({ code }: UpstreamError): boolean =>
+      code === 'OAUTH_INVALID_SCOPE' && fallback !== undefined && scopes !== fallback
     const grant = (): Promise<Tokens> =>
       listener !== undefined
-        ? codeFlow({ context, endpoint, listener, scopes, options, scrubber, signal, onPage })
+        ? codeFlow({ context, endpoint, listener, scopes, options, scrubber, signal, onPage, isTriedAgain })
         : options.grant === 'device_code'
           ? deviceFlow({ server, endpoint, scopes, signal, onPage })
           : endpoint.clientCredentials(scopes, signal)
     const tokens = await grant().catch(async (error: unknown) => {
-      const code = error instanceof UpstreamError ? error.code : undefined
-      if (code === 'OAUTH_INVALID_CLIENT') await this.forget(client)
-      if (code !== 'OAUTH_INVALID_SCOPE' || requested.fallback === undefined) throw error
+      if (!(error instanceof UpstreamError)) throw error
+      if (error.code === 'OAUTH_INVALID_CLIENT') await this.forget(client)
+      if (fallback === undefined || !isTriedAgain(error)) throw error
       log.warn({ scopes }, 'the issuer refuses these scopes: signing in once more, without offline_access')
-      scopes = requested.fallback
+      scopes = fallback
       return grant()
     })
     for (const registrar of registrars()) await registrar.accepted?.(client)

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { opened } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
+import { CallbackListener } from '#plugins/credential/oauth/callback-listener.js'
 import { call, send } from '../../forward/proxied.js'
 import { startAuthorizationServer } from './authorization-server.js'
 import { proxyWithLogin, signInUser } from './proxy-with-login.js'
@@ -238,4 +239,18 @@ test('a reload ends a login that lasts, so that its port is there for the next o
   await running.swap([listen, { use: 'auth/anonymous' }])
   await closed(callback)
   assert.equal((await answer).status, 503)
+})
+
+test('a browser that is to be asked once more is told when that comes to nothing, and a pasted callback has none', async () => {
+  const listener = await CallbackListener.open(0, false)
+  const pasted = listener.waitForCallback('a')
+  assert.ok(listener.paste(`${listener.redirectUri}?state=a`))
+  listener.keep(await pasted)
+  assert.equal(listener.redirectKept(new URL('https://issuer.test/auth')), false)
+
+  const browsed = listener.waitForCallback('b')
+  const page = fetch(`${listener.redirectUri}?state=b`)
+  listener.keep(await browsed)
+  await listener.close()
+  assert.match(await (await page).text(), /Signing in failed/)
 })

@@ -40,18 +40,24 @@ const givenClient = { registrars: [{ use: 'registrar/given', with: { clientId: '
 
 test('a client that may not have offline_access signs in without it, unless it is asked for', async (t) => {
   const { target } = await realLogin(t, { life: 60 })
-  const { urls } = signInUser(t, browse)
+  const tabs: ReturnType<typeof browse>[] = []
+  const { urls } = signInUser(t, (url) => tabs.push(browse(url)))
   const { main } = await proxyWithLogin(t, target, {}, givenClient)
 
   assert.equal((await send(main, call(1))).status, 200)
+  // The same tab is asked twice, and shows no failure.
+  const [tab] = await Promise.all(tabs)
+  const asked = tab?.addresses.filter((address) => address.includes('/auth?')) ?? []
   assert.deepEqual(
-    urls.map((url) => new URL(url).searchParams.get('scope')),
+    asked.map((address) => new URL(address).searchParams.get('scope')),
     ['read offline_access', 'read'],
   )
+  assert.match(tab?.text ?? '', /You are signed in/)
 
   const asking = await proxyWithLogin(t, target, { scopes: ['read', 'offline_access'] }, givenClient)
   const { status, body } = await send(asking.main, call(1))
-  assert.deepEqual([status, urls.length], [503, 3])
+  assert.deepEqual([status, urls.length], [503, 2])
+  assert.match((await tabs.at(-1))?.text ?? '', /Signing in failed/)
   assert.match(body, /oauth_invalid_scope/)
 })
 

@@ -140,17 +140,26 @@ const configuration = (tokens: { readonly life: number }): object => ({
 })
 
 /** Follows redirects as a browser does, with its cookies. */
-export async function browse(url: string): Promise<void> {
+export async function browse(url: string): Promise<BrowserTab> {
   const cookies = new Map<string, string>()
+  const tab: BrowserTab = { addresses: [], text: '' }
   for (let at: string | undefined = url; at !== undefined; ) {
+    tab.addresses.push(at)
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
     const response: Response = await fetch(at, { redirect: 'manual', headers: { cookie } })
     for (const set of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
       cookies.set(name, value)
     }
-    await response.text()
+    tab.text = await response.text()
     const location: string | null = response.headers.get('location')
     at = location === null ? undefined : new URL(location, at).href
   }
+  return tab
+}
+
+/** Where a tab has been, and what it shows at the end. */
+interface BrowserTab {
+  readonly addresses: string[]
+  text: string
 }
