@@ -196,10 +196,12 @@ class Pages {
   ): FastifyReply {
     const isPerson = this.sessions().some((session) => session.person(request) !== undefined)
     const isPublic = !isPerson && (this.isOpen() || request.identity === undefined)
+    // A page that a browser may store is shown again to somebody who goes back after signing out.
+    const cacheControl = isPublic ? 'public, max-age=30' : 'no-store'
     const body = String(page(this.base, title, content, accountView(this.sessions(), request)))
     return withPageHeaders(reply, this.hasSessions)
       .code(status)
-      .header('cache-control', isPublic ? 'public, max-age=30' : 'private, no-cache')
+      .header('cache-control', cacheControl)
       .send(body)
   }
 

@@ -18,6 +18,8 @@ export async function browsing(
 ) {
   const browser = await chromium.launch({
     executablePath: executable ?? '',
+    // People have it: a page that they go back to is as they left it.
+    ignoreDefaultArgs: ['--disable-back-forward-cache'],
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
   })
   t.after(() => browser.close())

@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { BrowserContextOptions } from 'playwright-core'
+import type { BrowserContextOptions, Page } from 'playwright-core'
 import { authority } from '#kit/tls.js'
 import { browsing, screenshot, noBrowser as skip } from './browser.js'
 import { signInRegistry } from './sign-in-registry.js'
+
+const signIn = async (page: Page): Promise<void> => {
+  await page.getByRole('link', { name: 'Sign in' }).click()
+  await page.getByPlaceholder('Enter any login').fill('alice')
+  await page.getByPlaceholder('and password').fill('any')
+  await page.getByRole('button', { name: 'Sign-in' }).click()
+  await page.getByRole('button', { name: 'Continue' }).click()
+}
 
 async function opened(t: TestContext, url: string, options: BrowserContextOptions) {
   const browser = await browsing(
@@ -24,11 +32,7 @@ test('in a browser over https: sign in, back at the page, search, sign out', { s
   const asked = `${origin}/registry/default?search=one`
   const { page, context, faults } = await opened(t, asked, { viewport: { width: 1000, height: 700 } })
   await screenshot(t, page, 'sign-in-hint')
-  await page.getByRole('link', { name: 'Sign in' }).click()
-  await page.getByPlaceholder('Enter any login').fill('alice')
-  await page.getByPlaceholder('and password').fill('any')
-  await page.getByRole('button', { name: 'Sign-in' }).click()
-  await page.getByRole('button', { name: 'Continue' }).click()
+  await signIn(page)
 
   await page.waitForURL(asked)
   await page.getByText('Alice Example').waitFor()
@@ -54,6 +58,21 @@ test('in a browser over https: sign in, back at the page, search, sign out', { s
   await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
   assert.equal((await page.goto(asked))?.status(), 401)
   assert.deepEqual(faults, [])
+})
+
+test('who goes back in the browser after signing out sees nothing of the session', { skip }, async (t) => {
+  const { origin } = await signInRegistry(t)
+  const { page, context } = await opened(t, `${origin}/registry/default`, {})
+  await signIn(page)
+  await page.waitForURL(`${origin}/registry/default`)
+  // Where requests are intercepted, Chromium has no cache for going back.
+  await context.unrouteAll()
+  await page.goto(`${origin}/registry/default?search=one`)
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+
+  await page.evaluate('history.back()')
+  await page.getByRole('heading', { name: 'You are not signed in' }).waitFor({ timeout: 10_000 })
 })
 
 test('on a phone, in the dark, with the keyboard alone and without scripts', { skip }, async (t) => {
