@@ -32,6 +32,8 @@ export interface EntryFacts {
   bearer?(): string | undefined
   /** It gets tokens for the target from the authorization server that the target names. */
   readonly signsIn?: { readonly redirects: boolean }
+  /** It gets a credential for the target from elsewhere: nobody needs the metadata of the target for one. */
+  readonly hasCredential?: boolean
   /** It has an OAuth client, so none has to be registered. */
   readonly hasClient?: boolean
   /** The URL by which callers know what the list protects. */

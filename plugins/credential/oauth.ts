@@ -55,7 +55,7 @@ export default definePlugin({
   facts: (_place, { grant, issuer, tokenUrl }) =>
     // With a configured server the target is not asked for one.
     issuer !== undefined || tokenUrl !== undefined
-      ? {}
+      ? { hasCredential: true }
       : { signsIn: { redirects: grant === 'authorization_code' } },
 })
 

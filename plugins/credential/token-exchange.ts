@@ -33,6 +33,8 @@ export default definePlugin({
     })
   },
 
+  facts: () => ({ hasCredential: true }),
+
   async examine(examination, options) {
     const { examineExchange } = await import('./token-exchange/examine.js')
     await examineExchange(examination, options)

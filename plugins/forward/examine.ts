@@ -51,6 +51,7 @@ async function examineCredential(
   const bearer = around.find((facts) => facts.bearer !== undefined)?.bearer?.()
   if (bearer === undefined) {
     const login = around.find(({ signsIn }) => signsIn !== undefined)?.signsIn
+    if (login === undefined && around.some((facts) => facts.hasCredential)) return
     const hasClient = around.some((facts) => facts.hasClient)
     await probes.resource(target, greeting.challenge, login && { ...login, hasClient })
     return

@@ -75,6 +75,8 @@ export default definePlugin({
       for (const each of release) each()
     })
   },
+
+  facts: () => ({ hasCredential: true }),
 })
 
 /** Hides the values of one secret in the log: the current one, and the former one, which may still be in flight. */

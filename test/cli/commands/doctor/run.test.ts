@@ -246,6 +246,30 @@ test('a named authorization server is asked what a login will ask of it', async 
   assert.deepEqual(await Promise.all(looks), [['REGISTRATION_MISSING'], ['SERVER_MISMATCH'], ['TCP_REFUSED']])
 })
 
+test('a target whose metadata nobody needs is not asked for it', async (t) => {
+  const uri = await closed(t, {})
+  const issuer = await issuing(t)
+  issuer.metadata = { code_challenge_methods_supported: ['S256'] }
+  assert.deepEqual(faultsOf(await signingIn(t, uri, { issuer: issuer.url }, true)), [])
+  const urls = { authorizationUrl: `${issuer.url}/authorize`, tokenUrl: `${issuer.url}/token` }
+  assert.deepEqual(faultsOf(await signingIn(t, uri, urls, true)), [])
+  const exchange = await listening(t, (_request, response) =>
+    response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}'),
+  )
+  const sendings = [
+    [{ use: 'credential/token-exchange', with: { url: exchange, allowPrivateIP: true } }],
+    [
+      { use: 'secrets/environment' },
+      { use: 'headers/stored', with: { headers: [{ name: 'X-API-Key', secret: 'key' }] } },
+    ],
+  ]
+  for (const sending of sendings) {
+    const list = [...sending, { use: 'forward/http', with: { target: uri } }]
+    assert.deepEqual(faultsOf(await looked(t, list)), [])
+  }
+  assert.deepEqual(faultsOf(await signingIn(t, uri)), ['METADATA_MISSING'])
+})
+
 test('a target that redirects, or is not there, once it has the token is told so', async (t) => {
   const statuses = [307, 404, 500]
   const looks = statuses.map(async (status) => {
