@@ -14,6 +14,8 @@ export interface CallbackResult {
 
 const HOST = '127.0.0.1'
 
+export const redirectUri = (port: number): string => `http://${HOST}:${port}/callback`
+
 /**
  * The HTTP server of the redirect URI. Any program on this machine and any web page can send requests here: those
  * without the state of the login are refused and change nothing.
@@ -43,7 +45,7 @@ export class CallbackListener {
   private constructor(private readonly server: Server) {
     const address = server.address()
     const port = typeof address === 'object' && address !== null ? address.port : 0
-    this.redirectUri = `http://${HOST}:${port}/callback`
+    this.redirectUri = redirectUri(port)
     server.on('request', (request, response) => this.handle(request, response))
   }
 

@@ -1,6 +1,6 @@
 import type { Examination } from 'sallyport'
 import { messageOf } from 'sallyport/toolkit'
-import { CallbackListener } from './callback-listener.js'
+import { CallbackListener, redirectUri } from './callback-listener.js'
 import type { OAuthOptions } from './options.js'
 
 /** Checks what signing in needs: the callback port, and the configured authorization server. */
@@ -10,21 +10,22 @@ export async function examineLogin(
 ): Promise<void> {
   const { probes, around } = examination
   const redirects = grant === 'authorization_code'
-  if (redirects && callbackPort > 0) await examineCallback(examination, callbackPort, callbackPortFixed)
+  const hasClient = around.some((facts) => facts.hasClient)
+  if (redirects && callbackPort > 0)
+    await examineCallback(examination, { port: callbackPort, fixed: callbackPortFixed, hasClient })
   if (tokenUrl !== undefined) await probes.reach(tokenUrl)
   // Without an issuer it is found by the target's metadata.
-  const hasClient = around.some((facts) => facts.hasClient)
   if (issuer !== undefined) await probes.authorizationServer(issuer, { hasClient, redirects })
 }
 
 async function examineCallback(
   { ok, warning, wrong }: Examination,
-  port: number,
-  fixed: boolean,
+  { port, fixed, hasClient }: { port: number; fixed: boolean; hasClient: boolean },
 ): Promise<void> {
   try {
     await CallbackListener.requireFreePort(port)
-    ok('callback', `port ${port} is free for the browser to return to`)
+    const registered = `; ${redirectUri(port)} has to be registered at the issuer for the client`
+    ok('callback', `port ${port} is free for the browser to return to${hasClient ? registered : ''}`)
   } catch (error) {
     const detail = messageOf(error)
     if (fixed) {

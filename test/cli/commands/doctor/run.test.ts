@@ -223,6 +223,17 @@ test('a port that the browser cannot come back to is named: an error when the cl
   assert.ok(free.findings.some(({ code, state }) => code === 'CALLBACK_BUSY' && state === 'warning'))
 })
 
+test('the redirect URI that an own client is registered with is shown', async (t) => {
+  const { port } = new URL(await closedPort())
+  const uri = await listening(t, (_request, response) => response.end('{}'))
+  const found = async (client: boolean) => {
+    const { findings } = await signingIn(t, uri, { callbackPort: Number(port) }, client)
+    return findings.find(({ check }) => check === 'callback')?.detail
+  }
+  assert.match(String(await found(true)), new RegExp(`http://127\\.0\\.0\\.1:${port}/callback `))
+  assert.doesNotMatch(String(await found(false)), /registered/)
+})
+
 test('a server at which the gateway could not sign in is named before it tries', async (t) => {
   const S256 = { code_challenge_methods_supported: ['S256'] }
   const registering = { registration_endpoint: 'ORIGIN/register' }
