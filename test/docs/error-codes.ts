@@ -150,6 +150,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   CALLBACK_PORT_TAKEN: log('free the port, or choose another with `--remote-auth-callback-port`'),
   LOGIN_NEEDED: log('sign in: the URL is in the log'),
   LOGIN_LOOP: log('check scopes and audience: the target refuses even a new token'),
+  LOGIN_ISSUER_UNKNOWN: log(
+    'give `--remote-auth-issuer` in place of the two URLs: this issuer says in its answers who it is',
+  ),
   LOGIN_MIXED_UP: log('start again; the answer came from another issuer than was asked'),
   LOGIN_REFUSED: log('read what the issuer says; somebody may have declined'),
   LOGIN_STOPPED: log('nothing: the gateway was stopped'),

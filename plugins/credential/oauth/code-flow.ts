@@ -77,7 +77,7 @@ async function redeemCode(
   state: string,
   verifier: string,
 ): Promise<Tokens> {
-  const { context, endpoint, listener, signal } = flow
+  const { context, endpoint, listener, options, signal } = flow
   const { server, client } = context
   const { parameters, showPage } = arrival
   try {
@@ -86,7 +86,8 @@ async function redeemCode(
     showPage('You are signed in', 'You can close this window and go back to what you were doing.')
     return tokens
   } catch (error) {
-    const failure = loginError(error, server.issuer)
+    const isUnknown = options.issuer === undefined && options.tokenUrl !== undefined && parameters.has('iss')
+    const failure = loginError(error, server.issuer, isUnknown)
     const text = error instanceof AuthorizationResponseError ? errorText(error) : failure.message
     if (flow.isTriedAgain(failure)) listener.keep(arrival)
     else
@@ -95,7 +96,7 @@ async function redeemCode(
   }
 }
 
-function loginError(error: unknown, issuer: string): UpstreamError {
+function loginError(error: unknown, issuer: string, isUnknown: boolean): UpstreamError {
   if (error instanceof UpstreamError) return error
   if (error instanceof AuthorizationResponseError) {
     const message = `the issuer ${issuer} refused the login: ${plainCode(error.error)}`
@@ -104,15 +105,13 @@ function loginError(error: unknown, issuer: string): UpstreamError {
     return new UpstreamError(code, message, { statusCode: 503, retryAfter: 5, cause })
   }
   // Without the parameters: they may be those of another issuer.
-  return new UpstreamError(
-    'LOGIN_MIXED_UP',
-    'the authorization response is not from the issuer of this login',
-    {
-      statusCode: 503,
-      retryAfter: 5,
-      cause: new Error(messageOf(error)),
-    },
-  )
+  const detail = { statusCode: 503, retryAfter: 5, cause: new Error(messageOf(error)) } as const
+  if (isUnknown) {
+    const message = 'the authorization response names an issuer, and two URLs are configured in place of one'
+    return new UpstreamError('LOGIN_ISSUER_UNKNOWN', message, detail)
+  }
+  const message = 'the authorization response is not from the issuer of this login'
+  return new UpstreamError('LOGIN_MIXED_UP', message, detail)
 }
 
 const errorText = ({ error, error_description: description }: AuthorizationResponseError): string =>

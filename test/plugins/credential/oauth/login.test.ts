@@ -63,6 +63,22 @@ test('plain OAuth with two configured URLs, another scope parameter, and no reso
   assert.equal(server.times('/.well-known/oauth-authorization-server'), 0)
 })
 
+test('an issuer that only its answers name is told from another one, and its code is not redeemed', async (t) => {
+  const server = await startAuthorizationServer(t)
+  server.callback = { iss: `${server.origin}/realm` }
+  signInUser(t)
+  const urls = { authorizationUrl: `${server.origin}/authorize`, tokenUrl: `${server.origin}/token` }
+  const registrars = [{ use: 'registrar/given', with: { clientId: 'mine', clientSecret: 'my secret' } }]
+  const failed = async (options: object) => {
+    const { main, lines } = await proxyWithLogin(t, server.target, { ...urls, ...options }, { registrars })
+    assert.equal((await send(main, atMcp)).status, 503)
+    return /LOGIN_[A-Z_]+/.exec(JSON.stringify(lines))?.[0]
+  }
+  assert.equal(await failed({}), 'LOGIN_ISSUER_UNKNOWN')
+  assert.equal(await failed({ issuer: server.origin }), 'LOGIN_MIXED_UP')
+  assert.equal(server.times('/token'), 0)
+})
+
 test('a target of 2025-03-26 is its own authorization server, also without any metadata', async (t) => {
   const documents = ['/.well-known/oauth-protected-resource/mcp', '/.well-known/oauth-authorization-server']
   for (const missing of [documents.slice(0, 1), documents]) {
