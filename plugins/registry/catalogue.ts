@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import {
   CatalogueStore,
   ConfigError,
@@ -100,6 +101,8 @@ class MemoryCatalogue implements ServerCatalogue {
     private readonly gateway: Gateway,
     private readonly options: Options,
   ) {
+    // Each source has several, and Node would call eleven of them a leak.
+    setMaxListeners(0, this.stopping.signal)
     this.names = options.registries.map(({ name }) => name)
     this.sourceNames = [...new Set(options.registries.flatMap(({ sources }) => sources))]
     this.meter = syncMeter(gateway.meter)

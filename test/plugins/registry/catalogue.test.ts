@@ -278,6 +278,25 @@ test('POST /sync: 404 for an unknown source, 403 for a page in a browser', async
   assert.equal((await app.inject(sync)).statusCode, 200)
 })
 
+test('Node takes the listeners of many sources for no leak', async (t) => {
+  const warnings: string[] = []
+  const listen = ({ message }: Error): unknown => warnings.push(message)
+  process.on('warning', listen)
+  t.after(() => process.off('warning', listen))
+  const names = Array.from({ length: 12 }, (_, index) => `source-${index}`)
+  const app = await booted(
+    t,
+    registryOf(
+      names.map((name) => sourcePlugin(name, async () => whole(one))),
+      names,
+    ),
+  )
+  assert.equal((await app.inject(BASE)).statusCode, 200)
+  // Warnings come in the next tick.
+  await new Promise(setImmediate)
+  assert.deepEqual(warnings, [])
+})
+
 test('unknown and duplicate names of sources are errors at the start, all of them reported', async (t) => {
   const list = registryOf([sourcePlugin('main', async () => whole(one))], ['mian'])
   await assert.rejects(booted(t, list), /no source is called "mian".*did you mean "main"/)
