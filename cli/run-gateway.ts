@@ -12,7 +12,7 @@ import { fewOpenFiles } from './open-files.js'
 import { endProcess } from './process-end.js'
 import { reload } from './reload.js'
 import { tuneHeap } from './runtime-tuning.js'
-import { exitOnUncaughtError, handleSignals } from './signals.js'
+import { exitOnUncaughtError, handleSignals, logWarnings } from './signals.js'
 import { endOnceSaid, exitCode, printError, printProblems } from './terminal.js'
 import { workerCount, workers } from './workers/flags.js'
 import { workerNumber } from './workers/worker-id.js'
@@ -115,6 +115,7 @@ class GatewayProcess<Settings> {
       },
     })
     exitOnUncaughtError(this.log)
+    logWarnings(this.log)
   }
 
   private async untilStopped(running: Running): Promise<void> {

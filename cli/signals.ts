@@ -43,3 +43,10 @@ export function exitOnUncaughtError(log: Log): void {
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
 }
+
+/** Node would print its warnings between the lines of the log, past the scrubber; with NODE_NO_WARNINGS it prints none. */
+export function logWarnings(log: Log): void {
+  if (process.listenerCount('warning') === 0) return
+  process.removeAllListeners('warning')
+  process.on('warning', (warning) => log.warn({ err: warning }, 'Node warns'))
+}

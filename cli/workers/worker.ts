@@ -11,7 +11,7 @@ import {
   StderrLines,
   serve,
 } from 'sallyport/embed'
-import { exitOnUncaughtError, openNoInspector } from '../signals.js'
+import { exitOnUncaughtError, logWarnings, openNoInspector } from '../signals.js'
 import { exitCode } from '../terminal.js'
 import { Channel } from './channel.js'
 
@@ -83,6 +83,7 @@ class WorkerProcess {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
     const log = this.log(() => false)
     exitOnUncaughtError(log)
+    logWarnings(log)
     openNoInspector(log)
     this.primary = new Channel<PrimaryCalls, WorkerCalls>(worker, this, this.scrubber)
     void this.primary.call('online', undefined)

@@ -101,3 +101,30 @@ test('an interrupt at a terminal is not delayed', { skip: noTerminal }, async (t
   child.stdin?.write('\x03')
   assert.equal((await closed)[0], 0, output.stdout)
 })
+
+for (const argv of [[], ['--workers', '2']]) {
+  test(`a warning of Node is a line of the log ${argv.join(' ')}`, async (t) => {
+    const warns = `
+      export default {
+        name: 'warns',
+        api: 1,
+        setup: (gateway) => gateway.onReady(() => process.emitWarning('soon to be gone', 'DeprecationWarning', 'DEP1')),
+      }`
+    const list = `
+      - { use: listen/http, with: { address: 127.0.0.1:0 } }
+      - { use: ./warns.mjs }`
+    const config = join(folder(t, { 'gateway.yaml': list, 'warns.mjs': warns }), 'gateway.yaml')
+    const told = async (environment: Record<string, string>) => {
+      const running = program(t, ['run', '--config', config, ...argv], { environment, patience: 60 })
+      await running.ready()
+      running.process.kill('SIGTERM')
+      assert.equal(await running.ended(), 0)
+      const lines = running.output.stderr.trimEnd().split('\n')
+      return lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'Node warns')
+    }
+    const [{ level, err } = {}] = await told({})
+    assert.equal(level, 'warn')
+    assert.equal(err?.message, 'soon to be gone')
+    assert.deepEqual(await told({ NODE_NO_WARNINGS: '1' }), [])
+  })
+}
