@@ -4,6 +4,7 @@ import { endAll } from './contestant.js'
 import { commanded, Misuse } from './misuse.js'
 import { HELP, type Options, readOptions } from './options.js'
 import { committed } from './place.js'
+import { renewed } from './renewed.js'
 import type { Results } from './results.js'
 import { rows } from './rows/rows.js'
 import { measured } from './run.js'
@@ -24,7 +25,9 @@ async function report(options: Options): Promise<void> {
   const results = options.from === undefined ? await measured(options) : read(options.from)
   print(options.json ? JSON.stringify(results, null, 2) : asText(results))
   if (options.chart !== undefined) writeFileSync(options.chart, chartOf(results))
-  if (options.write) await write(results)
+  if (!options.write) return
+  const isPart = options.from === undefined && options.only.length > 0
+  await write(isPart ? renewed(read(committed.results), results) : results)
 }
 
 function read(file: string): Results {

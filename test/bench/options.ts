@@ -10,7 +10,7 @@ Measures the built package against what is installed of HAProxy, nginx and Apach
   --json         print the results as JSON
   --chart FILE   draw the chart of this run as SVG
   --from FILE    measure nothing: take the results of an earlier run with --json
-  --write        write the results, the chart, and the tables of the pages that show them
+  --write        write the results, the chart, and the tables of the pages that show them; with --only, of these rows
   --no-build     measure what is in dist as it is
 `
 

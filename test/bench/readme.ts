@@ -25,8 +25,9 @@ export function speed(): string {
 export function benchmark(page: string): string {
   const results = kept()
   if (results === undefined) return NO_RUN
-  const { command, node, cores, cpu, pinned } = results
-  const where = `\`${command}\` on Node ${node.replace('v', '')}, ${cores} cores of ${cpu}`
+  const { command, renewed = [], node, cores, cpu, pinned } = results
+  const later = renewed.map((each) => `, and \`${each}\` later`).join('')
+  const where = `\`${command}\`${later} on Node ${node.replace('v', '')}, ${cores} cores of ${cpu}`
   const parts = [
     `<img src="${relative(join(root, dirname(page)), committed.chart)}" width="760" alt="Bars of the processor time of a call, for Sallyport, the runtime and other proxies; the table below has the numbers">`,
     `Made by ${where}${pinned ? '; who is measured has one core for itself' : ''}. Microseconds of processor time for a call, medians:`,

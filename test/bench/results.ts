@@ -1,6 +1,8 @@
 /** All that a run found out, as `--json` prints it. */
 export interface Results {
   readonly command: string
+  /** Commands that have measured some rows anew since. */
+  readonly renewed?: readonly string[]
   readonly node: string
   readonly cpu: string
   readonly cores: number

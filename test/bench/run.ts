@@ -12,7 +12,7 @@ import { type Row, rows } from './rows/rows.js'
 import { createWorld, FULL, QUICK } from './world.js'
 
 /** Minutes that a row may take: something that hangs is a failure and not a long run. */
-const LIMIT = 6
+const LIMIT = 15
 
 /** Rows that a quick run leaves out unless they are asked for: they tell least that others do not. */
 const LIKE_OTHERS = new Set([
@@ -54,7 +54,7 @@ export async function measured({ quick, only, 'no-build': asItIs }: Options): Pr
   const pinned = leaveServedCore()
   const found = await ask(chosen, quick)
   return {
-    command: ['npm run bench', ...(quick ? ['--quick'] : [])].join(' -- '),
+    command: commandOf(quick, only),
     node: process.version,
     cpu: cpus()[0]?.model ?? 'unknown',
     cores: cpus().length,
@@ -64,6 +64,11 @@ export async function measured({ quick, only, 'no-build': asItIs }: Options): Pr
     ...found,
     reach: reached(found),
   }
+}
+
+function commandOf(quick: boolean, only: readonly string[]): string {
+  const flags = [...(quick ? ['--quick'] : []), ...only.map((word) => `--only ${word}`)]
+  return ['npm run bench', ...(flags.length > 0 ? ['--', ...flags] : [])].join(' ')
 }
 
 /** A word is the key of a row, or stands in the keys of several. */
@@ -89,7 +94,8 @@ async function ask(chosen: readonly Row[], quick: boolean): Promise<Pick<Results
 
 function withinLimit<Value>({ key }: Row, work: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
-    const late = (): void => reject(new Error(`${key} is not over after ${LIMIT} minutes`))
+    const late = (): void =>
+      reject(new Misuse(`${key} is not over after ${LIMIT} minutes: is the machine busy?`))
     const timer = setTimeout(late, LIMIT * 60_000)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
