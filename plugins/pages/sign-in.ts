@@ -50,8 +50,9 @@ export default definePlugin({
     new SignInRoutes({ gateway, options, issuer, sessions, pending, throttle }).install()
     gateway.http.addHook('onSend', (request, reply, payload, done) => {
       const changed = sessions.changed(request)
-      // Whatever the page is, its cookies are for one browser.
-      if (changed !== undefined) reply.header('set-cookie', changed).header('cache-control', 'no-store')
+      if (changed !== undefined) reply.header('set-cookie', changed)
+      // What a browser may store is shown again to somebody who goes back after signing out.
+      if (sessions.person(request) !== undefined) reply.header('cache-control', 'no-store')
       done(null, payload)
     })
     gateway.provide(BrowserSession, sessions)
