@@ -1,6 +1,6 @@
 // Bundles our own modules and most packages into few files: Node takes longer to find, open and link a module than most of
 // them take to run. Every other package stays outside, and is installed.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { rolldown } from 'rolldown'
@@ -19,9 +19,9 @@ const NEEDED_SELDOM = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-co
 // What these need is one file: the first lines of every program, the command line, and what every gateway loads.
 const TOGETHER = {
   start: ['cli/start'],
-  program: ['cli/program'],
+  program: ['cli/program', 'cli/colour', 'cli/line/dispatch'],
   gateway: [
-    ...['core/index', 'core/toolkit', 'core/embed', 'cli/run-gateway', 'cli/line/dispatch', 'plugins/index'],
+    ...['core/index', 'core/toolkit', 'core/embed', 'cli/run-gateway', 'plugins/index'],
     ...['cli/config/preset-settings', 'plugins/presets/incoming', 'plugins/presets/tls', 'plugins/auth/oidc'],
     ...['plugins/discovery/issuer', 'plugins/discovery/resource', 'plugins/http/cors', 'plugins/listen/http'],
     ...['plugins/guard/host', 'plugins/guard/origin', 'plugins/guard/public', 'plugins/log/access'],
@@ -77,6 +77,8 @@ const bundle = await rolldown({
   // What one file imports at once, another may import when it is needed.
   checks: { ineffectiveDynamicImport: false },
 })
+// What was there before is of no use, and would be published.
+rmSync(join(outdir, 'parts'), { recursive: true, force: true })
 const { output } = await bundle.write({
   dir: outdir,
   format: 'esm',

@@ -60,6 +60,16 @@ test('a bridge that only forwards starts without what only others need', async (
   )
 })
 
+test('help comes without what only gateways need', async (t) => {
+  for (const argv of [['--help'], ['proxy', '--help'], ['completion', 'bash']]) {
+    const files = await filesOf(t, argv)
+    assert.deepEqual(
+      files.filter((url) => isOfPackage(url) || /\/gateway-[^/]*$/.test(url)),
+      [],
+    )
+  }
+})
+
 test('what is published is ASCII, which V8 reads faster than anything else', () => {
   const dist = dirname(dirname(bin))
   const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((file) =>
