@@ -103,7 +103,14 @@ test('calls that name nothing pass, whatever the rules are; those that should na
   for (const rules of [[{ allow: ['x'] }], [{ deny: ['*', 'prompt:*', 'resource:*'] }]]) {
     const asked = (method: string): boolean =>
       new Rules(rules, () => true).judge(person(), callOf(method), undefined).allowed
-    for (const method of ['initialize', 'ping', 'tools/list', 'notifications/initialized', ''])
+    for (const method of [
+      'initialize',
+      'ping',
+      'tools/list',
+      'notifications/initialized',
+      '',
+      'subscriptions/listen',
+    ])
       assert.ok(asked(method), method)
     for (const method of ['tools/call', 'prompts/get', 'resources/read', 'completion/complete'])
       assert.ok(!asked(method), method)
@@ -159,15 +166,19 @@ function expected(
   rules: readonly Rule[],
   identity: Identity | undefined,
   subject: { readonly kind: string; readonly name: string },
-): boolean {
-  const holds = ({ when, scopes = [] }: Rule): boolean =>
-    (when === undefined || matchesClaims(when, identity)) &&
-    scopes.every((scope) => identity?.scopes?.includes(scope))
+): { readonly allowed: boolean; readonly scopes?: readonly string[] | undefined } {
+  const lacks = ({ scopes = [] }: Rule): number =>
+    scopes.filter((scope) => identity?.scopes?.includes(scope) !== true).length
   const names = (patterns: readonly string[] = []): boolean =>
     patterns.some((text) => expression(text).test(`${subject.kind}:${subject.name}`))
-  const applying = rules.filter(holds)
-  if (applying.some(({ deny }) => names(deny))) return false
-  return rules.every(({ allow }) => allow === undefined) || applying.some(({ allow }) => names(allow))
+  const applying = rules.filter(({ when }) => when === undefined || matchesClaims(when, identity))
+  if (applying.some(({ deny }) => names(deny))) return { allowed: false }
+  if (rules.every(({ allow }) => allow === undefined)) return { allowed: true }
+  const [nearest] = applying
+    .filter(({ allow }) => names(allow))
+    .toSorted((one, other) => lacks(one) - lacks(other))
+  if (nearest !== undefined && lacks(nearest) === 0) return { allowed: true }
+  return { allowed: false, scopes: identity && nearest?.scopes }
 }
 
 test('tools and prompts are judged as the rules say word for word', () => {
@@ -179,8 +190,10 @@ test('tools and prompts are judged as the rules say word for word', () => {
       word,
       (rules, identity, of, name) => {
         const subject = { kind: of, name }
-        const { allowed } = new Rules(rules, () => true).judge(identity, callOf(METHODS[of]), subject)
-        assert.equal(allowed, expected(rules, identity, subject))
+        const judgement = new Rules(rules, () => true).judge(identity, callOf(METHODS[of]), subject)
+        const { allowed, scopes } = expected(rules, identity, subject)
+        assert.equal(judgement.allowed, allowed)
+        assert.deepEqual(judgement.allowed ? undefined : judgement.scopes, scopes)
       },
     ),
     { numRuns: 3000 },
