@@ -97,7 +97,7 @@ test('it explains rule by rule which decides, and what would have to change', as
       with: {
         rules: [
           { allow: ['a*'], when: { groups: 'x' }, scopes: ['s', 't'] },
-          { allow: ['b'] },
+          { allow: ['b*'] },
           { deny: ['*z'] },
         ],
       },
@@ -124,6 +124,10 @@ test('where nobody is asked for a token, nobody is sent for scopes', async (t) =
   const { judgement, shown } = await ask('a', anonymous)
   assert.ok(!judgement.allowed && judgement.scopes === undefined)
   assert.equal(shown, false)
+  // Others of the list have tokens, and can get one with more.
+  const others = await ask('a', person({}))
+  assert.ok(!others.judgement.allowed)
+  assert.deepEqual(others.judgement.scopes, ['s'])
 })
 
 test('a list with a rule that says nothing does not start', async (t) => {
@@ -131,4 +135,6 @@ test('a list with a rule that says nothing does not start', async (t) => {
     await assert.rejects(booted(t, [{ use: 'policy/tools', with: { rules } }]), ConfigError)
   await assert.rejects(booted(t, [{ use: 'policy/cel', with: { allow: 'subject.name ==' } }]), ConfigError)
   await assert.rejects(booted(t, [{ use: 'policy/cel', with: {} }]), ConfigError)
+  const unset = { allow: undefined, deny: 'false' }
+  await assert.rejects(booted(t, [{ use: 'policy/cel', with: unset }]), ConfigError)
 })
