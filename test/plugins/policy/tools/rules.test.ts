@@ -36,6 +36,7 @@ test('with allow rules all else is denied, with deny rules alone all else is all
   assert.ok(!isAllowed([{ deny: ['a'] }], 'a'))
   assert.ok(isAllowed([{ deny: ['a'] }], 'b'))
   assert.ok(isAllowed([{ deny: ['a'] }], 'a', person(), 'prompt'))
+  assert.ok(isAllowed([{ deny: ['a'] }], 'x:a', person(), 'resource'))
 })
 
 test('a deny wins over every allow, wherever it stands', () => {
@@ -56,6 +57,36 @@ test('a prefix says what a pattern is about', () => {
   assert.ok(isAllowed(rules, 'y'))
   assert.ok(!isAllowed(rules, 'prompt:p'))
   assert.ok(!isAllowed(rules, 'tool:prompt:x'))
+})
+
+test('a rule about resources is for those alone whom it names', () => {
+  const rules = [
+    { allow: ['resource:x:a*'], when: { groups: 'x' } },
+    { allow: ['resource:x:b*'], scopes: ['s'] },
+    { allow: ['resource:x:c*'] },
+    { deny: ['resource:x:cc*'], when: { groups: 'x' } },
+    { allow: ['resource:x:*b', 'resource:file:*'], scopes: ['s', 't'] },
+    { allow: ['resource:file:///docs/*'], scopes: ['s'] },
+  ]
+  const ask = (name: string, ...of: Parameters<typeof person>): Judgement =>
+    judged(rules, name, person(...of), 'resource')
+  const [inside, outside] = [{ groups: 'x' }, { groups: 'y' }]
+  assert.ok(ask('x:a', inside).allowed)
+  assert.ok(!ask('x:a', outside).allowed)
+  assert.ok(ask('x:cc', outside).allowed)
+  assert.ok(!ask('x:cc', inside).allowed)
+  assert.ok(ask('x:b', outside, ['s']).allowed)
+  for (const [name, scopes] of [
+    ['x:b', ['s']],
+    ['x:ab', ['s', 't']],
+    ['x:a', undefined],
+    ['file:///docs/../secret', ['s', 't']],
+    ['x:b\n', undefined],
+  ] as const) {
+    const judgement = ask(name, outside)
+    assert.ok(!judgement.allowed)
+    assert.deepEqual(judgement.scopes, scopes)
+  }
 })
 
 test('nobody, as on a public path, is allowed and denied by rules for everybody alone', () => {
