@@ -56,11 +56,13 @@ test('a wrong passphrase, a changed byte and another file are errors, and not an
     writeFileSync(path, JSON.stringify({ ...good, [field]: bytes.toString('base64') }))
     await assert.rejects(async () => store?.get('name'), { code: 'SECRETS_SEALED' }, field)
   }
+  const shortTag = Buffer.from(good.tag, 'base64').subarray(0, 4).toString('base64')
   for (const broken of [
     '',
     '{}',
     JSON.stringify({ ...good, cost: 2 ** 30 }),
     JSON.stringify({ ...good, tag: '' }),
+    JSON.stringify({ ...good, tag: shortTag }),
   ]) {
     writeFileSync(path, broken)
     await assert.rejects(async () => store?.get('name'), GatewayError)
