@@ -39,18 +39,27 @@ test('with another passphrase, after a change, or when it never was sealed, a va
   const right = await opened(t, { passphrase: 'open sesame' })
   const wrong = await opened(t, { passphrase: 'open barley' })
   const sealed = right.seal('a', 'secret')
-  const { data, ...rest } = JSON.parse(sealed)
-  const changed = JSON.stringify({
-    ...rest,
-    data: Buffer.from(data, 'base64')
-      .map((byte) => byte ^ 1)
-      .toString(),
-  })
-  const { salt, ...unsalted } = rest
+  const { salt, ...unsalted } = JSON.parse(sealed)
   assert.ok(salt)
+  const written = (field: string, bytes: Uint8Array): string =>
+    JSON.stringify({ ...unsalted, salt, [field]: Buffer.from(bytes).toString('base64') })
+  const changed = ['iv', 'tag', 'data'].map((field) =>
+    written(
+      field,
+      Buffer.from(unsalted[field], 'base64').map((byte) => byte ^ 1),
+    ),
+  )
+  const shortTag = written('tag', Buffer.from(unsalted.tag, 'base64').subarray(0, 4))
 
   assert.throws(() => wrong.open('a', sealed), { code: 'STATE_SEALED' })
-  for (const text of [changed, 'secret', '', '{}', JSON.stringify({ ...unsalted, data, kept: 'state/0' })])
+  for (const text of [
+    ...changed,
+    shortTag,
+    'secret',
+    '',
+    '{}',
+    JSON.stringify({ ...unsalted, kept: 'state/0' }),
+  ])
     assert.throws(() => right.open('a', text), { code: 'STATE_SEALED' })
 })
 
