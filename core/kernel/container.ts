@@ -41,7 +41,6 @@ export class Container {
 
   /** Removes everything that was provided here. */
   clear(): void {
-    this.inner.clearInstances()
     this.inner.reset()
   }
 }
