@@ -25,8 +25,8 @@ export class Charges {
       index,
       isOfCaller: by === 'caller+tool',
       globs: tools.map((each) => globOf(each)),
-      // Nobody makes up those without a star.
-      exact: new Set(tools.filter((tool) => !tool.includes('*'))),
+      // Nobody makes these up.
+      exact: new Set(tools),
       quota: new NameQuota(rate.seconds * 1000 * (burst === undefined ? 1 : BURST_SPANS), MOST_NEW_NAMES),
     }))
     this.others = placed.filter((limit) => !isByTool(limit))
