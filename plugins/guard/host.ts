@@ -50,7 +50,5 @@ export default definePlugin({
 })
 
 /** The host in an absolute request target, besides that of the header. */
-function authorityOf(target: string): string | undefined {
-  if (target.startsWith('/')) return undefined
-  return /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]?.toLowerCase()
-}
+const authorityOf = (target: string): string | undefined =>
+  /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]?.toLowerCase()

@@ -42,6 +42,7 @@ test('another host in the request target is refused (T13)', async (t) => {
 
   assert.equal(await status('/', 'a'), 200)
   assert.equal(await status('http://a/', 'a'), 200)
+  assert.equal(await status('HTTP://A/', 'a'), 200)
   assert.equal(await status('http://evil/', 'a'), 403)
   assert.equal(await status('http://a/', 'evil'), 403)
 })
