@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { PublicAddress } from 'sallyport'
 import { booted, contractSuite, recordedLog, serving } from 'sallyport/testing'
-import { listen, plugin } from '#kit/plugin.js'
+import { listen, plugin, providing } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
 
 contractSuite('guard/origin', () => ({
@@ -75,6 +76,34 @@ test('a page of this machine is accepted with the port of the gateway', async (t
     assert.equal(await status(`http://${name}:${port}`), 200)
     assert.equal(await status(`https://${name}:${port}`), 200)
     assert.equal(await status(`http://${name}:1`), 403)
+  }
+})
+
+test('only with `public` a page of the public address is accepted', async (t) => {
+  const tunnel = providing('tunnel', PublicAddress, {
+    origin: undefined,
+    watch: (watcher) => watcher('https://b.example'),
+  })
+  for (const [isPublic, expected] of [
+    [true, 200],
+    [false, 403],
+  ] as const) {
+    const app = await booted(t, [{ use: 'guard/origin', with: { public: isPublic } }, tunnel, open])
+    const { statusCode } = await app.inject({ url: '/', headers: { origin: 'https://b.example' } })
+    assert.equal(statusCode, expected)
+  }
+})
+
+test('a route for any origin is read by any page, but not on loopback', async (t) => {
+  const config = { public: true, anyOrigin: true }
+  const metadata = plugin('metadata', ({ http }) => http.get('/', { config }, () => 'open'))
+  for (const [loopback, expected] of [
+    [false, 200],
+    [true, 403],
+  ] as const) {
+    const app = await booted(t, [{ use: 'guard/origin', with: { loopback } }, metadata])
+    const { statusCode } = await app.inject({ url: '/', headers: { origin: 'https://evil.example' } })
+    assert.equal(statusCode, expected)
   }
 })
 
