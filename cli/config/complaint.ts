@@ -19,7 +19,11 @@ export function complaintsOf(schema: z.ZodType, value: unknown, error: z.ZodErro
   const complaints = error.issues.flatMap((issue) => {
     const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
     if (issue.code === 'unrecognized_keys') return unknownKeys(issue.keys, path, schema)
-    const there = valueAt(value, path) !== undefined
+    const written = valueAt(value, path)
+    const known = issue.code === 'custom' ? asMapping(issue.params)['known'] : undefined
+    if (typeof written === 'string' && Array.isArray(known))
+      return [{ path, ...unknownName(issue.message, written, known.map(String)) }]
+    const there = written !== undefined
     // A rule of its own says in its own words what is missing.
     const missing = !there && issue.code !== 'custom'
     const message = `${missing ? 'is required, ' : ''}${expectation(issue)}`

@@ -1,7 +1,7 @@
 import type { Entry, List, Scope } from 'sallyport'
 import { z } from 'zod'
 import { renamed } from '../renamed.js'
-import { refuse } from './refuse.js'
+import { refuse, refuseUnknown } from './refuse.js'
 
 const PLACES = ['before', 'after', 'replaces'] as const
 
@@ -41,6 +41,8 @@ interface Fault {
   readonly index: number
   readonly place: Place
   readonly message: string
+  /** The names that there are, where it has none of them. */
+  readonly known?: readonly string[]
 }
 
 /** A list with the further plugins where they want to be, each beside those before it too; one without a place is last. */
@@ -60,8 +62,8 @@ export function withFurther<Item extends Entry | Scope>(
     const found = candidates(list, wanted)
     const [target] = place === 'after' ? found.slice(-1) : found
     if (target === undefined) {
-      const known = entriesIn(list).map(nameOf).join(', ')
-      faults.push({ index, place, message: `no entry is called so; known are ${known}` })
+      const known = [...new Set(entriesIn(list).map(nameOf))]
+      faults.push({ index, place, message: 'no entry is called so', known })
     } else if (place === 'replaces' && found.length > 1) {
       const names = found.map(nameOf).join(', ')
       faults.push({ index, place, message: `several entries are called so: expected one of ${names}` })
@@ -72,8 +74,11 @@ export function withFurther<Item extends Entry | Scope>(
 
 /** What is wrong with the places of further plugins. */
 export function furtherRules(own: List, further: FurtherPlugins, context: z.core.$RefinementCtx): void {
-  for (const { index, place, message } of withFurther(own, further).faults)
-    refuse(context, ['plugins', index, place], message)
+  for (const { index, place, message, known } of withFurther(own, further).faults) {
+    const path = ['plugins', index, place]
+    if (known === undefined) refuse(context, path, message)
+    else refuseUnknown(context, path, message, known)
+  }
 }
 
 /** Whether further plugins leave an entry in the list, or put the same plugin into it. */

@@ -8,6 +8,12 @@ export function refuse(context: Context, path: Path, message: string): void {
   context.issues.push({ code: 'custom', input: undefined, path: [...path], message, continue: true })
 }
 
+/** Reports a name that is none of those known: the command line tells it with the nearest, or with all of them. */
+export function refuseUnknown(context: Context, path: Path, message: string, known: readonly string[]): void {
+  const params = { known }
+  context.issues.push({ code: 'custom', input: undefined, path: [...path], message, params, continue: true })
+}
+
 /** Refuses names that are in a list twice. */
 export function refuseRepeats(names: readonly string[], at: Path, context: Context): void {
   for (const [index, name] of names.entries())

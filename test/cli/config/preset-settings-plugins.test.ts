@@ -246,9 +246,9 @@ plugins:
   for (const wanted of [
     /^proxy\.yaml:1:1 targetUir: unknown key$/,
     /^proxy\.yaml:3:7 port: a port from 0 to 65535 is expected$/,
-    /^proxy\.yaml:6:32 plugins\[0\]\.before: no entry is called so; known are .*guard\/origin/,
+    /^proxy\.yaml:6:32 plugins\[0\]\.before: no entry is called so$/,
     /^proxy\.yaml:7:5 plugins\[1\]: expected one of before, after, replaces$/,
-    /^proxy\.yaml:8:41 plugins\[2\]\.replaces: no entry is called so/,
+    /^proxy\.yaml:8:41 plugins\[2\]\.replaces: no entry is called so; known here: .*guard\/origin/,
     /^proxy\.yaml:9:31 plugins\[3\]\.replace: unknown key$/,
   ])
     assert.ok(
@@ -259,6 +259,24 @@ plugins:
 
   const less = await planned(['proxy', 'name', '--config', join(at, 'less.yaml')])
   assert.match(less.problems?.join('\n') ?? '', /needs a state store, and nothing in the list provides one/)
+})
+
+test('a place that no entry has is told with the nearest name, or with all of them', async (t) => {
+  const at = home(t, {
+    'proxy.yaml': `${target}plugins:
+  - { use: mine-guard, before: forward/htp }
+  - { use: mine-guard, id: b, after: nobody }
+`,
+  })
+  const { invocation } = parsed(['proxy', 'name', '--config', join(at, 'proxy.yaml')])
+  assert.ok(invocation !== undefined)
+  const read = await readProxySettings(invocation)
+  assert.ok('problems' in read)
+  const [misspelt, unlike] = read.problems
+  assert.equal(misspelt?.suggestion, 'forward/http')
+  assert.doesNotMatch(misspelt.message, /guard\/origin/)
+  assert.equal(unlike?.suggestion, undefined)
+  assert.match(unlike?.message ?? '', /guard\/origin, /)
 })
 
 test('the path of a tunnel on the command line starts where it was typed, that of a file beside it', async (t) => {
