@@ -12,17 +12,24 @@ export interface Complaint extends Omit<Problem, 'place'> {
   readonly part?: 'key'
   /** The type that the schema expects there. */
   readonly expected?: string
+  /** The name was written, but what has it was taken out of the value for a fault of its own. */
+  readonly isConsequence?: boolean
 }
 
-/** Everything that a schema finds wrong with a value. */
-export function complaintsOf(schema: z.ZodType, value: unknown, error: z.ZodError): readonly Complaint[] {
+/** Everything that a schema finds wrong with what is left of an original value. */
+export function complaintsOf(
+  schema: z.ZodType,
+  value: unknown,
+  error: z.ZodError,
+  original: unknown = value,
+): readonly Complaint[] {
   const complaints = error.issues.flatMap((issue) => {
     const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
     if (issue.code === 'unrecognized_keys') return unknownKeys(issue.keys, path, schema)
     const written = valueAt(value, path)
-    const known = issue.code === 'custom' ? asMapping(issue.params)['known'] : undefined
-    if (typeof written === 'string' && Array.isArray(known))
-      return [{ path, ...unknownName(issue.message, written, known.map(String)) }]
+    const known = issue.code === 'custom' ? knownNames(asMapping(issue.params), original) : undefined
+    if (typeof written === 'string' && known !== undefined)
+      return [{ path, ...unknownName(issue.message, written, known), isConsequence: known.includes(written) }]
     const there = written !== undefined
     // A rule of its own says in its own words what is missing.
     const missing = !there && issue.code !== 'custom'
@@ -38,6 +45,15 @@ export function complaintsOf(schema: z.ZodType, value: unknown, error: z.ZodErro
     ),
   )
   return complaints.filter(({ path }) => !meant.has(pathText(path)) || valueAt(value, path) !== undefined)
+}
+
+function knownNames(
+  { known, namedIn }: Readonly<Record<string, unknown>>,
+  original: unknown,
+): readonly string[] | undefined {
+  if (Array.isArray(known)) return known.map(String)
+  const items = Array.isArray(namedIn) ? valueAt(original, namedIn) : undefined
+  return Array.isArray(items) ? [...new Set(items.map((item) => String(asMapping(item)['name'])))] : undefined
 }
 
 // Zod's own sentences name what was received; for some schemas that is the value.

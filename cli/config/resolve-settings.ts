@@ -36,10 +36,10 @@ export function resolveSettings<Schema extends z.ZodType>(
       const located = { settings: read.data, folder, secrets, locate }
       return round === 0 && problems.length === 0 ? located : { problems, readable: located }
     }
-    const complaints = complaintsOf(schema, finder.value, read.error)
-    for (const { path, part, expected: _, ...complaint } of finder.take(complaints)) {
+    const complaints = complaintsOf(schema, finder.value, read.error, written.value)
+    for (const { path, part, expected: _, isConsequence, ...complaint } of finder.take(complaints)) {
       const place = written.locate(path, part)
-      if (!reported.has(place)) problems.push({ place, ...complaint })
+      if (isConsequence !== true && !reported.has(place)) problems.push({ place, ...complaint })
     }
   }
   return { problems }

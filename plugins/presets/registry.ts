@@ -8,7 +8,7 @@ import { stateDirectory, storeEntries, storeRules, storeSection } from './regist
 import { registryTable } from './registry/table.js'
 import { EntryMaker, spanOf } from './settings/entry.js'
 import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
-import { oneKindOf, refuse, refuseRepeats } from './settings/refuse.js'
+import { oneKindOf, refuseRepeats, refuseUnknown } from './settings/refuse.js'
 import { settingsSchema } from './settings/schema.js'
 import { tlsSection } from './tls-section.js'
 
@@ -154,12 +154,12 @@ function sourceEntry(written: RegistrySettings['sources'][number], index: number
 }
 
 function refuseUnknownSources({ registries = [], sources }: RegistrySettings, context: Context): void {
-  const known = [...new Set(namesOf(sources))]
+  const known = namesOf(sources)
   for (const [index, { sources: wanted }] of registries.entries()) {
     for (const [at, each] of wanted.entries()) {
       if (known.includes(each)) continue
-      const message = `no source has this name; known are: ${known.join(', ')}`
-      refuse(context, ['registries', index, 'sources', at], message)
+      const path = ['registries', index, 'sources', at]
+      refuseUnknown(context, path, 'no source has this name', { namedIn: ['sources'] })
     }
   }
 }

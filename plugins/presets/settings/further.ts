@@ -77,7 +77,7 @@ export function furtherRules(own: List, further: FurtherPlugins, context: z.core
   for (const { index, place, message, known } of withFurther(own, further).faults) {
     const path = ['plugins', index, place]
     if (known === undefined) refuse(context, path, message)
-    else refuseUnknown(context, path, message, known)
+    else refuseUnknown(context, path, message, { known })
   }
 }
 

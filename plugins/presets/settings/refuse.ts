@@ -8,9 +8,13 @@ export function refuse(context: Context, path: Path, message: string): void {
   context.issues.push({ code: 'custom', input: undefined, path: [...path], message, continue: true })
 }
 
-/** Reports a name that is none of those known: the command line tells it with the nearest, or with all of them. */
-export function refuseUnknown(context: Context, path: Path, message: string, known: readonly string[]): void {
-  const params = { known }
+/** Reports a name that is none of those known, or of the items of a list: the command line adds the nearest, or all. */
+export function refuseUnknown(
+  context: Context,
+  path: Path,
+  message: string,
+  params: { readonly known: readonly string[] } | { readonly namedIn: Path },
+): void {
   context.issues.push({ code: 'custom', input: undefined, path: [...path], message, params, continue: true })
 }
 

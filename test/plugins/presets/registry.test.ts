@@ -58,7 +58,7 @@ test('every mistake is told, at its place', () => {
     [{ sources: [{ ...source, with: {} }] }, /^sources\.0\.with: /],
     [
       { sources: [source], registries: [{ name: 'r', sources: ['two'] }] },
-      /^registries\.0\.sources\.0: .*known are: one/,
+      /^registries\.0\.sources\.0: no source has this name$/,
     ],
     [
       {

@@ -159,6 +159,24 @@ for (const [mistake, text, expected] of [
     ['2:18 allowedOrigins[0]', '2:46 allowedOrigins[1]', '2:51 allowedOrigins[2]'],
   ],
   [
+    'a registry may name sources that have mistakes of their own, and no others',
+    [
+      'auth: { mode: anonymous }',
+      'sources:',
+      '  - { name: own, file: { path: a.json }, http: { url: https://r.example } }',
+      '  - { name: own, file: { path: b.json } }',
+      '  - { name: team, fil: { path: c.json } }',
+      'registries: [{ name: default, sources: [own, team, taem, another] }]',
+    ],
+    [
+      '3:5 sources[0]',
+      '4:13 sources[1].name',
+      '5:19 sources[2].fil',
+      '6:52 registries[0].sources[2]',
+      '6:58 registries[0].sources[3]',
+    ],
+  ],
+  [
     'a source that is a path is one mistake',
     [
       'auth: { mode: anonymous }',
