@@ -4,7 +4,7 @@ import { catalogue } from 'sallyport/builtin'
 import type { GatewayServer } from 'sallyport/embed'
 import { createLog, LogScrubber, serve } from 'sallyport/embed'
 import { allProblems, silentContext } from './config/all-problems.js'
-import { type Located, mapped } from './config/result.js'
+import { type Located, mapped, type Result } from './config/result.js'
 import type { GatewayCommand } from './gateway-command.js'
 import type { Invocation } from './line/option.js'
 import { logOptions } from './log-options.js'
@@ -30,15 +30,22 @@ export async function runGateway<Settings>(
     const { runWorker } = await import('./workers/worker.js')
     return endOnceSaid(await runWorker(worker, logOptions(invocation)))
   }
-  const result = await command.read(invocation)
-  if ('problems' in result) {
-    const lists = mapped(result, (settings) => command.list(settings))
-    return printProblems('problems' in lists ? await allProblems(lists) : result.problems)
-  }
+  const result = await readWhole(command, invocation)
+  if ('problems' in result) return printProblems(result.problems)
   if (invocation.problems.length > 0) return printProblems(invocation.problems)
   if (isOn(invocation, 'print-plugins')) return printPlugins(command.list(result.settings), result)
   // Everything was stopped: a timer that a plugin forgot must not keep the process here.
   return endOnceSaid(await new GatewayProcess(command, invocation).run(result))
+}
+
+/** The settings of a command, or everything that is wrong with them and with their plugins. */
+async function readWhole<Settings>(
+  command: GatewayCommand<Settings>,
+  invocation: Invocation,
+): Promise<Result<Settings>> {
+  const result = await command.read(invocation)
+  const list = mapped(result, (settings) => command.list(settings))
+  return 'problems' in list ? { problems: await allProblems(list) } : result
 }
 
 async function printPlugins(list: List, located: Located<unknown>): Promise<number> {
@@ -138,7 +145,7 @@ class GatewayProcess<Settings> {
     const number = ++this.reloads
     return reload(
       this.log,
-      () => this.command.read(this.invocation),
+      () => readWhole(this.command, this.invocation),
       async (located) => {
         // A slow file has held it up.
         if (number < this.applied) return false

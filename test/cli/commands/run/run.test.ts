@@ -106,10 +106,11 @@ test('SIGHUP reads the file again, and a file that is wrong changes nothing', as
   const gateway = program(t, ['run', '--config', file])
   const url = await gateway.ready()
 
-  writeFileSync(file, `plugins:\n${listen}  - usse: ./new.mjs\n`)
+  writeFileSync(file, `plugins:\n${listen}  - usse: ./new.mjs\n  - use: ./absent.mjs\n`)
   gateway.process.kill('SIGHUP')
   const told = await gateway.until(/\{.*is not in force.*\}/)
   assert.match(told, /gateway\.yaml:3:5 plugins\[1\]\.usse: unknown key/)
+  assert.match(told, /gateway\.yaml:4:10 plugins\[2\]\.use: /)
   assert.equal(await (await fetch(url)).text(), 'old')
 
   writeFileSync(file, `plugins:\n${listen}  - use: ./new.mjs\n`)
