@@ -44,6 +44,7 @@ async function readWhole<Settings>(
   invocation: Invocation,
 ): Promise<Result<Settings>> {
   const result = await command.read(invocation)
+  if (!('problems' in result)) return result
   const list = mapped(result, (settings) => command.list(settings))
   return 'problems' in list ? { problems: await allProblems(list) } : result
 }
