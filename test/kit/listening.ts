@@ -1,6 +1,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import { freePort } from './free-port.js'
 
 /** Opens a server on a free port of loopback, and returns that port. */
 export async function portOf(server: Server): Promise<number> {
@@ -32,10 +33,5 @@ export async function listening(t: TestContext, answer: RequestListener): Promis
   return `http://127.0.0.1:${port}`
 }
 
-/** An origin on loopback where nothing listens any more. */
-export async function closedPort(): Promise<string> {
-  const server = createServer()
-  const port = await portOf(server)
-  await new Promise((resolve) => server.close(resolve))
-  return `http://127.0.0.1:${port}`
-}
+/** An origin on loopback where nothing listens. */
+export const closedPort = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`
