@@ -194,8 +194,9 @@ test('lines that come together are written together, and those of several proces
   const all = [0, 1, 2].map(() => started(t, [...node, logger], writable))
 
   for (let time = 0; time < 2; time++) {
+    // Alone it takes about twenty; each one that finds the pipe full counts too.
     for (const { writes } of await Promise.all(all.map(({ ask }) => ask('500'))))
-      assert.ok(writes < 100, `500 lines in ${writes} writes`)
+      assert.ok(writes < 250, `500 lines in ${writes} writes`)
   }
 
   await eventually(() => text.match(/"number":999,/g)?.length === 3)
