@@ -22,19 +22,19 @@ await commanded(async () => {
 })
 
 async function report(options: Options): Promise<void> {
-  const results = options.from === undefined ? await measured(options) : read(options.from)
+  const results = options.from === undefined ? await measured(options) : read(options.from, '--from')
   print(options.json ? JSON.stringify(results, null, 2) : asText(results))
   if (options.chart !== undefined) writeFileSync(options.chart, chartOf(results))
   if (!options.write) return
   const isPart = options.from === undefined && options.only.length > 0
-  await write(isPart ? renewed(read(committed.results), results) : results)
+  await write(isPart ? renewed(read(committed.results, '--write'), results) : results)
 }
 
-function read(file: string): Results {
+function read(file: string, flag: string): Results {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
   } catch (error) {
-    throw new Misuse(`--from: ${error instanceof Error ? error.message : error}`)
+    throw new Misuse(`${flag}: ${error instanceof Error ? error.message : error}`)
   }
 }
 

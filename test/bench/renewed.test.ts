@@ -48,3 +48,10 @@ test('rows that are measured anew stand where they stood, and what they reach is
   const held = reach.filter(({ what }) => what.startsWith('start of')).map(({ held: is }) => is)
   assert.deepEqual(held, [true, false])
 })
+
+test('rows of another machine do not stand beside those of the run that is kept', () => {
+  const kept = run('npm run bench', [])
+  const message =
+    'the run that is kept is of Node v20.0.0 on 2 cores of one, and this is Node v26.0.0 on 2 cores of one'
+  assert.throws(() => renewed(kept, { ...kept, node: 'v26.0.0' }), { message: `--write: ${message}` })
+})

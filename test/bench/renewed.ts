@@ -1,3 +1,4 @@
+import { Misuse } from './misuse.js'
 import { reached } from './reach.js'
 import type { Results } from './results.js'
 
@@ -7,6 +8,10 @@ interface OfRow {
 
 /** A run in which the rows of a later one stand in place of its own. */
 export function renewed(kept: Results, later: Results): Results {
+  if (machineOf(kept) !== machineOf(later))
+    throw new Misuse(
+      `--write: the run that is kept is of ${machineOf(kept)}, and this is ${machineOf(later)}`,
+    )
   const rows = new Set([...later.calls, ...later.figures].map(({ row }) => row))
   const replaced = <T extends OfRow>(old: readonly T[], fresh: readonly T[]): readonly T[] => {
     const order = [...new Set(old.map(({ row }) => row))]
@@ -20,3 +25,5 @@ export function renewed(kept: Results, later: Results): Results {
   const commands = [...new Set([...(kept.renewed ?? []), later.command])]
   return { ...kept, ...found, reach: reached(found), renewed: commands }
 }
+
+const machineOf = ({ node, cores, cpu }: Results): string => `Node ${node} on ${cores} cores of ${cpu}`
