@@ -54,8 +54,12 @@ const own = (id) => id.slice(join(import.meta.dirname, '../').length)
 const ascii = {
   name: 'ascii',
   generateBundle(_options, parts) {
-    for (const part of Object.values(parts))
-      if (part.type === 'chunk') part.code = part.code.replaceAll(/[^\0-\x7f]/g, escaped)
+    for (const part of Object.values(parts)) {
+      if (part.type !== 'chunk') continue
+      // Behind a backslash it would become another text.
+      if (/\\[^\0-\x7f]/.test(part.code)) throw new Error(`${part.fileName}: no ASCII behind a backslash`)
+      part.code = part.code.replaceAll(/[^\0-\x7f]/g, escaped)
+    }
   },
 }
 
