@@ -81,6 +81,7 @@ function readEntry(item: unknown, at: SettingPath, complaints: Complaint[]): Ent
   }: Readonly<Record<string, unknown>> = isJsonObject(item) ? item : {}
   return {
     use: typeof use === 'string' && use !== '' ? use : unreadable(at),
+    named: [...at, 'use'],
     ...(options !== undefined && { with: options }),
     ...(typeof id === 'string' && { id }),
     ...(typeof required === 'boolean' && { required }),

@@ -4,6 +4,7 @@ import { problemLine } from '../contract/problem.js'
 import { within } from '../toolkit/deadline.js'
 import { pathText } from '../toolkit/path-text.js'
 import type { BootContext } from './boot-context.js'
+import { dependencyProblems } from './dependencies.js'
 import { GatewayInstance } from './instance.js'
 import { STEP_LIMITS } from './lifecycle.js'
 import { Loader } from './load.js'
@@ -13,7 +14,8 @@ import { warningsOf } from './warnings.js'
 /** Loads a list and finds everything that is wrong with it, without setting anything up. */
 export async function planList(list: List, context: BootContext): Promise<PlannedScope> {
   const { catalogue, folder, locate = pathText } = context
-  const planner = new Planner(new Loader(catalogue, folder), locate, context.locate !== undefined)
+  const loader = new Loader(catalogue, folder)
+  const planner = new Planner(loader, locate, context.locate !== undefined)
   const limit = context.limits?.start ?? STEP_LIMITS.start
   const late = (): Error =>
     new GatewayError(
@@ -21,12 +23,9 @@ export async function planList(list: List, context: BootContext): Promise<Planne
       `${locate(planner.waitingAt)}: this plugin was not loaded within ${limit / 1000} s`,
     )
   const plan = await within(limit, planner.plan(list), late, context.signal)
-  // With an entry missing, problems about what it would have provided are noise.
-  if (planner.problems.length === 0) {
-    planner.checkCapabilities(plan)
-    planner.checkObservers(plan)
-  }
-  if (planner.problems.length > 0) throw new ConfigError(planner.problems)
+  const lacking = planner.isComplete ? await dependencyProblems(plan, loader) : []
+  const problems = [...planner.problems, ...lacking]
+  if (problems.length > 0) throw new ConfigError(problems)
   return plan
 }
 

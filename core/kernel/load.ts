@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { Capability } from '../contract/capability.js'
 import type { Entry } from '../contract/list.js'
 import { API_LEVEL, type Plugin } from '../contract/plugin.js'
 import { nearest, type Problem } from '../contract/problem.js'
@@ -21,6 +22,14 @@ export class Loader {
 
   isBuiltIn(use: string): boolean {
     return Object.hasOwn(this.catalogue, use)
+  }
+
+  /** The names of the built-in plugins that provide a capability. It imports all of them. */
+  async providersOf({ token }: Capability): Promise<readonly string[]> {
+    const loading = Object.values(this.catalogue).map(async (load) => (await load()).default)
+    const plugins = await Promise.all(loading)
+    const isProvider = ({ provides = [] }: Plugin): boolean => provides.some((each) => each.token === token)
+    return plugins.filter(isProvider).map(({ name }) => name)
   }
 
   async load(use: string | Plugin): Promise<Loaded> {

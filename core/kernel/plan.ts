@@ -1,12 +1,10 @@
-import { Health } from '../contract/capabilities/health.js'
-import { type Capability, isSingle } from '../contract/capability.js'
 import type { Entry, List, Scope, SettingPath } from '../contract/list.js'
 import { isScope } from '../contract/list.js'
 import type { Plugin } from '../contract/plugin.js'
 import type { Problem } from '../contract/problem.js'
 import { secretsIn } from '../toolkit/redact.js'
 import { type Loaded, type Loader, withShortName } from './load.js'
-import { dependentOn, onlyObserves } from './observers.js'
+import { onlyObserves } from './observers.js'
 import { jsonSchemaOf, validateOptions } from './validate-options.js'
 import { whereOption, whereWritten } from './where-written.js'
 
@@ -21,7 +19,7 @@ export interface PlannedEntry {
   /** What is written in its options and marked `writeOnly` in their schema. */
   readonly secrets: readonly string[]
   readonly required: boolean
-  /** Where a person wrote an option, or the entry; `undefined` when nobody did. */
+  /** Where a person wrote an option, or with an empty name the entry; `undefined` when nobody did. */
   readonly placeOf?: (option: string) => string | undefined
 }
 
@@ -39,6 +37,8 @@ export const entriesOf = ({ items }: PlannedScope): readonly PlannedEntry[] =>
 /** Plans a list. It collects every problem, so that all of them are reported at once. */
 export class Planner {
   readonly problems: Problem[] = []
+  /** Problems about what a plugin that could not be loaded would have provided are noise. */
+  isComplete = true
   /** Where the plugin is named that is being waited for. */
   waitingAt: SettingPath = ['plugins']
   private readonly scopePaths = new Set<string>()
@@ -79,8 +79,10 @@ export class Planner {
     }
     return given.filter((item: unknown, index): item is Entry | Scope => {
       const fault = faultOf(item)
-      if (fault !== undefined) this.addProblem([...at, index], fault)
-      return fault === undefined
+      if (fault === undefined) return true
+      this.isComplete = false
+      this.addProblem([...at, index], fault)
+      return false
     })
   }
 
@@ -105,6 +107,7 @@ export class Planner {
   ): Promise<PlannedEntry | undefined> {
     if (loaded === undefined) return undefined
     if ('problem' in loaded) {
+      this.isComplete = false
       this.problems.push({
         place: this.locate(entry.named ?? [...at, 'use']),
         ...withShortName(loaded.problem, entry),
@@ -162,76 +165,21 @@ export class Planner {
         seen.set(id, index)
         continue
       }
-      const place = original.named ?? [...at, index, original.id === undefined ? 'use' : 'id']
       const { named } = list[first] as Entry
       // An entry that a preset adds by itself was written nowhere.
       const before = original.named === undefined ? [...at, first] : named
       const there = before === undefined ? '' : `, at ${this.locate(before)}`
-      this.addProblem(place, `"${id}" is in the list already${there}: give this one an \`id\` of its own`)
+      this.addProblem(
+        original.named ?? [...at, index],
+        `"${id}" is in the list already${there}: give this one an \`id\` of its own`,
+      )
     }
   }
 
   private addProblem(at: SettingPath, message: string): void {
     this.problems.push({ place: this.locate(at), message })
   }
-
-  /** No entry depends on one that may be left out. */
-  checkObservers(scope: PlannedScope, all = entriesOf(scope)): void {
-    for (const item of scope.items) {
-      if (isPlannedScope(item)) this.checkObservers(item, all)
-      else if (!item.required) {
-        const other = dependentOn(item, all)
-        if (other === undefined) continue
-        this.faultOf(scope, item.id, `it may not be left out: "${other.id}" depends on what it provides`)
-      }
-    }
-  }
-
-  /** Every requirement has a provider in its scope or outside it, and nothing of which there can be one is there twice in a scope. */
-  checkCapabilities(
-    scope: PlannedScope,
-    outside: readonly Capability[] = [Health, ...sharedIn(scope)],
-  ): void {
-    const entries = scope.items.filter((item): item is PlannedEntry => !isPlannedScope(item))
-    const provided = entries.flatMap(({ plugin }) => plugin.provides ?? [])
-    const inReach = new Set([...outside, ...provided].map(({ token }) => token))
-    const providers = new Map<symbol, string>()
-
-    for (const { id, plugin } of entries) {
-      for (const { name, token } of plugin.requires ?? []) {
-        if (!inReach.has(token))
-          this.faultOf(scope, id, `it needs ${article(name)}, and nothing in the list provides one`)
-      }
-      for (const capability of plugin.provides ?? []) {
-        const other = providers.get(capability.token)
-        const what = article(capability.name)
-        if (isSingle(capability) && other !== undefined)
-          this.faultOf(scope, id, `it provides ${what}, and so does "${other}": there can be one`)
-        providers.set(capability.token, id)
-      }
-    }
-    for (const item of scope.items) {
-      if (isPlannedScope(item)) this.checkCapabilities(item, [...outside, ...provided])
-    }
-  }
-
-  private faultOf(scope: PlannedScope, id: string, message: string): void {
-    this.problems.push({
-      place: scope.path === '' ? `plugin "${id}"` : `plugin "${id}" in ${scope.path}`,
-      message,
-    })
-  }
 }
-
-const article = (name: string): string => `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
-
-/** What a scope anywhere in the list provides for the whole process. */
-const sharedIn = ({ items }: PlannedScope): Capability[] =>
-  items.flatMap((item) =>
-    isPlannedScope(item)
-      ? sharedIn(item)
-      : (item.plugin.provides ?? []).filter((capability) => capability.kind === 'many' && capability.shared),
-  )
 
 function faultOf(item: unknown): string | undefined {
   if (typeof item !== 'object' || item === null) return 'expected an entry with `use`, or a scope'

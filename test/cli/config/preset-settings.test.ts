@@ -185,13 +185,17 @@ async function ran(t: TestContext, text: string) {
 }
 
 test('the file of run is the list itself, or holds it', async (t) => {
-  const list = [
+  const [a, c] = [
     { use: 'a', with: { b: 1 } },
-    { scope: '/s', plugins: [{ use: './c.js', id: 'c' }] },
+    { use: './c.js', id: 'c' },
   ]
+  const list = [a, { scope: '/s', plugins: [c] }]
   for (const text of [JSON.stringify(list), JSON.stringify({ plugins: list })]) {
     const { outcome } = await ran(t, text)
-    assert.deepEqual('settings' in outcome && outcome.settings.plugins, list)
+    assert.deepEqual('settings' in outcome && outcome.settings.plugins, [
+      { ...a, named: ['plugins', 0, 'use'] },
+      { scope: '/s', plugins: [{ ...c, named: ['plugins', 1, 'plugins', 0, 'use'] }] },
+    ])
   }
 })
 

@@ -33,7 +33,7 @@ test('the message for a limit is understandable', async (t) => {
   const list = [
     { use: 'discovery/issuer' },
     { use: 'auth/oidc', with: provider },
-    { use: 'headers/stored', with: { headers: [] } },
+    { use: 'headers/static', with: { headers: [] } },
     { use: 'source/http', with: page },
   ]
 
