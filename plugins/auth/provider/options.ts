@@ -82,7 +82,7 @@ export function checkTogether(options: Related, context: z.core.$RefinementCtx):
     context.issues.push({ code: 'custom', input: options, path: [option], message })
 
   if (audience === undefined && !anyAudience)
-    report('audience', 'missing: expected the audience that tokens are issued for, or anyAudience')
+    report('audience', 'missing: expected the audience that tokens are issued for')
   if (audience !== undefined && anyAudience)
     report('anyAudience', 'excludes audience: expected one of the two')
   if (requireAccessTokenType === true && acceptIdTokens === true)
