@@ -14,7 +14,9 @@ export function explainRules(rules: Rules, { identity, call, subject }: PolicyQu
       : `it is denied: ${judgement.rule}${judgement.scopes === undefined ? '' : `, which needs the scopes ${judgement.scopes.join(' ')}`}`,
   }
   const patterns = subject === undefined ? [] : (rules.patternsFor(subject) ?? [])
-  return [...patterns.map((pattern) => findingOf(pattern, rules, identity)), decided]
+  const findings = patterns.map((pattern) => findingOf(pattern, rules, identity))
+  // Where another rule allows it, nothing is wrong with one that does not.
+  return [...findings.map((each) => (judgement.allowed ? { ...each, holds: true } : each)), decided]
 }
 
 function findingOf(

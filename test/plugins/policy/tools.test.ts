@@ -99,6 +99,7 @@ test('it explains rule by rule which decides, and what would have to change', as
           { allow: ['a*'], when: { groups: 'x' }, scopes: ['s', 't'] },
           { allow: ['b*'] },
           { deny: ['*z'] },
+          { allow: ['ab'] },
         ],
       },
     },
@@ -115,6 +116,12 @@ test('it explains rule by rule which decides, and what would have to change', as
   assert.match(findings[1]?.detail ?? '', /groups.*scopes t$/)
   assert.match(findings[2]?.detail ?? '', /rules\[2\]/)
   assert.deepEqual((await ask('b')).findings.at(-1), { about: 'rules', holds: true, detail: 'it is allowed' })
+  const other = (await ask('ab')).findings
+  assert.match(other[0]?.detail ?? '', /only with .*groups/)
+  assert.ok(
+    other.length === 3 && other.every(({ holds }) => holds),
+    'nothing is wrong where another rule allows it',
+  )
 })
 
 test('where nobody is asked for a token, nobody is sent for scopes', async (t) => {
