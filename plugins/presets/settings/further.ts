@@ -63,7 +63,12 @@ export function withFurther<Item extends Entry | Scope>(
     const [target] = place === 'after' ? found.slice(-1) : found
     if (target === undefined) {
       const known = [...new Set(entriesIn(list).map(nameOf))]
-      faults.push({ index, place, message: 'no entry is called so', known })
+      const isLater = candidates(further.slice(index + 1).map(entryOf), wanted).length > 0
+      faults.push(
+        isLater
+          ? { index, place, message: 'it is below this one in `plugins`: expected one above it' }
+          : { index, place, message: 'no entry is called so', known },
+      )
     } else if (place === 'replaces' && found.length > 1) {
       const names = found.map(nameOf).join(', ')
       faults.push({ index, place, message: `several entries are called so: expected one of ${names}` })

@@ -266,17 +266,20 @@ test('a place that no entry has is told with the nearest name, or with all of th
     'proxy.yaml': `${target}plugins:
   - { use: mine-guard, before: forward/htp }
   - { use: mine-guard, id: b, after: nobody }
+  - { use: mine-guard, id: c, before: last }
+  - { use: mine-guard, id: last }
 `,
   })
   const { invocation } = parsed(['proxy', 'name', '--config', join(at, 'proxy.yaml')])
   assert.ok(invocation !== undefined)
   const read = await readProxySettings(invocation)
   assert.ok('problems' in read)
-  const [misspelt, unlike] = read.problems
+  const [misspelt, unlike, early] = read.problems
   assert.equal(misspelt?.suggestion, 'forward/http')
   assert.doesNotMatch(misspelt.message, /guard\/origin/)
   assert.equal(unlike?.suggestion, undefined)
   assert.match(unlike?.message ?? '', /guard\/origin, /)
+  assert.match(early?.message ?? '', /^it is below this one/)
 })
 
 test('the path of a tunnel on the command line starts where it was typed, that of a file beside it', async (t) => {
