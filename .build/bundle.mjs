@@ -9,7 +9,8 @@ import { commitOf } from './commit.mjs'
 const { outdir } = parseArgs({ options: { outdir: { type: 'string', default: 'dist' } } }).values
 
 const BUNDLED = [
-  ...['fastify', 'fastify-plugin', 'ipaddr.js', 'jose', 'pino', 'prom-client', 'reflect-metadata'],
+  ...['@fastify/reply-from', '@marcbachmann/cel-js', 'fastify', 'fastify-plugin', 'ipaddr.js', 'jose'],
+  ...['oauth4webapi', 'openid-client', 'pino', 'prom-client', 'rate-limiter-flexible', 'reflect-metadata'],
   ...['sade', 'tsyringe', 'undici', 'yaml', 'zod'],
 ]
 

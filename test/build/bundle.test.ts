@@ -53,7 +53,7 @@ test('a gateway starts from few files, and from none of a package', async (t) =>
 
 test('a bridge that only forwards starts without what only others need', async (t) => {
   const files = await filesOf(t, ['proxy', 'stdio', 'name', ...target])
-  const heavy = /\/(?:undici|prom-client|document|reply-from)-[^/]*$/
+  const heavy = /\/(?:undici|prom-client|document|balanced)-[^/]*$/
   assert.deepEqual(
     files.filter((url) => isOfPackage(url) || heavy.test(url)),
     [],

@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto'
+import { type JsonWebKey, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTHeaderParameters, SignJWT } from 'jose'
+import { type CryptoKey, exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose'
 import { reallyWait } from './fake-clock.js'
 import { opened } from './listening.js'
 
@@ -54,7 +54,7 @@ export class Issuer {
   readonly asked: Asked[] = []
   readonly connections = new Set<Socket>()
   /** The keys that are published. */
-  keys: JWK[] = []
+  keys: JsonWebKey[] = []
   /** Headers of the answer that holds the keys. */
   keyHeaders: Readonly<Record<string, string>> = {}
   /** The discovery document, but for what the test says. */
@@ -119,7 +119,7 @@ export class Issuer {
   }
 
   /** A token that is signed with the newest key. */
-  async jwt(changed: Claims = {}, header: Partial<JWTHeaderParameters> = {}): Promise<string> {
+  async jwt(changed: Claims = {}, header: Claims = {}): Promise<string> {
     const { kid, key } = this.signer ?? {}
     if (key === undefined) throw new Error('this issuer has no key yet')
     const protectedHeader = { alg: this.algorithm, kid, ...header } as JWTHeaderParameters
