@@ -44,7 +44,12 @@ export { Guard } from './contract/capabilities/guard.js'
 export { HeaderSource, type OutgoingHeaders } from './contract/capabilities/header-source.js'
 export { Health, type HealthState } from './contract/capabilities/health.js'
 export { IssuerMetadata } from './contract/capabilities/issuer-metadata.js'
-export { Limiter, type LimitKey } from './contract/capabilities/limiter.js'
+export {
+  type LimitAnswer,
+  Limiter,
+  type LimitKey,
+  type LimitReached,
+} from './contract/capabilities/limiter.js'
 export { Listener, type ListenerTls } from './contract/capabilities/listener.js'
 export { ManagedSource } from './contract/capabilities/managed-source.js'
 export {

@@ -1,5 +1,6 @@
-import { Limiter, type LimitKey } from '../contract/capabilities/limiter.js'
+import { type LimitAnswer, Limiter, type LimitKey } from '../contract/capabilities/limiter.js'
 import type { McpMessage } from '../contract/message.js'
+import { isJsonObject } from '../toolkit/json-object.js'
 import { randomName } from './random-name.js'
 import { type ConformanceSuite, firstFault } from './requirement.js'
 
@@ -21,10 +22,18 @@ const calling = (names: readonly string[]): McpMessage => ({
 })
 
 /** What it answers to one request after the other, until it refuses one. */
-async function untilRefused(limiter: Limiter, key: LimitKey): Promise<readonly number[]> {
-  const answers: number[] = []
+async function untilRefused(limiter: Limiter, key: LimitKey): Promise<readonly LimitAnswer[]> {
+  const answers: LimitAnswer[] = []
   while (answers.length < MOST && (answers.at(-1) ?? 0) === 0) answers.push(await limiter.take(key, 1))
   return answers
+}
+
+function faultOf(answer: unknown): string | undefined {
+  const { wait, limit = '' }: Readonly<Record<string, unknown>> = isJsonObject(answer)
+    ? answer
+    : { wait: answer }
+  if (typeof wait === 'number' && wait >= 0 && typeof limit === 'string') return undefined
+  return `it answers ${isJsonObject(answer) ? JSON.stringify(answer) : String(answer)}`
 }
 
 export const limiterConformance: ConformanceSuite<Limiter> = {
@@ -32,14 +41,15 @@ export const limiterConformance: ConformanceSuite<Limiter> = {
   requirements: [
     {
       code: 'LIMIT_MALFORMED',
-      statement: 'answers with 0 or with milliseconds, whoever asks',
-      advice: 'return 0 when the request may go on, else a number above 0; names are any text',
+      statement: 'answers with 0, or with the limit that is reached, whoever asks',
+      advice:
+        'return 0 when the request may go on, else `{ wait, limit }` or milliseconds; names are any text',
       check: (limiter) =>
         firstFault(UNUSUAL, async (text) => {
           const unusual = { ...keyOf(randomName()), caller: text }
           for (const key of [keyOf(text), unusual, { ...unusual, caller: undefined }]) {
-            const wait: unknown = await limiter.take(key, 1)
-            if (typeof wait !== 'number' || !(wait >= 0)) return `it answers ${String(wait)}`
+            const fault = faultOf(await limiter.take(key, 1))
+            if (fault !== undefined) return fault
           }
           return undefined
         }),
@@ -73,16 +83,17 @@ export const limiterConformance: ConformanceSuite<Limiter> = {
     },
     {
       code: 'LIMIT_CALLS_MALFORMED',
-      statement: 'answers with 0 or with milliseconds, whatever is called',
-      advice: 'return 0 when the calls may go on, else a number above 0; names of tools are any text',
+      statement: 'answers with 0, or with the limit that is reached, whatever is called',
+      advice:
+        'return 0 when the calls may go on, else `{ wait, limit }` or milliseconds; names of tools are any text',
       check: (limiter) =>
         firstFault(UNUSUAL, async (text) => {
           for (const names of [[text], [text, text], [text, 'other']]) {
             const key = keyOf(randomName())
             if ((await limiter.take(key, 1)) !== 0) continue
             if (limiter.takeCalls === undefined) return undefined
-            const wait: unknown = await limiter.takeCalls(key, calling(names))
-            if (typeof wait !== 'number' || !(wait >= 0)) return `it answers ${String(wait)}`
+            const fault = faultOf(await limiter.takeCalls(key, calling(names)))
+            if (fault !== undefined) return fault
           }
           return undefined
         }),

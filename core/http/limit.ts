@@ -1,9 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import type { Authenticator } from '../contract/capabilities/authenticator.js'
-import type { Limiter, LimitKey } from '../contract/capabilities/limiter.js'
+import type { Limiter, LimitKey, LimitReached } from '../contract/capabilities/limiter.js'
 import { Refusal } from '../contract/errors.js'
 import type { McpMessage } from '../contract/message.js'
 import { isPromise, within } from '../toolkit/deadline.js'
+import { isJsonObject } from '../toolkit/json-object.js'
 import { isDispatched } from './dispatched-request.js'
 
 /** Whom a request counts for, found out when the limiter asks. */
@@ -102,13 +103,19 @@ const unavailable = (cause: unknown): Refusal =>
 
 const isUnauthorized = (error: unknown): boolean => error instanceof Refusal && error.statusCode === 401
 
-function refuseIfLimited(wait: unknown): void {
-  if (wait === 0) return
-  if (typeof wait !== 'number' || !(wait > 0))
-    throw unavailable(new TypeError('what the limiter answers is no number of milliseconds'))
+function refuseIfLimited(answer: unknown): void {
+  if (answer === 0) return
+  const { wait, limit }: Partial<Record<keyof LimitReached, unknown>> = isJsonObject(answer)
+    ? answer
+    : { wait: answer }
+  if (typeof wait !== 'number' || !(wait > 0) || (limit !== undefined && typeof limit !== 'string'))
+    throw unavailable(new TypeError('what the limiter answers is neither 0 nor what a request is over'))
   // Rounded up: whoever waits for so long is let in.
   const retryAfter = Math.ceil(wait / 1000)
   throw new Refusal(429, 'TOO_MANY_REQUESTS', 'this is more requests than are allowed in that time', {
     retryAfter,
+    ...(limit !== undefined && {
+      reasons: [{ provider: 'limit', cause: 'too_many_requests', detail: limit }],
+    }),
   })
 }

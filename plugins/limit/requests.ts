@@ -1,7 +1,7 @@
-import { definePlugin, Health, Limiter } from 'sallyport'
+import { definePlugin, Health, type LimitAnswer, Limiter } from 'sallyport'
 import { RedisConnection } from '#plugins/store/redis/connection.js'
 import { type Charge, Charges } from './requests/charges.js'
-import { Counter, takeAll } from './requests/counter.js'
+import { Counter, type Over, takeAll } from './requests/counter.js'
 import { MemorySpan } from './requests/memory-span.js'
 import { limitOptions } from './requests/options.js'
 import { RedisCounters } from './requests/redis-counters.js'
@@ -37,16 +37,20 @@ export default definePlugin({
     const prefix = `${redis?.prefix}limit:${gateway.scope}:`
     const shared = connection && new RedisCounters({ connection, limits, prefix, log })
 
-    const counted = (wait: number): number => {
-      if (wait > 0) refused(1)
-      return wait
+    const answer = (over: Over | undefined): LimitAnswer => {
+      if (over === undefined) return 0
+      refused(1)
+      return { wait: over.wait, limit: `limits[${over.index}]` }
     }
     const charges = new Charges(limits)
-    const count = (charged: readonly Charge[], before: readonly Charge[]): number | Promise<number> => {
+    const count = (
+      charged: readonly Charge[],
+      before: readonly Charge[],
+    ): LimitAnswer | Promise<LimitAnswer> => {
       if (charged.length === 0) return 0
-      const inThese = (counters: readonly Counter[]): Promise<number> => takeAll(counters, charged, before)
-      const here = (): Promise<number> => inThese(local.counters)
-      return (shared === undefined ? here() : shared.count(inThese, here)).then(counted)
+      const inThese = (counters: readonly Counter[]) => takeAll(counters, charged, before)
+      const here = () => inThese(local.counters)
+      return (shared === undefined ? here() : shared.count(inThese, here)).then(answer)
     }
     gateway.provide(Limiter, {
       readsBodies: charges.byTool,

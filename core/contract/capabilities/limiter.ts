@@ -12,22 +12,30 @@ export interface LimitKey {
   readonly address: string | undefined
 }
 
+/** A limit that a request is over. */
+export interface LimitReached {
+  /** Milliseconds after which the request could go on; `Infinity` when it costs more than is ever allowed at once. */
+  readonly wait: number
+  /** Which one it is, for the log and the audit: `limits[2]`. */
+  readonly limit: string
+}
+
+/** 0 when a request may go on; a limiter that has several limits says which one it is over, and one that has not its wait. */
+export type LimitAnswer = number | LimitReached
+
 /**
  * Decides how often callers may send requests. It gets each request after authentication: those that were let in, upgrades
  * and event streams too, and those that were refused with 401. When it throws, or its promise does not settle in time,
  * the request is refused.
  */
 export interface Limiter {
-  /**
-   * Counts a request with this cost, a whole number from 1. Returns 0 when it may go on, else the milliseconds after
-   * which it could; `Infinity` when it costs more than is ever allowed at once. What is refused counts for nothing else.
-   */
-  take(key: LimitKey, cost: number): number | Promise<number>
+  /** Counts a request with this cost, a whole number from 1. What is refused counts for nothing else. */
+  take(key: LimitKey, cost: number): LimitAnswer | Promise<LimitAnswer>
   /**
    * Counts what a body calls, after `take` has let its request in with cost 1 and the policies have allowed it: each call
    * of a batch beyond the first like a request, and each by the tool that it names.
    */
-  takeCalls?(key: LimitKey, message: McpMessage): number | Promise<number>
+  takeCalls?(key: LimitKey, message: McpMessage): LimitAnswer | Promise<LimitAnswer>
   /**
    * `false` when bodies need not be read for `takeCalls`: it gets those that are read for policies. By default every body
    * is read, and one that is no JSON-RPC message is refused.

@@ -64,31 +64,36 @@ export class Counter {
   }
 }
 
-/**
- * Counts what is charged: 0, or the milliseconds after which no limit refuses it. Then it counts for none, nor does what
- * the same request has counted before.
- */
+/** The limit that refuses for longest, by its place. */
+export interface Over {
+  readonly wait: number
+  readonly index: number
+}
+
+/** Counts what is charged. What is over a limit counts for none, nor does what the same request has counted before. */
 export async function takeAll(
   counters: readonly Counter[],
   charges: readonly Charge[],
   before: readonly Charge[],
-): Promise<number> {
+): Promise<Over | undefined> {
   const [only, ...others] = charges
   // The usual case, at half the price. There is no use in giving back: what is over a limit changes nothing until its
   // span ends.
-  if (only !== undefined && others.length === 0 && before.length === 0)
-    return (await counterOf(counters, only).take(only)).wait
+  if (only !== undefined && others.length === 0 && before.length === 0) {
+    const { wait } = await counterOf(counters, only).take(only)
+    return wait === 0 ? undefined : { wait, index: only.index }
+  }
 
   const taken = await Promise.all(
     charges.map(async (charge) => ({ charge, ...(await counterOf(counters, charge).take(charge)) })),
   )
-  const wait = Math.max(0, ...taken.map((each) => each.wait))
-  if (wait === 0) return 0
+  const [longest] = taken.toSorted((one, other) => other.wait - one.wait)
+  if (longest === undefined || longest.wait === 0) return undefined
   await Promise.all([
     ...taken.flatMap(({ charge: { name, cost }, spans }) => spans.map((span) => span.reward(name, cost))),
     ...before.map((charge) => counterOf(counters, charge).giveBack(charge)),
   ])
-  return wait
+  return { wait: longest.wait, index: longest.charge.index }
 }
 
 function counterOf(counters: readonly Counter[], { index }: Charge): Counter {

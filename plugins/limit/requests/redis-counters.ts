@@ -5,7 +5,7 @@ import { within } from 'sallyport/toolkit'
 import { tooSlow } from '#plugins/store/redis/client.js'
 import type { RedisConnection } from '#plugins/store/redis/connection.js'
 import { isWriteRefusal, reasonOf } from '#plugins/store/redis/failure.js'
-import { Counter } from './counter.js'
+import { Counter, type Over } from './counter.js'
 import type { Limit } from './options.js'
 
 /** Milliseconds after which a request is counted here, since Redis is silent. */
@@ -32,17 +32,17 @@ export class RedisCounters {
   }
 
   async count(
-    inRedis: (counters: readonly Counter[]) => Promise<number>,
-    here: () => Promise<number>,
-  ): Promise<number> {
+    inRedis: (counters: readonly Counter[]) => Promise<Over | undefined>,
+    here: () => Promise<Over | undefined>,
+  ): Promise<Over | undefined> {
     const { client } = this.connection
     if (client === undefined) return this.away(here)
     try {
-      const wait = await within(PATIENCE, inRedis(this.countersOf(client)), tooSlow)
+      const over = await within(PATIENCE, inRedis(this.countersOf(client)), tooSlow)
       this.connection.worked(client)
       this.refusal = undefined
       this.back()
-      return wait
+      return over
     } catch (error) {
       this.connection.failed(client, error)
       const reason = reasonOf(error)
@@ -77,7 +77,7 @@ export class RedisCounters {
     return made
   }
 
-  private away(here: () => Promise<number>, reason?: string): Promise<number> {
+  private away<Answer>(here: () => Promise<Answer>, reason?: string): Promise<Answer> {
     if (!this.isAway) {
       this.isAway = true
       const message = 'limits are counted in this process alone, since Redis cannot be used'

@@ -56,6 +56,10 @@ findsFaults(Limiter, {
     code: 'LIMIT_CALLS_MALFORMED',
     make: () => ({ ...counting(5, whole), takeCalls: async () => true as never }),
   },
+  'a limiter that says which limit, and not for how long': {
+    code: 'LIMIT_CALLS_MALFORMED',
+    make: () => ({ ...counting(5, whole), takeCalls: () => ({ limit: 'limits[0]' }) as never }),
+  },
   'a limiter that counts a batch once': {
     code: 'LIMIT_BATCH',
     make: () => ({ ...counting(5, whole), takeCalls: () => 0 }),

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Guard, type Identity, Limiter, type LimitKey, type List, Policy, Refusal } from 'sallyport'
-import { booted } from '#kit/booted.js'
+import { booted, recordedLog } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
 import { corp } from '#kit/corp.js'
 import { plugin, providing } from '#kit/plugin.js'
 import { routes } from './gated-routes.js'
@@ -87,6 +88,19 @@ for (const [how, answer] of [
   })
 }
 
+test('the log says which limit a request was over, and the caller learns nothing of it', async (t) => {
+  const { list } = counted(() => ({ wait: 1_001, limit: 'limits[7]' }))
+  const { log, lines } = recordedLog()
+  const app = await booted(t, list, { log })
+  const { statusCode, headers, body } = await app.inject(withToken('alice'))
+  assert.deepEqual([statusCode, headers['retry-after']], [429, '2'])
+  assert.doesNotMatch(body + JSON.stringify(headers), /limits/)
+  const refused = await eventually(() => lines.find(({ msg }) => msg === 'refused'))
+  assert.deepEqual(refused['reasons'], [
+    { provider: 'limit', cause: 'too_many_requests', detail: 'limits[7]' },
+  ])
+})
+
 test('what could never be let in has no time to wait', async (t) => {
   const { list } = counted(() => Number.POSITIVE_INFINITY)
   const { statusCode, headers } = await (await booted(t, list)).inject(withToken('alice'))
@@ -100,6 +114,8 @@ for (const [what, answer] of Object.entries({
   'rejects with one': () => Promise.reject(new Error('no')),
   'answers something else': () => true as never,
   'answers no number': async () => Number.NaN,
+  'answers no limit': () => ({ wait: 1_000, limit: 7 as never }),
+  'answers a limit without a wait': () => ({ wait: 0, limit: 'limits[0]' }),
   'never answers': () => new Promise<number>(() => {}),
 } satisfies Record<string, Take>)) {
   test(`a limiter that ${what} lets nobody in`, async (t) => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import type { List } from 'sallyport'
-import { booted } from '#kit/booted.js'
+import type { List, RefusalReason } from 'sallyport'
+import { booted, recordedLog } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
 import { corp } from '#kit/corp.js'
 import { plugin } from '#kit/plugin.js'
 import { HOUR, twoClocks } from '#kit/two-clocks.js'
@@ -12,7 +13,8 @@ const routes = plugin('routes', ({ http }) => void http.get('/', () => 'here'))
 const listWith = (options: object): List => [routes, corp(), { use: 'limit/requests', with: options }]
 
 async function limited(t: TestContext, limits: readonly object[]) {
-  const app = await booted(t, listWith({ limits }))
+  const { log, lines } = recordedLog()
+  const app = await booted(t, listWith({ limits }), { log })
   const ask = (token?: string, remoteAddress = '192.0.2.1') =>
     app.inject({
       url: '/',
@@ -21,13 +23,18 @@ async function limited(t: TestContext, limits: readonly object[]) {
     })
   const statuses = async (times: number, token?: string, address?: string) =>
     Promise.all(Array.from({ length: times }, async () => (await ask(token, address)).statusCode))
-  return { ask, statuses }
+  /** The limits that requests were over, as the log says. */
+  const over = () =>
+    lines
+      .flatMap(({ msg, reasons }) => (msg === 'refused' ? (reasons as RefusalReason[]) : []))
+      .map(({ detail }) => detail)
+  return { ask, statuses, over }
 }
 
 const passes = (statuses: readonly number[]): number => statuses.filter((status) => status === 200).length
 
 test('each caller has a limit, wherever they are, and addresses have another', async (t) => {
-  const { ask, statuses } = await limited(t, [
+  const { ask, statuses, over } = await limited(t, [
     { by: 'caller', rate: '5/1m' },
     { by: 'address', rate: '8/1m' },
   ])
@@ -36,11 +43,14 @@ test('each caller has a limit, wherever they are, and addresses have another', a
     [...(await statuses(3, 'alice')), ...(await statuses(3, 'alice', '192.0.2.2'))],
     [...[200, 200, 200, 200, 200], 429],
   )
+  await eventually(() => over().length === 1 || undefined)
+  assert.deepEqual(over(), ['limits[0]'])
   assert.equal(passes(await statuses(9, 'bob')), 5, 'the address has 8, and alice used 3')
   const { statusCode, headers, body } = await ask('carol')
   assert.equal(statusCode, 429)
   assert.ok(Number(headers['retry-after']) <= 60 && Number(headers['retry-after']) > 50)
   assert.equal(JSON.parse(body).error, 'too_many_requests')
+  await eventually(() => over().includes('limits[1]') || undefined)
 })
 
 test('after `Retry-After` the next request passes, and not much before', async (t) => {
