@@ -3,6 +3,7 @@ import { ConfigError, type Problem } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import type { BootContext, PlannedScope } from 'sallyport/embed'
 import { createLog, planList } from 'sallyport/embed'
+import { withoutStandIn } from '#core/kernel/find-faults.js'
 import type { Located, Result } from './result.js'
 
 /** What planning a list needs; nothing is logged. */
@@ -20,11 +21,13 @@ export async function allProblems({
 }: Extract<Result<List>, { problems: unknown }>): Promise<readonly Problem[]> {
   if (readable === undefined) return problems.toSorted(byPosition)
   const found = await planLocated(readable)
-  const further = 'problems' in found ? found.problems : []
+  const further = 'problems' in found ? found.problems.map(unlabelled) : []
   const placeOf = ({ place }: Problem): string => place.replace(/ \(.*\)$/, '')
   const reported = new Set(problems.map(placeOf))
   return [...problems, ...further.filter((problem) => !reported.has(placeOf(problem)))].toSorted(byPosition)
 }
+
+const unlabelled = ({ place, ...problem }: Problem): Problem => ({ ...problem, place: withoutStandIn(place) })
 
 type Planned =
   | { readonly plan: PlannedScope; readonly folder: string }

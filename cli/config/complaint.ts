@@ -34,9 +34,7 @@ export function complaintsOf(
     // A rule of its own says in its own words what is missing.
     const missing = !there && issue.code !== 'custom'
     const message = `${missing ? 'is required, ' : ''}${expectation(issue)}`
-    // No stand-in has the pattern of its text.
-    const isOfType = issue.code === 'invalid_type' && schemaAt(schema, path)['pattern'] === undefined
-    return [{ path, message, ...(isOfType && { expected: issue.expected }) }]
+    return [{ path, message, ...(issue.code === 'invalid_type' && { expected: issue.expected }) }]
   })
   // A required key that was misspelt is one mistake, not an unknown key and a missing one.
   const meant = new Set(

@@ -11,14 +11,22 @@ export interface Fault {
   readonly expected?: string | undefined
 }
 
-// Each value is accepted by most schemas of its type; what a schema says about one is never reported.
-const STAND_INS: Readonly<Record<string, unknown>> = {
-  string: 'https://unknown.invalid',
-  word: 'unknown',
-  object: {},
-  record: {},
-  array: [],
+const URL_TEXT = 'https://unknown.invalid'
+const WORD = 'unknown'
+
+// Each value is accepted by most schemas of its type, one after the other; what a schema says about one is never reported.
+const STAND_INS: Readonly<Record<string, readonly unknown[]>> = {
+  string: [URL_TEXT, WORD],
+  word: [WORD],
+  object: [{}],
+  record: [{}],
+  array: [[]],
 }
+
+/** The place of a problem, where something is called by what took the place of a faulty name. */
+export const withoutStandIn = (place: string): string => place.replace(LABELLED, ')')
+
+const LABELLED = new RegExp(`:(?:${URL_TEXT}|${WORD})\\)$`)
 
 /**
  * A schema stops at the first layer of faults. So each fault is replaced by a stand-in or removed, and the rest is
@@ -26,7 +34,7 @@ const STAND_INS: Readonly<Record<string, unknown>> = {
  */
 export class FaultFinder {
   private readonly faulty: SettingPath[] = []
-  private readonly stoodIn = new Set<string>()
+  private readonly stoodIn = new Map<string, number>()
   private writtenAt = (path: SettingPath): SettingPath => path
 
   constructor(private left: unknown) {}
@@ -85,12 +93,14 @@ export class FaultFinder {
     return !mayLack || !this.faulty.some((below) => isWithin(below, at))
   }
 
-  /** Puts a value of the expected type there. At most once: the schema may want more than the type. */
+  /** Puts a value of the expected type there. Each at most once: the schema may want more than the type. */
   private standIn({ path, expected = textType(valueAt(this.left, path)) }: Fault): boolean {
     const key = JSON.stringify(this.written(path))
-    if (!Object.hasOwn(STAND_INS, expected) || path.length === 0 || this.stoodIn.has(key)) return false
-    this.stoodIn.add(key)
-    this.left = withValue(this.left, path, STAND_INS[expected])
+    const tried = this.stoodIn.get(key) ?? 0
+    const values = Object.hasOwn(STAND_INS, expected) ? (STAND_INS[expected] ?? []) : []
+    if (path.length === 0 || tried >= values.length) return false
+    this.stoodIn.set(key, tried + 1)
+    this.left = withValue(this.left, path, values[tried])
     return true
   }
 }

@@ -75,6 +75,11 @@ test('one mistake is one line, and none hides another', async (t) => {
       ['auht: {}', 'sources: [{ name: own, fiel: { path: a.json } }]', 'address: 1'],
       ['1:1', '2:24', '3:10'],
     ],
+    // What has no name, or a wrong one, is looked at as if it had one.
+    [
+      ['auth: { mode: anonymous }', 'sources: [{ nme: own, file: { pth: a.json } }]'],
+      ['2:13', '2:36'],
+    ],
     [[target, `remoteAuthBearerToken: "${unset}"`], ['2:24']],
     [[target, 'remoteAuthBearerToken: "not one"'], ['2:24']],
     // Keys as flags: it is the file of a proxy all the same.
@@ -87,6 +92,8 @@ test('one mistake is one line, and none hides another', async (t) => {
       places,
       stderr,
     )
+    // Whatever took the place of a name while the rest was looked at.
+    assert.doesNotMatch(stderr, /:unknown\)|unknown\.invalid/)
   }
 })
 
