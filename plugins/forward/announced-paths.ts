@@ -25,6 +25,8 @@ export class AnnouncedPaths {
   constructor(
     private readonly target: Target,
     private readonly gateway: Pick<Gateway, 'scope' | 'log' | 'keyFor'>,
+    /** What a proxy in front removes: clients resolve references against paths that have it. */
+    private readonly removed = '',
   ) {
     this.key = gateway.keyFor('announced endpoints')
     this.scope = gateway.scope
@@ -60,7 +62,7 @@ export class AnnouncedPaths {
       return announced
     }
     const reachable = this.reachable(announced, endpoint, originalUrl)
-    return reachable ?? this.prefix + this.tagOf(endpoint) + endpoint
+    return reachable ?? this.removed + this.prefix + this.tagOf(endpoint) + endpoint
   }
 
   /** The head of a response from `path`, in which a `Location` that is served here leads there through the gateway. */
@@ -85,15 +87,17 @@ export class AnnouncedPaths {
 
   /** A reference that leads clients to this path of the target, if it is served here; as the target wrote it, if that does. */
   private reachable(reference: string, path: string, originalUrl: string): string | undefined {
-    return [reference, this.scope + path].find((each) =>
-      this.leadsTo(path, asClientsResolve(each, originalUrl)),
+    const { removed, scope } = this
+    return [reference, removed + scope + path].find((each) =>
+      this.leadsTo(path, asClientsResolve(each, removed + originalUrl)),
     )
   }
 
   private leadsTo(endpoint: string, path: string | undefined): boolean {
-    if (path === undefined || !path.startsWith(`${this.scope}/`)) return false
+    const { removed, scope } = this
+    if (path === undefined || !path.startsWith(`${removed + scope}/`)) return false
     try {
-      return this.target.pathFor(path) === endpoint
+      return this.target.pathFor(path.slice(removed.length)) === endpoint
     } catch {
       return false
     }

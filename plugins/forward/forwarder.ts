@@ -46,7 +46,7 @@ export class Forwarder {
     private readonly transports: TransportChoice,
     private readonly plainHttp: PlainHttpGuard | undefined,
   ) {
-    this.announced = new AnnouncedPaths(target, gateway)
+    this.announced = new AnnouncedPaths(target, gateway, settings.removedPrefix)
     const maxBytes = settings.maxBody ?? Number.POSITIVE_INFINITY
     this.limits = {
       maxBytes,

@@ -29,6 +29,13 @@ export const forwarderOptions = {
     .boolean()
     .default(false)
     .describe("send the caller's address, host and protocol in `Forwarded` and `X-Forwarded-*`"),
+  removedPrefix: z
+    .string()
+    .regex(/^\/[^?#]*[^/?#]$/, 'expected a path without a slash at its end')
+    .optional()
+    .describe(
+      'the path that a proxy in front removes from requests: redirects and endpoints that the target announces get it back',
+    ),
   allowPlainHttp: z
     .boolean()
     .default(false)

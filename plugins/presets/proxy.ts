@@ -140,6 +140,19 @@ export function forwarder(settings: ProxySettings): Entry {
     with: {
       forwardAuthorization: unchecked || settings.forwardAuthorization,
       forwardCookies: unchecked || settings.forwardCookies,
+      removedPrefix: removedPrefix(settings),
     },
+    from: { removedPrefix: 'resourceUrl' },
   })
+}
+
+/** What the resource URL has before the path of the target. Any other path there may be one of the target, too. */
+function removedPrefix({ resourceUrl = '', targetUri }: ProxySettings): string | undefined {
+  if (!URL.canParse(resourceUrl) || !URL.canParse(targetUri)) return undefined
+  const [outside = '', inside = ''] = [resourceUrl, targetUri].map((url) =>
+    new URL(url).pathname.replace(/\/$/, ''),
+  )
+  if (inside === '' || !outside.endsWith(inside)) return undefined
+  const prefix = outside.slice(0, -inside.length).replace(/\/+$/, '')
+  return prefix === '' ? undefined : prefix
 }

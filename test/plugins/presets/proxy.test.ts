@@ -355,3 +355,22 @@ test('claims of the caller reach the target, and never what a caller wrote of it
     [undefined, undefined, undefined, undefined],
   )
 })
+
+test('a prefix that a proxy in front removes is what the resource URL has before the path of the target', () => {
+  for (const [resourceUrl, targetUri, prefix] of [
+    ['https://a.example/corp/notes/mcp', 'http://127.0.0.1:9/mcp', '/corp/notes'],
+    ['https://a.example/notes/mcp/', 'http://127.0.0.1:9/mcp', '/notes'],
+    ['https://a.example/mcp', 'http://127.0.0.1:9/mcp/', undefined],
+    ['https://a.example/', 'http://127.0.0.1:9/mcp', undefined],
+    // Either may be a path of the target.
+    ['https://a.example/notes', 'http://127.0.0.1:9/mcp', undefined],
+    ['https://a.example/mcp', 'http://127.0.0.1:9', undefined],
+    [undefined, 'http://127.0.0.1:9/mcp', undefined],
+  ] as const) {
+    const forwarder = proxy(settingsOf({ resourceUrl, targetUri })).find(
+      (entry) => 'use' in entry && entry.use === 'forward/http',
+    )
+    const written = forwarder !== undefined && 'with' in forwarder ? forwarder.with : undefined
+    assert.equal(Object(written)['removedPrefix'], prefix, resourceUrl)
+  }
+})
