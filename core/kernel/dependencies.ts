@@ -9,7 +9,7 @@ import { entriesOf, isPlannedScope, type PlannedEntry, type PlannedScope } from 
 export async function dependencyProblems(plan: PlannedScope, loader: Loader): Promise<readonly Problem[]> {
   const lacking = missing(plan, [Health, ...sharedIn(plan)]).map(async ({ place, capability }) => {
     const providers = await loader.providersOf(capability)
-    const known = providers.length === 0 ? '' : `; built in are ${providers.join(', ')}`
+    const known = providers.length === 0 ? '' : `; plugins that do: ${providers.join(', ')}`
     const what = article(capability.name)
     return { place, message: `it needs ${what}, and nothing in the list provides one${known}` }
   })

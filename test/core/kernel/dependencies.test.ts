@@ -37,6 +37,14 @@ test('what an entry lacks is told where it was named, and by its name where nobo
   assert.deepEqual(await problems(list), [`plugin "taker": ${NEEDED}`, unwritten])
 })
 
+test('the built-in plugins that provide what is lacking are named', async () => {
+  const [lacking] = await problems([{ use: 'registry/api' }])
+  assert.match(
+    lacking ?? '',
+    /needs a server catalogue, and nothing .* one; plugins that do: registry\/catalogue$/,
+  )
+})
+
 test('a mistake in the options of one hides nothing that another lacks', async () => {
   const other = definePlugin({ ...giver, name: 'other', provides: [] })
   assert.deepEqual(await problems([{ use: other, with: { grains: 'many' } }, { use: taker }]), [
