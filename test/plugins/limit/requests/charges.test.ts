@@ -59,6 +59,40 @@ test('the calls of one tool in a batch are counted together', () => {
   )
 })
 
+test('two limits that fit one tool count it each', () => {
+  const limited = new Charges([
+    { by: 'tool', rate },
+    { by: 'tool', rate, tools: ['x*'] },
+  ])
+  const counted = limited.ofCalls({ caller: 'c', address: 'a' }, calling('x'))
+  assert.deepEqual(
+    counted.map(({ index, cost }) => [index, cost]),
+    [
+      [0, 1],
+      [1, 1],
+    ],
+  )
+})
+
+test('a call counts for its caller once: with its request, or for each that a batch has more', () => {
+  const limited = new Charges([{ by: 'caller', rate }])
+  const key = { caller: 'c', address: 'a' }
+  assert.deepEqual(limited.ofCalls(key, calling('x')), [])
+  assert.deepEqual(limited.ofCalls(key, calling('x', 'y', 'x')), [
+    { index: 0, name: 'c', cost: 2, before: 1 },
+  ])
+})
+
+test('callers with long names count under short ones, each for itself', () => {
+  const limited = new Charges([{ by: 'caller', rate }])
+  const names = ['a', 'b'].map((end) => {
+    const [charge] = limited.ofRequest({ caller: `["corp","${'x'.repeat(300)}${end}"]`, address: 'a' }, 1)
+    return charge?.name ?? ''
+  })
+  assert.notEqual(names[0], names[1])
+  for (const name of names) assert.ok(name.length <= 128 && name.startsWith('#'))
+})
+
 test('a prompt or a resource of the same name counts for no tool', () => {
   const [call] = calling('x').calls
   assert.ok(call)
