@@ -50,7 +50,6 @@ export class Charges {
   /** Of what a body calls, beyond that. */
   ofCalls(key: LimitKey, { calls }: McpMessage): Charge[] {
     const charges = calls.length > 1 ? this.ofRequest(key, calls.length - 1, 1) : []
-    if (this.tools.length === 0) return charges
     const called = new Map<string, number>()
     for (const { subjects } of calls) {
       for (const { kind, name } of subjects)
