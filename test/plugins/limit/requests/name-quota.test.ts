@@ -37,10 +37,23 @@ test('whatever the names are, no caller introduces more', () => {
   )
 })
 
-test('a hundred callers with a thousand names each, and more, are forgotten and not kept', () => {
-  const quota = new NameQuota(1_000, 1_000, () => 0)
-  for (let caller = 0; caller < 150; caller++)
-    for (let name = 0; name < 1_000; name++) assert.ok(quota.admits(`${caller}`, `${caller} ${name}`))
-  assert.equal(quota.admits('149', 'one more'), false)
-  assert.equal(quota.admits('149', '149 0'), true)
+test('of too many names and callers those whose span began first are forgotten', () => {
+  let now = 0
+  const quota = new NameQuota(1_000, 1, () => now)
+  assert.equal(quota.admits('a', 'x'), true)
+  now = 500
+  for (let other = 0; other < 99_999; other++) assert.ok(quota.admits(`${other}`, `name ${other}`))
+  now = 1_000
+  assert.equal(quota.admits('a', 'x'), true)
+
+  assert.equal(quota.admits('last', 'one more'), true)
+
+  assert.deepEqual(
+    ['x', 'one more', 'name 99998', 'name 0', 'y'].map((name) => quota.admits('a', name)),
+    [true, true, true, false, false],
+  )
+  assert.deepEqual(
+    ['last', '99998', '0'].map((caller) => quota.admits(caller, 'y')),
+    [false, false, true],
+  )
 })
