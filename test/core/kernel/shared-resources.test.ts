@@ -26,8 +26,9 @@ test('a shared value outlives a reload that uses the same key, and no other', as
   await eventually(() => notes.length === 3)
   assert.deepEqual(notes, ['open a', 'open b', 'close a'])
 
+  await running.swap([listen, sharing(notes, 'a')])
   await running.stop()
-  assert.deepEqual(notes, ['open a', 'open b', 'close a', 'close b'])
+  assert.deepEqual(notes, ['open a', 'open b', 'close a', 'open a', 'close b', 'close a'])
 })
 
 test('a list that fails to boot closes what it opened and nothing else', async (t) => {
