@@ -38,9 +38,4 @@ export class Container {
     const outside = this.outer?.many(capability) ?? []
     return this.holds(capability) ? [...outside, ...this.inner.resolveAll<T>(capability.token)] : outside
   }
-
-  /** Removes everything that was provided here. */
-  clear(): void {
-    this.inner.reset()
-  }
 }

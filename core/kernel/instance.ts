@@ -220,7 +220,6 @@ export class GatewayInstance {
       await this.lifecycle.end({ id: 'routes', run: () => app.close() })
     this.stopMeteringDropped?.()
     this.throttle.flush()
-    this.container.clear()
   }
 
   private health(): HealthState {

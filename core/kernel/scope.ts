@@ -82,7 +82,7 @@ export class GatewayScope {
       for (const each of forgets) each()
     }
     // Before its own steps, so run after them: its last lines hold no secret either.
-    if (forgets.length > 0) hook('stop')(forget)
+    hook('stop')(forget)
     const share: Gateway['share'] = (key, open, close) => {
       const lease = shared.sharedResources.acquire(`${this.path} ${plugin.name} ${key}`, open, close)
       shared.lifecycle.add('stop', { id: name, run: () => lease.release(), required })
