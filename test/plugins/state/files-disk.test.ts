@@ -136,3 +136,35 @@ test('a value that could not be saved is there after a reload, and saved as soon
   const { store } = await storing(t, list.slice(0, 1))
   assert.equal(await store.get('key'), 'new')
 })
+
+test('after a write that failed, what is stored or deleted later is what counts', {
+  skip: noDisk ?? false,
+}, async (t) => {
+  const { place, faults } = smallDisk(t)
+  const { store } = await storing(t, [{ use: 'state/files', with: { directory: place } }])
+  for (const key of ['k/a', 'k/b']) await store.set(key, 'old')
+  faults['read-only'].begin()
+  for (const key of ['k/a', 'k/new']) await store.set(key, 'unsaved')
+  await assert.rejects(store.delete('k/b'), { code: 'EROFS' })
+  assert.deepEqual(await store.keys('k/'), ['k/a', 'k/new'])
+
+  faults['read-only'].end()
+  await store.set('k/a', 'old')
+  await store.delete('k/new')
+
+  assert.deepEqual([await store.get('k/a'), await store.get('k/new')], ['old', undefined])
+})
+
+test('a stop saves what could not be saved before', { skip: noDisk ?? false }, async (t) => {
+  const { place, faults } = smallDisk(t)
+  const { use, stores } = takingStores()
+  const entry = { use: 'state/files', with: { directory: place } }
+  const running = await serving(t, [entry, { use }])
+  faults.full.begin()
+  await stores[0]?.set('key', 'unsaved')
+  faults.full.end()
+
+  await running.stop()
+
+  assert.equal(await (await storing(t, [entry])).store.get('key'), 'unsaved')
+})

@@ -166,6 +166,33 @@ test('a value that is encrypted with another secret of the store is refused', as
   assert.doesNotMatch(filesIn(directory)[keyName[0]] ?? '', /github/)
 })
 
+test('a stored key that was cut is none: what it encrypted is refused, and new values get another', async (t) => {
+  const stored = new Map<string, string>()
+  const { open } = storeIn(t, [secretStore(stored)], {})
+  await (await open()).store.set('key', 'value')
+  for (const [name, key] of stored) stored.set(name, key.slice(4))
+
+  const { store } = await open()
+  await assert.rejects(store.get('key'), { code: 'STATE_SEALED' })
+  await store.set('later', 'value')
+  assert.equal(await store.get('later'), 'value')
+})
+
+test('a secret store that fails has nothing stored without encryption', async (t) => {
+  const failing = providing('secret-store', SecretStore, {
+    name: 'secret-store',
+    get: () => undefined,
+    keeping: {
+      set: () => Promise.reject(new TypeError('a fault')),
+      delete: async () => false,
+      names: async () => [],
+    },
+  })
+  const { directory, open } = storeIn(t, [failing], {})
+  await assert.rejects((await open()).store.set('key', 'canary'), /a fault/)
+  assert.deepEqual(filesIn(directory), {})
+})
+
 test('no file that was written without the key is accepted as a value', async (t) => {
   const { directory, open } = storeIn(t, [], PASSPHRASE)
   const { store } = await open()

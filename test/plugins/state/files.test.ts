@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -97,6 +98,16 @@ test('damaged, truncated and unknown files count as absent, and are logged', asy
     await later.set('key', 'new')
     assert.equal(await later.get('key'), 'new')
   }
+})
+
+test('a file that cannot be read is not absent', async (t) => {
+  const directory = folder(t)
+  const { store } = await inFiles(t, directory)
+  await store.set('key', 'value')
+  const [name = ''] = readdirSync(directory).filter((file) => file.endsWith('.json'))
+  rmSync(join(directory, name))
+  mkdirSync(join(directory, name))
+  await assert.rejects(store.get('key'), { code: 'EISDIR' })
 })
 
 test('a file of a later version with more fields is read', async (t) => {

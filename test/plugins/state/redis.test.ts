@@ -60,6 +60,20 @@ test('keys are listed by any prefix as text, also with halves of characters and 
   )
 })
 
+test('all of many keys are listed, and none that another program has put beside them', {
+  skip,
+}, async (t) => {
+  const redis = await testRedis(t)
+  const { store } = await storeAt(t, redis)
+  const names = Array.from({ length: 3_000 }, (_, index) => `key ${index}`)
+  const others = ['"', '\\u0061'].map((name) => `sallyport:state:${name}`)
+  await redis
+    .client()
+    .mset(...[...names.map((name) => `sallyport:state:${name}`), ...others].flatMap((name) => [name, 'x']))
+
+  assert.deepEqual(await store.keys(''), names.toSorted())
+})
+
 test('two stores of one server have one lock, and a write after the lock was lost fails', {
   skip,
 }, async (t) => {
@@ -107,6 +121,30 @@ test('what a work leaves behind is no longer under its lock', { skip }, async (t
   await later
 
   assert.equal(await store.get('b'), 'later')
+})
+
+test('what is done under a lock is done, although Redis then neither renews nor releases it', {
+  skip,
+}, async (t) => {
+  const redis = await testRedis(t)
+  const { store } = await storeAt(t, redis)
+  const admin = redis.client()
+  // It would end the gateway.
+  const unhandled: unknown[] = []
+  const note = (error: unknown): void => void unhandled.push(error)
+  process.on('unhandledRejection', note)
+  t.after(() => process.off('unhandledRejection', note))
+  const refused = async () =>
+    Number(/cmdstat_eval:.*rejected_calls=(\d+)/.exec(await admin.info('commandstats'))?.[1] ?? 0)
+
+  const done = await store.locked('key', async () => {
+    await admin.acl('SETUSER', 'default', '-eval')
+    // One of the heartbeat, and one of the lock.
+    await eventually(async () => (await refused()) >= 2)
+    return 'done'
+  })
+
+  assert.deepEqual([done, unhandled], ['done', []])
 })
 
 test('a value of another passphrase is refused, and not overwritten', { skip }, async (t) => {
