@@ -69,5 +69,6 @@ test('an observer that another entry requires may not be left out, in whatever s
     await assert.rejects(started(leftOut(observer), { scope: '/a', plugins: [{ use }] }), refused)
   }
   const beside = definePlugin({ name: 'beside', api: 1, provides: [observer], setup() {} })
-  await started(leftOut(observer), { use: beside })
+  await started(leftOut(observer), { use: beside }, { use: 'auth/anonymous' })
+  await started({ use: { ...failing(observer), requires: [observer] }, required: false })
 })
