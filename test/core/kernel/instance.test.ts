@@ -6,6 +6,7 @@ import { ConfigError, definePlugin, type Gateway, GatewayError, PublicPath, Tele
 import { boot, serve } from 'sallyport/embed'
 import { z } from 'zod'
 import { booted, contextFor, recordedLog } from '#kit/booted.js'
+import { folder } from '#kit/folder.js'
 import { plugin } from '#kit/plugin.js'
 
 const context = contextFor({})
@@ -115,6 +116,23 @@ test('what options mark as writeOnly is in no log line, however the plugin logs 
   assert.match(written, /shown.*signing with \*\*\*/)
   assert.doesNotMatch(written, /canary|471147/)
   assert.equal(scrubber.knows('canary/key'), false)
+})
+
+test('what options mark as writeOnly is in no log line of a plugin that a path names', async (t) => {
+  const source = `
+    const schema = { type: 'object', properties: { key: { type: 'string', writeOnly: true } } }
+    const validate = (value) => ({ value })
+    export default {
+      name: 'secretive',
+      api: 1,
+      options: { '~standard': { version: 1, vendor: 'own', validate, jsonSchema: { input: () => schema } } },
+      setup: (gateway, { key }) => gateway.log.warn('signing with ' + key),
+    }`
+  const { log, lines, scrubber } = recordedLog()
+  const list = [{ use: './secretive.mjs', with: { key: 'canary/key' } }]
+  await booted(t, list, { log, scrubber, folder: folder(t, { 'secretive.mjs': source }) })
+
+  assert.ok(lines.some(({ msg }) => msg === 'signing with ***'))
 })
 
 test('what options mark as writeOnly is in no error of a plugin, whatever it throws and when', async () => {
