@@ -1,17 +1,74 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { Counter } from '#plugins/limit/requests/counter.js'
+import { type TestContext, test } from 'node:test'
+import { Counter, takeAll } from '#plugins/limit/requests/counter.js'
 import { MemorySpan } from '#plugins/limit/requests/memory-span.js'
+import type { Limit } from '#plugins/limit/requests/options.js'
 
-test('what is given back after its span has ended makes no room in the next one', async (t) => {
-  const counter = new Counter({ by: 'caller', rate: { count: 1, seconds: 60 } }, (options) => {
+function counting(t: TestContext, limit: Limit): Counter {
+  return new Counter(limit, (options) => {
     const span = new MemorySpan(options)
     t.after(() => span.close())
     return span
   })
+}
+
+test('what is given back after its span has ended makes no room in the next one', async (t) => {
+  const counter = counting(t, { by: 'caller', rate: { count: 1, seconds: 60 } })
   const charge = { index: 0, name: 'alice', cost: 1, before: 0 }
   await counter.giveBack(charge)
 
   assert.equal((await counter.take(charge)).wait, 0)
   assert.ok((await counter.take(charge)).wait > 0)
+})
+
+test('two limits that a list may have count in one Redis under names of their own', () => {
+  const prefixes: string[] = []
+  const rate = { count: 1, seconds: 60 }
+  for (const limit of [
+    { by: 'caller', rate },
+    { by: 'address', rate, burst: 1 },
+    { by: 'caller', rate: { count: 1, seconds: 600 } },
+    { by: 'tool', rate, burst: 1 },
+    { by: 'tool', rate, tools: ['a'] },
+    { by: 'tool', rate, tools: ['a', 'b'], burst: 1 },
+  ] satisfies Limit[])
+    new Counter(limit, (options) => {
+      prefixes.push(options.keyPrefix)
+      return new MemorySpan(options)
+    })
+
+  assert.equal(prefixes.length, 9)
+  assert.deepEqual(prefixes, [...new Set(prefixes)])
+})
+
+test('a batch may use the whole burst, and no more', async (t) => {
+  const counter = counting(t, { by: 'caller', rate: { count: 1, seconds: 60 }, burst: 3 })
+  const take = async (cost: number, before: number) =>
+    (await counter.take({ index: 0, name: 'alice', cost, before })).wait
+
+  assert.equal(await take(1, 0), 0)
+  assert.equal(await take(4, 1), Number.POSITIVE_INFINITY)
+  assert.equal(await take(3, 1), 0)
+  assert.ok((await take(1, 0)) > 0)
+})
+
+test('a batch that is too large leaves what is left to a smaller one', async (t) => {
+  const counter = counting(t, { by: 'tool', rate: { count: 3, seconds: 60 } })
+  const take = (cost: number) => takeAll([counter], [{ index: 0, name: '["a"]', cost, before: 0 }], [])
+
+  assert.equal(await take(2), 0)
+  assert.ok((await take(2)) > 0)
+  assert.equal(await take(1), 0)
+})
+
+test('what is given back makes room once, and not in the burst too', async (t) => {
+  const counter = counting(t, { by: 'caller', rate: { count: 2, seconds: 60 }, burst: 1 })
+  const charge = { index: 0, name: 'alice', cost: 1, before: 0 }
+  const take = async () => (await counter.take(charge)).wait
+  assert.deepEqual([await take(), await take()], [0, 0])
+
+  await counter.giveBack(charge)
+
+  assert.deepEqual([await take(), await take()], [0, 0])
+  assert.ok((await take()) > 0)
 })
