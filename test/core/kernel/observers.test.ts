@@ -67,6 +67,7 @@ test('an observer that another entry requires may not be left out, in whatever s
     const refused = new RegExp(`"failing".*may not be left out: "${use.name}" depends on`)
     await assert.rejects(started(leftOut(observer), { use }), refused)
     await assert.rejects(started(leftOut(observer), { scope: '/a', plugins: [{ use }] }), refused)
+    await assert.rejects(started({ scope: '/a', plugins: [leftOut(observer), { use }] }), refused)
   }
   const beside = definePlugin({ name: 'beside', api: 1, provides: [observer], setup() {} })
   await started(leftOut(observer), { use: beside }, { use: 'auth/anonymous' })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigError, definePlugin, type List } from 'sallyport'
+import { type Capability, ConfigError, definePlugin, type List, many, one } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { planList } from 'sallyport/embed'
 import { contextFor, recordedLog } from '#kit/booted.js'
@@ -73,4 +73,19 @@ test('a scope path that is not one leading slash and plain segments is refused',
     const problems = await complaints([{ scope, plugins: [] }], folder(t))
     assert.equal(problems[0]?.place, 'plugins[0].scope', scope)
   }
+})
+
+test('a plugin may require what any scope around it provides, and what is shared wherever that is', async () => {
+  const [outer, shared, own] = [one('outer'), many('shared', { shared: true }), many('own')]
+  const giving = (...provides: Capability[]) => ({
+    use: definePlugin({ name: 'giving', api: 1, provides, setup() {} }),
+  })
+  const needing = (...requires: Capability[]) => ({
+    use: definePlugin({ name: 'needing', api: 1, requires, setup() {} }),
+  })
+  const inner = { scope: '/a', plugins: [{ scope: '/b', plugins: [needing(outer, shared)] }] }
+  const beside = { scope: '/c', plugins: [giving(shared, own)] }
+  await planList([needing(shared), inner, beside, giving(outer)], context)
+
+  await assert.rejects(planList([needing(own), beside], context), /it needs an own, and nothing/)
 })
