@@ -45,7 +45,13 @@ test('a list that cannot boot, or cannot open its ports, changes nothing', async
   const broken = plugin('broken', () => {
     throw new Error('no')
   })
-  const late = plugin('late', (gateway) => gateway.onReady(() => Promise.reject(new Error('no'))))
+  let opened = ''
+  const late = plugin('late', (gateway) =>
+    gateway.onReady(({ internal }) => {
+      opened = internal ?? ''
+      throw new Error('no')
+    }),
+  )
   let stopped = 0
   const noted = plugin('noted', (gateway) => gateway.onStop(() => void stopped++))
   const internal = { use: 'internal/server', with: { address: '127.0.0.1:0' } }
@@ -53,9 +59,13 @@ test('a list that cannot boot, or cannot open its ports, changes nothing', async
 
   await assert.rejects(running.swap([listen, broken]), GatewayError)
   await assert.rejects(running.swap([listen, { use: 'no-such-plugin' }]), ConfigError)
-  await assert.rejects(running.swap([listen, taken, word('new'), noted]), /the port is taken/)
+  const free = await closedPort()
+  const before = { use: 'internal/server', with: { address: new URL(free).host } }
+  await assert.rejects(running.swap([listen, before, taken, word('new'), noted]), /the port is taken/)
+  await assert.rejects(ask(free), { code: 'ECONNREFUSED' })
   await assert.rejects(running.swap([listen, internal, word('new'), noted, late]), /"late" failed in ready/)
   assert.deepEqual([stopped, running.addresses], [2, addresses])
+  await assert.rejects(ask(opened), { code: 'ECONNREFUSED' })
 
   assert.equal((await ask(running.addresses.main ?? '')).text, 'old')
 })
