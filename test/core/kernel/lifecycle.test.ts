@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePlugin } from 'sallyport'
+import { ConfigError, definePlugin, type List, Telemetry } from 'sallyport'
 import { boot } from 'sallyport/embed'
 import { contextFor, recordedLog } from '#kit/booted.js'
+import { plugin } from '#kit/plugin.js'
 import { noting } from './noting.js'
 
 const never = (): Promise<void> => new Promise<void>(() => {})
@@ -36,6 +37,27 @@ test('a step that never returns fails after its deadline', async () => {
       new RegExp(`plugin "stuck" failed in ${phase}: it did not return within 0.02 s`),
     )
   }
+})
+
+test('what is wrong with the options of all plugins is told at once, and what only observes is left out', async () => {
+  const wrong = (name: string) => () => {
+    throw new ConfigError([{ place: 'x', message: name }])
+  }
+  const [a, b] = ['a', 'b'].map((name) => plugin(name, wrong(name)))
+  assert.ok(a && b)
+  const late = plugin('late', (gateway) => gateway.onStart(wrong('late')))
+  const broken = plugin('broken', () => Promise.reject(new Error('no')))
+  const problemsOf = (list: List) =>
+    boot(list, context).then(
+      () => assert.fail('it started'),
+      (error) => error instanceof ConfigError && error.problems.map(({ message }) => message),
+    )
+  assert.deepEqual(await problemsOf([a, b]), ['a', 'b'])
+  assert.deepEqual(await problemsOf([a, broken]), ['a'])
+  assert.deepEqual(await problemsOf([late]), ['late'])
+
+  const observer = definePlugin({ name: 'observer', api: 1, provides: [Telemetry], setup: wrong('observer') })
+  await (await boot([{ use: observer, required: false }], context)).stop()
 })
 
 test('a step at the end that fails or hangs is named, and keeps no other from running', async () => {
