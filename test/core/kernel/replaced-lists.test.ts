@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { Agent } from 'node:http'
 import { type TestContext, test } from 'node:test'
-import { AccessSink, definePlugin, type Gateway } from 'sallyport'
+import { setTimeout } from 'node:timers/promises'
+import { AccessSink, BackgroundTask, definePlugin, type Gateway } from 'sallyport'
 import type { ServeContext } from 'sallyport/embed'
 import { ask } from '#kit/ask.js'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { listen } from '#kit/plugin.js'
+import { listen, providing } from '#kit/plugin.js'
 import { slowRoute } from './slow-route.js'
 
 /** A list with a slow route; `steps` are those that it went through, in order. */
@@ -16,7 +17,10 @@ function lasting(name: string) {
   const setup = (gateway: Gateway): void => {
     gateway.http.get('/', { config: { public: true } }, () => name)
     gateway.provide(AccessSink, { from: 0, ended: ({ status }) => void steps.push(`ended ${status}`) })
-    gateway.onReplaced(() => void steps.push('replaced'))
+    gateway.onReplaced(async () => {
+      await setTimeout(20)
+      steps.push('replaced')
+    })
     gateway.onStop(() => void steps.push('stopped'))
   }
   const use = definePlugin({ name, api: 1, provides: [AccessSink], setup })
@@ -39,16 +43,18 @@ async function started(t: TestContext, context: Partial<ServeContext>) {
 test('a call that outlasts a reload gets its response, and then its list stops', async (t) => {
   const { running, first, url, call, lines } = await started(t, { drainLimit: 20 })
 
-  await running.swap(lasting('second').list)
+  const second = lasting('second')
+  await running.swap(second.list)
   assert.equal(await textOf(url), 'second')
   await eventually(() => first.steps.length > 0)
   assert.deepEqual(first.steps, ['replaced'])
   assert.ok(
     lines.some(({ msg, requests }) => /go on with the configuration/.test(String(msg)) && requests === 1),
   )
-  // Nor does it hold up another reload.
+  // Nor does it hold up another reload, or the end of another list.
   await running.swap(lasting('third').list)
   assert.equal(await textOf(url), 'third')
+  await eventually(() => second.steps.includes('stopped'))
 
   first.finish()
   assert.equal(await call, 'first')
@@ -126,7 +132,13 @@ test('a stop cuts off the calls of replaced lists after its limit', async (t) =>
 })
 
 test('of many replaced lists the oldest is cut off', async (t) => {
-  const { running, first, url, call } = await started(t, { drainLimit: 20 })
+  const first = lasting('first')
+  const running = await serving(t, lasting('idle').list, { drainLimit: 20 })
+  await running.swap(first.list)
+  const url = running.addresses.main ?? ''
+  const call = textOf(`${url}/slow`)
+  call.catch(() => {})
+  await first.arrival
   const later: ReturnType<typeof lasting>[] = []
   for (let round = 0; round < 4; round++) {
     const next = lasting(`later ${round}`)
@@ -154,6 +166,48 @@ test('a port that a later reload closes stays for a call of an earlier list', as
 
   assert.equal(await call, 'first')
   await eventually(() => first.steps.includes('stopped') && second.steps.includes('stopped'))
+})
+
+test('keep-alive ends with the port of a call, and not with a reload that keeps the port', async (t) => {
+  const [, ...withoutPort] = lasting('other').list
+  const { list } = lasting('second')
+  for (const [connection, ...reloads] of [
+    ['keep-alive', list],
+    ['close', withoutPort],
+    ['close', list, withoutPort],
+  ] as const) {
+    const first = lasting('first')
+    const running = await serving(t, first.list, { drainLimit: 20 })
+    const agent = new Agent({ keepAlive: true })
+    t.after(() => agent.destroy())
+    const call = ask(`${running.addresses.main}/slow`, agent)
+    await first.arrival
+    for (const reload of reloads) await running.swap(reload)
+    await eventually(() => first.steps.length > 0)
+    first.finish()
+
+    assert.equal((await call).headers.connection, connection)
+  }
+})
+
+test('a background task ends with the reload that replaces its list, although calls last', async (t) => {
+  const first = lasting('first')
+  let ends = 0
+  const task = providing('task', BackgroundTask, {
+    over: new Promise<void>(() => {}),
+    end: () => {
+      ends++
+    },
+  })
+  const running = await serving(t, [...first.list, task], { drainLimit: 20 })
+  const call = textOf(`${running.addresses.main}/slow`)
+  await first.arrival
+
+  await running.swap(lasting('second').list)
+
+  assert.equal(ends, 1)
+  first.finish()
+  assert.equal(await call, 'first')
 })
 
 test('a stop while a reload waits gives the calls of the replaced list the whole limit', async (t) => {
