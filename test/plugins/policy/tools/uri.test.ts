@@ -15,13 +15,14 @@ function allows(pattern: string, uri: string): boolean {
   return judged !== undefined && patternOf(pattern).allows(judged)
 }
 
-function denies(pattern: string, uri: string): boolean {
-  const judged = readingsOf(uri)
-  return (
-    judged === undefined ||
-    judged.denied.some((form) => patternOf(pattern).denied.some((glob) => matches(glob, form)))
-  )
-}
+const holds = (pattern: string, judged: ReturnType<typeof readingsOf>): boolean =>
+  judged === undefined ||
+  judged.denied.some((form) => patternOf(pattern).denied.some((glob) => matches(glob, form)))
+
+const denies = (pattern: string, uri: string): boolean => holds(pattern, readingsOf(uri))
+
+const deniesTemplate = (pattern: string, template: string): boolean =>
+  holds(pattern, templateReadingsOf(template))
 
 const SECRETS = [
   'file:///secret/key',
@@ -63,6 +64,7 @@ test('no other spelling of a denied URI passes', () => {
   assert.ok(denies('note:secret*', 'note:./secret?/../..'))
   assert.ok(denies('note://secret', 'note://a/../secret'))
   assert.ok(denies('*/secret*', 'note:a/%73ecret'))
+  assert.ok(denies('file:///secret/*', 'file:///secret/'))
 })
 
 test('a user, a password or a dot before the path of a denied URI names no other host', () => {
@@ -128,10 +130,12 @@ test('a URI is allowed by no pattern when it cannot be judged', () => {
     'a\nb',
     'a%0ab',
     `x:${'a'.repeat(2_047)}`,
+    `file:///${'a'.repeat(2_041)}`,
     'x:\ud800',
     `x:${'%25'.repeat(1)}${'25'.repeat(9)}41`,
   ])
-    assert.equal(readingsOf(uri), undefined, uri.slice(0, 40))
+    for (const judged of [readingsOf(uri), templateReadingsOf(uri), UriPattern.of(uri)])
+      assert.equal(judged, undefined, uri.slice(0, 40))
 })
 
 test('a deny of a file holds whatever host its URI names', () => {
@@ -146,6 +150,21 @@ test('a deny of a file holds whatever host its URI names', () => {
   assert.ok(!denies('file:///secret/*', 'https://host/secret/key'))
   assert.ok(!allows('file:///docs/*', 'file://host/docs/a'))
   assert.ok(templateReadingsOf('file://{host}/secret/key')?.denied.includes('file:///secret/key'))
+})
+
+test('a deny that names a user, or the host of a file, holds for its URIs and templates', () => {
+  for (const [pattern, start] of [
+    ['https://me@example.com/secret/*', 'https://me@example.com/secret/'],
+    ['file://host/secret/*', 'file://host/secret/'],
+  ] as const) {
+    assert.ok(denies(pattern, `${start}key`), pattern)
+    assert.ok(deniesTemplate(pattern, `${start}{key}`), pattern)
+  }
+})
+
+test('a deny holds for a template with a query or a slash more than what is denied', () => {
+  for (const template of ['https://h/secret?{q}', 'https://h/secret/', 'https://h/secret/?a={b}#{c}'])
+    assert.ok(deniesTemplate('https://h/secret', template), template)
 })
 
 test('a plain URI has the forms that any other way to find them has', () => {
