@@ -65,6 +65,7 @@ test('no other spelling of a denied URI passes', () => {
   assert.ok(denies('note://secret', 'note://a/../secret'))
   assert.ok(denies('*/secret*', 'note:a/%73ecret'))
   assert.ok(denies('file:///secret/*', 'file:///secret/'))
+  assert.ok(denies('*Docs//key', 'file:///Docs/key'))
 })
 
 test('a user, a password or a dot before the path of a denied URI names no other host', () => {
@@ -96,6 +97,7 @@ test('no spelling of another URI passes for an allowed one', () => {
   assert.ok(!allows('https://h/*?public=1', 'https://h/secret#?public=1'))
   assert.ok(!allows('https://h/docs/*', 'https://h/docs/x/../../secret'))
   assert.ok(!allows('docs/*', 'docs/../secret'))
+  assert.ok(!allows('file:///my%20docs/*', 'file:///my docs/a'))
   assert.ok(!allows('note://docs/*', 'note://docs/../secret'))
 })
 
@@ -136,6 +138,7 @@ test('a URI is allowed by no pattern when it cannot be judged', () => {
   ])
     for (const judged of [readingsOf(uri), templateReadingsOf(uri), UriPattern.of(uri)])
       assert.equal(judged, undefined, uri.slice(0, 40))
+  assert.equal(templateReadingsOf(`x:{${'a'.repeat(2_048)}}`), undefined)
 })
 
 test('a deny of a file holds whatever host its URI names', () => {
