@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BASE, idsIn, server } from '../registry/registry.js'
+import { BASE, idsIn, server, wrapped } from '../registry/registry.js'
 import { json, mirror, one, pageOf, remoteRegistry, sync, two } from './remote.js'
 
 test('T16 a page with more servers than the limit is refused before it is read to its end', async (t) => {
@@ -45,4 +45,38 @@ test('setting the clock does not change when everything is read again', async (t
     requests.map((request) => request.url?.includes('updated_since')),
     [false, true, true, true],
   )
+})
+
+test('a date in the future hides no later change', async (t) => {
+  const future = wrapped(server('a.example/future', '1.0.0'), { updatedAt: '2999-01-01T00:00:00Z' })
+  const { url, requests } = await remoteRegistry(t, (_request, response) =>
+    json(response, pageOf([one, two, future])),
+  )
+  const app = await mirror(t, url)
+  await app.inject(sync)
+  const since = new URL(requests[1]?.url ?? '', url).searchParams.get('updated_since')
+  assert.equal(since, '2024-01-01T23:59:00.000Z')
+})
+
+test('an ETag is of one page and of one question: it is sent for no other', async (t) => {
+  for (const [next, options] of [
+    ['next', { wholeEvery: 0 }],
+    [undefined, {}],
+  ] as const) {
+    const { url, requests } = await remoteRegistry(t, (request, response) =>
+      json(response, request.url?.includes('cursor') ? pageOf([two]) : pageOf([one], next), { etag: '"v1"' }),
+    )
+    const app = await mirror(t, url, options)
+    await app.inject(sync)
+    assert.deepEqual([...new Set(requests.map(({ headers }) => headers['if-none-match']))], [undefined])
+  }
+})
+
+test('an empty registry is one as long as it never had anything, and changes may be none', async (t) => {
+  const { url } = await remoteRegistry(t, (_request, response, times) =>
+    json(response, pageOf(times === 3 ? [one] : [])),
+  )
+  const app = await mirror(t, url)
+  for (let syncs = 0; syncs < 3; syncs++) assert.equal((await app.inject(sync)).statusCode, 200)
+  assert.deepEqual(idsIn((await app.inject(BASE)).json()), ['a.example/one@1.0.0'])
 })
