@@ -26,14 +26,20 @@ test('the gateway ends when all background tasks of its list are over', async (t
   await running.over
 })
 
-test('a background task that fails rejects `over`', async (t) => {
+test('a background task that fails rejects `over`, for which nobody need wait', async (t) => {
   let fail = (_error: Error): void => {}
   const work = new Promise<void>((_resolve, reject) => {
     fail = reject
   })
+  const unhandled: unknown[] = []
+  const note = (error: unknown): void => void unhandled.push(error)
+  process.on('unhandledRejection', note)
+  t.after(() => process.off('unhandledRejection', note))
   const running = await serving(t, [open, task(work)])
 
   fail(new Error('lost'))
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(unhandled, [])
   await assert.rejects(running.over, /lost/)
 })
 

@@ -160,6 +160,15 @@ test('the main and the internal port at one address are a ConfigError that says 
   }
 })
 
+test('of several main ports the address is that of the first', async (t) => {
+  const { origin } = new URL(await closedPort())
+  const first = { use: 'listen/http', id: 'first', with: { address: origin.slice('http://'.length) } }
+
+  const running = await serving(t, [first, listen, closed])
+
+  assert.equal(new URL(running.addresses.main ?? '').origin, origin)
+})
+
 test('the public address is among the addresses, once it is known', async (t) => {
   let origin: string | undefined
   const address = providing('address', PublicAddress, {
