@@ -48,8 +48,7 @@ function repeated(
       holdsWherever(rules[other.rule], rules[pattern.rule]) &&
       repeats(other, pattern) &&
       (position < index ||
-        !(repeats(pattern, other) && holdsWherever(rules[pattern.rule], rules[other.rule]))) &&
-      position !== index,
+        !(repeats(pattern, other) && holdsWherever(rules[pattern.rule], rules[other.rule]))),
   )
   return by && `changes nothing: ${by.place} already ${pattern.isAllow ? 'allows' : 'denies'} all of it`
 }

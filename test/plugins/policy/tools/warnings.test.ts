@@ -10,7 +10,7 @@ const placesOf = (rules: readonly Rule[]): readonly string[] => warningsOf(rules
 test('rules that all matter raise no warning', () => {
   assert.deepEqual(
     placesOf([
-      { allow: ['search_*', 'prompt:*', 'resource:file:///docs/*', 'tool:prompt:x', 'a:b'] },
+      { allow: ['search_*', 'prompt:*', 'resource:file:///docs/*', 'tool:prompt:x', 'a:b', 'my_tools:x'] },
       { allow: ['search_*', '*'], when: { groups: 'x' } },
       { allow: ['delete_*'], scopes: ['s'] },
       { deny: ['search_x', 'delete_*'], when: { groups: 'y' } },
@@ -37,6 +37,36 @@ test('of two rules that do the same, the second raises a warning', () => {
     [],
   )
   assert.deepEqual(placesOf([{ deny: ['resource:a', 'resource:a'] }]), ['rules[0].deny[1]'])
+})
+
+test('a rule that another one makes needless raises a warning, wherever they stand', () => {
+  const [x, s] = [{ when: { x: 1 } }, { scopes: ['s'] }]
+  for (const [rules, ...places] of [
+    [[{ allow: ['a', '*'] }], 'rules[0].allow[0]'],
+    [[{ allow: ['*', 'a'] }], 'rules[0].allow[1]'],
+    [
+      [
+        { allow: ['a'], ...x },
+        { allow: ['a'], ...x },
+      ],
+      'rules[1].allow[0]',
+    ],
+    [
+      [
+        { allow: ['a'], ...s },
+        { allow: ['a'], ...s },
+      ],
+      'rules[1].allow[0]',
+    ],
+    [[{ allow: ['a'], ...s }, { allow: ['a'] }], 'rules[0].allow[0]'],
+    [[{ deny: ['resource:x:*', 'resource:x:a*'] }], 'rules[0].deny[1]'],
+  ] as const)
+    assert.deepEqual(placesOf(rules), places, JSON.stringify(rules))
+})
+
+test('of allowed resources only the same pattern is needless: a wider one may allow less', () => {
+  assert.deepEqual(placesOf([{ allow: ['resource:x:*', 'resource:x:a*', 'prompt:x:*', 'resource:y'] }]), [])
+  assert.deepEqual(placesOf([{ allow: ['resource:x:*', 'resource:x:*'] }]), ['rules[0].allow[1]'])
 })
 
 test('a prefix that is none and a URI without one raise warnings', () => {
