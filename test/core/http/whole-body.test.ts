@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { Guard } from 'sallyport'
 import { serving } from '#kit/booted.js'
+import { eventually } from '#kit/captured-log.js'
 import { listen, plugin, providing } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 
@@ -48,6 +49,22 @@ test('too large a body is 413, also for a route behind a guard that went on all 
     const response = await fetch(addresses.main ?? '', { ...json, headers, body: '{"a":1}' })
     assert.equal(response.status, 413)
   }
+})
+
+test('who asks for a body that a guard has taken itself is told at once', async (t) => {
+  const codes: unknown[] = []
+  const { addresses } = await serving(
+    t,
+    listTo(async (request) => {
+      await once(request.raw.resume(), 'end')
+      codes.push(await request.wholeBody().catch(({ code }) => code))
+    }),
+    { bodyDeadline: 60_000 },
+  )
+  const response = fetch(addresses.main ?? '', { ...json, body: '{"a":1}' })
+  await eventually(() => codes.length > 0)
+  assert.deepEqual(codes, ['BODY_INCOMPLETE'])
+  await response
 })
 
 test('each who asks has a limit of its own', async (t) => {
