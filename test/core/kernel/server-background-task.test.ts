@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BackgroundTask, type Entry } from 'sallyport'
+import { ask } from '#kit/ask.js'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
-import { plugin, providing } from '#kit/plugin.js'
+import { listen, plugin, providing } from '#kit/plugin.js'
+import { slowRoute } from './slow-route.js'
 
 const open = { use: 'auth/anonymous' }
 
@@ -44,11 +46,15 @@ test('a background task that fails rejects `over`, for which nobody need wait', 
 })
 
 test('a stop ends the background tasks before it waits for anything', async (t) => {
-  let ended = 0
-  const running = await serving(t, [open, task(Promise.resolve(), () => ended++)])
+  const { entry, arrival, finish } = slowRoute()
+  const working = task(Promise.resolve(), () => finish('ended'))
+  const running = await serving(t, [listen, entry, working])
+  const call = ask(`${running.addresses.main}/slow`)
+  await arrival
 
   await running.stop()
-  assert.ok(ended > 0)
+
+  assert.equal((await call).text, 'ended')
 })
 
 test('a background task that throws when it should end holds up neither a reload nor a stop', async (t) => {
