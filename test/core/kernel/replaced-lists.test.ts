@@ -223,18 +223,20 @@ test('a stop while a reload waits gives the calls of the replaced list the whole
   assert.deepEqual(first.steps.slice(-3), ['replaced', 'ended 200', 'stopped'])
 })
 
-test('a stop turns keep-alive off for the calls of replaced lists too', async (t) => {
-  const first = lasting('first')
-  const running = await serving(t, first.list, { drainLimit: 20 })
-  const agent = new Agent({ keepAlive: true })
-  t.after(() => agent.destroy())
-  const call = ask(`${running.addresses.main}/slow`, agent)
-  await first.arrival
-  await running.swap(lasting('second').list)
+test('a stop turns keep-alive off, for the calls of replaced lists too', async (t) => {
+  for (const reloads of [[], [lasting('second').list]]) {
+    const first = lasting('first')
+    const running = await serving(t, first.list, { drainLimit: 20 })
+    const agent = new Agent({ keepAlive: true })
+    t.after(() => agent.destroy())
+    const call = ask(`${running.addresses.main}/slow`, agent)
+    await first.arrival
+    for (const list of reloads) await running.swap(list)
 
-  const stopped = running.stop(20_000, 0)
-  first.finish()
+    const stopped = running.stop(20_000, 0)
+    first.finish()
 
-  assert.equal((await call).headers.connection, 'close')
-  await stopped
+    assert.equal((await call).headers.connection, 'close')
+    await stopped
+  }
 })
