@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { Accepted } from '#kit/accepted.js'
@@ -98,6 +98,22 @@ test('handshakes count: beyond the limit a TLS connection gets a 503, and beyond
 
   for (const socket of [...open, ...waiting]) socket.destroy()
   await eventually(() => accepted.at(main).open === 0)
+  assert.equal((await asked(main, 'GET /')).status, 200)
+})
+
+test('those that were refused take no room, however long they stay (T16)', async (t) => {
+  const listen = { use: 'listen/http', with: { address: '127.0.0.1:0', maxConnections: 1 } }
+  const { main = '' } = (await serving(t, [listen, routes])).addresses
+  const accepted = new Accepted(t)
+  const first = dial(main)
+  await once(first, 'connect')
+  const stays = connect({ host: '127.0.0.1', port: Number(new URL(main).port), allowHalfOpen: true })
+  t.after(() => stays.destroy())
+  await once(stays.resume(), 'end')
+
+  first.destroy()
+  await eventually(() => accepted.at(main).open <= 1)
+
   assert.equal((await asked(main, 'GET /')).status, 200)
 })
 
