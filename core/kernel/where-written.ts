@@ -17,7 +17,9 @@ export function whereOption(
   at: SettingPath,
 ): SettingPath | undefined {
   const path = pathOfText(option)
-  return isOption(String(path[0] ?? ''), plugin) ? whereWritten(entry, path, at) : entry.named
+  if (isOption(String(path[0] ?? ''), plugin)) return whereWritten(entry, path, at)
+  // Where no settings were made into options, the plugin's own word says more than the line that names it.
+  return option === '' || entry.origin !== undefined ? entry.named : undefined
 }
 
 /** The settings that an option of an entry was made of. */

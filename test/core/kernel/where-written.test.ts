@@ -23,7 +23,8 @@ test('what setting up finds wrong is reported of all plugins, each at the place 
     { use: wrong('one', 'file') },
     { use: wrong('two', 'file'), origin: { file: ['sources', 3, 'path'] } },
     { scope: '/inner', plugins: [{ use: wrong('three', 'the disk') }] },
-    { use: wrong('four', 'the disk'), named: ['sources', 4] },
+    { use: wrong('four', 'the disk'), origin: { '': ['sources', 4] }, named: ['sources', 4] },
+    { use: wrong('five', 'the disk'), named: ['plugins', 4, 'use'] },
     last,
   ]
   const { log } = recordedLog()
@@ -39,12 +40,14 @@ test('what setting up finds wrong is reported of all plugins, each at the place 
     'a.yaml sources/3/path (two)',
     'plugin "/inner three": the disk',
     'a.yaml sources/4 (four)',
+    'plugin "five": the disk',
   ])
   assert.deepEqual(await placesOf(), [
     'plugin "one": file',
     'plugin "two": file',
     'plugin "/inner three": the disk',
     'plugin "four": the disk',
+    'plugin "five": the disk',
   ])
   assert.deepEqual(ends, ['stopped', 'stopped'])
 })
