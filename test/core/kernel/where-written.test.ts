@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigError, definePlugin } from 'sallyport'
+import { ConfigError, definePlugin, type List } from 'sallyport'
 import { boot, LogScrubber } from 'sallyport/embed'
 import { z } from 'zod'
 import { recordedLog } from '#kit/booted.js'
@@ -19,7 +19,7 @@ const wrong = (name: string, place: string) =>
 test('what setting up finds wrong is reported of all plugins, each at the place where its option was written', async () => {
   const ends: string[] = []
   const last = plugin('last', (gateway) => gateway.onStop(() => void ends.push('stopped')))
-  const list = [
+  const list: List = [
     { use: wrong('one', 'file') },
     { use: wrong('two', 'file'), origin: { file: ['sources', 3, 'path'] } },
     { scope: '/inner', plugins: [{ use: wrong('three', 'the disk') }] },
