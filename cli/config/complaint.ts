@@ -28,8 +28,12 @@ export function complaintsOf(
     if (issue.code === 'unrecognized_keys') return unknownKeys(issue.keys, path, schema)
     const written = valueAt(value, path)
     const known = issue.code === 'custom' ? knownNames(asMapping(issue.params), original) : undefined
-    if (typeof written === 'string' && known !== undefined)
-      return [{ path, ...unknownName(issue.message, written, known), isConsequence: known.includes(written) }]
+    if (typeof written === 'string' && known !== undefined) {
+      const names = known.filter((name) => name !== undefined)
+      // It may be that of what has none that can be read.
+      const isConsequence = names.includes(written) || names.length < known.length
+      return [{ path, ...unknownName(issue.message, written, names), isConsequence }]
+    }
     const there = written !== undefined
     // A rule of its own says in its own words what is missing.
     const missing = !there && issue.code !== 'custom'
@@ -48,10 +52,15 @@ export function complaintsOf(
 function knownNames(
   { known, namedIn }: Readonly<Record<string, unknown>>,
   original: unknown,
-): readonly string[] | undefined {
+): readonly (string | undefined)[] | undefined {
   if (Array.isArray(known)) return known.map(String)
   const items = Array.isArray(namedIn) ? valueAt(original, namedIn) : undefined
-  return Array.isArray(items) ? [...new Set(items.map((item) => String(asMapping(item)['name'])))] : undefined
+  return Array.isArray(items) ? [...new Set(items.map(nameOf))] : undefined
+}
+
+function nameOf(item: unknown): string | undefined {
+  const { name } = asMapping(item)
+  return typeof name === 'string' ? name : undefined
 }
 
 // Zod's own sentences name what was received; for some schemas that is the value.

@@ -80,6 +80,15 @@ test('one mistake is one line, and none hides another', async (t) => {
       ['auth: { mode: anonymous }', 'sources: [{ nme: own, file: { pth: a.json } }]'],
       ['2:13', '2:36'],
     ],
+    // A registry may mean the one without a name.
+    [
+      [
+        'auth: { mode: anonymous }',
+        'sources: [{ nme: own, file: { path: a.json } }]',
+        'registries: [{ name: all, sources: [own] }]',
+      ],
+      ['2:13'],
+    ],
     [[target, `remoteAuthBearerToken: "${unset}"`], ['2:24']],
     [[target, 'remoteAuthBearerToken: "not one"'], ['2:24']],
     // Keys as flags: it is the file of a proxy all the same.
