@@ -31,7 +31,7 @@ export const forwarderOptions = {
     .describe("send the caller's address, host and protocol in `Forwarded` and `X-Forwarded-*`"),
   removedPrefix: z
     .string()
-    .regex(/^\/[^?#]*[^/?#]$/, 'expected a path without a slash at its end')
+    .regex(/^(?:\/[^/?#\s\\]+)+$/, 'expected a path such as /corp/mcp: no slash at its end, nor two together')
     .optional()
     .describe(
       'the path that a proxy in front removes from requests: redirects and endpoints that the target announces get it back',

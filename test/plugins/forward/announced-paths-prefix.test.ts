@@ -67,3 +67,14 @@ test('a legacy SSE server works behind a proxy in front that removes a prefix', 
     assert.deepEqual(content, [{ type: 'text', text: '5' }], path)
   }
 })
+
+test('a prefix that clients could take for a host, or that is no path, stops the start', async (t) => {
+  for (const removedPrefix of ['//evil.example', '/a//b', '/a/', '/', 'a', '/a?b', '/a\\b', '/a\nb']) {
+    const list = [{ use: 'forward/http', with: { target: 'http://127.0.0.1:9/mcp', removedPrefix } }]
+    await assert.rejects(
+      serving(t, list),
+      { code: 'CONFIG_INVALID', message: /removedPrefix/ },
+      removedPrefix,
+    )
+  }
+})
