@@ -168,6 +168,16 @@ test('a port that a later reload closes stays for a call of an earlier list', as
   await eventually(() => first.steps.includes('stopped') && second.steps.includes('stopped'))
 })
 
+/** A gateway with a call that lasts, on a connection that would stay open. */
+async function keptAlive(t: TestContext, first: ReturnType<typeof lasting>) {
+  const running = await serving(t, first.list, { drainLimit: 20 })
+  const agent = new Agent({ keepAlive: true })
+  t.after(() => agent.destroy())
+  const call = ask(`${running.addresses.main}/slow`, agent)
+  await first.arrival
+  return { running, call }
+}
+
 test('keep-alive ends with the port of a call, and not with a reload that keeps the port', async (t) => {
   const [, ...withoutPort] = lasting('other').list
   const { list } = lasting('second')
@@ -177,11 +187,7 @@ test('keep-alive ends with the port of a call, and not with a reload that keeps 
     ['close', list, withoutPort],
   ] as const) {
     const first = lasting('first')
-    const running = await serving(t, first.list, { drainLimit: 20 })
-    const agent = new Agent({ keepAlive: true })
-    t.after(() => agent.destroy())
-    const call = ask(`${running.addresses.main}/slow`, agent)
-    await first.arrival
+    const { running, call } = await keptAlive(t, first)
     for (const reload of reloads) await running.swap(reload)
     await eventually(() => first.steps.length > 0)
     first.finish()
@@ -226,11 +232,7 @@ test('a stop while a reload waits gives the calls of the replaced list the whole
 test('a stop turns keep-alive off, for the calls of replaced lists too', async (t) => {
   for (const reloads of [[], [lasting('second').list]]) {
     const first = lasting('first')
-    const running = await serving(t, first.list, { drainLimit: 20 })
-    const agent = new Agent({ keepAlive: true })
-    t.after(() => agent.destroy())
-    const call = ask(`${running.addresses.main}/slow`, agent)
-    await first.arrival
+    const { running, call } = await keptAlive(t, first)
     for (const list of reloads) await running.swap(list)
 
     const stopped = running.stop(20_000, 0)
