@@ -16,7 +16,7 @@ export interface LimitKey {
 export interface LimitReached {
   /** Milliseconds after which the request could go on; `Infinity` when it costs more than is ever allowed at once. */
   readonly wait: number
-  /** Which one it is, for the log and the audit: `limits[2]`. */
+  /** Which one it is, for the log: `limits[2]`. */
   readonly limit: string
 }
 
