@@ -134,5 +134,4 @@ export {
 } from './contract/plugin.js'
 export type { Problem } from './contract/problem.js'
 export type { Scrubber } from './contract/scrubber.js'
-export * from './deprecated.js'
 export type { Log } from './log/log.js'

@@ -2,7 +2,6 @@
 
 export { digestOf } from './contract/credentials.js'
 export { nearest, problemLine } from './contract/problem.js'
-export * from './deprecated-toolkit.js'
 export { openCertificates } from './egress/certificates.js'
 export { failureCode } from './egress/failure.js'
 export { createFetcher, type Fetcher, type FetcherOptions } from './egress/fetcher.js'

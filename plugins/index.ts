@@ -1,5 +1,4 @@
 import type { Catalogue } from 'sallyport/embed'
-import { renamed } from './presets/renamed.js'
 
 /** Every built-in plugin by its name, which is its path. */
 export const catalogue: Catalogue = {
@@ -63,9 +62,4 @@ export const catalogue: Catalogue = {
   'tunnel/command': () => import('./tunnel/command.js'),
   'tunnel/connection': () => import('./tunnel/connection.js'),
   'tunnel/ssh': () => import('./tunnel/ssh.js'),
-}
-
-// A configuration may still hold a former name: it is found, and never listed.
-for (const [former, name] of renamed) {
-  Object.defineProperty(catalogue, former, { value: catalogue[name], enumerable: false })
 }

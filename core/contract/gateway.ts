@@ -66,8 +66,6 @@ export interface Gateway {
    * before, else a new one. It is closed when no list that uses it is left, where there is something to close.
    */
   share<T>(key: string, open: () => T, close?: (value: T) => void | Promise<void>): T
-  /** @deprecated now `share` */
-  keep: Gateway['share']
 
   /**
    * 32 secret bytes for signing what comes back to this plugin. They are the same in all worker processes and after a

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import * as nodeModule from 'node:module'
+import { registerHooks } from 'node:module'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Capability } from '../contract/capability.js'
@@ -49,7 +49,7 @@ export class Loader {
   }
 
   private async importExternal(use: string): Promise<unknown> {
-    await resolveOwnName()
+    resolveOwnName()
     if (isPath(use)) return import(pathToFileURL(resolve(this.folder, use)).href)
     const from = pathToFileURL(join(this.folder, 'package.json')).href
     return import(`${FROM_PREFIX}${encodeURIComponent(from)}:${use}`)
@@ -62,7 +62,7 @@ export class Loader {
         : { code: undefined, message: 'a value that is no Error was thrown' }
     if (code === 'ERR_UNKNOWN_FILE_EXTENSION' && /^Unknown file extension "\.[cm]?ts"/.test(message)) {
       return {
-        message: `"${use}" is TypeScript, which this Node does not run: build it, or use Node 22.18 or newer`,
+        message: `"${use}" is TypeScript, which Node does not run here: build it`,
       }
     }
     const missing = /^(?:Cannot find (?:package|module)|Directory import) '([^']+)'/.exec(message)?.[1]
@@ -191,30 +191,23 @@ const FROM_PREFIX = 'sallyport-from:'
 const RESOLVER = Symbol.for('sallyport/resolver')
 
 /** A resolver hook cannot be removed from the process, so it belongs to the process: to all copies of this module. */
-function resolveOwnName(): unknown {
+function resolveOwnName(): void {
   const shared = globalThis as { [RESOLVER]?: unknown }
   shared[RESOLVER] ??= addResolver()
-  return shared[RESOLVER]
 }
 
 /**
  * Adds a resolver hook to Node: a package that a configuration names is resolved from the folder of that file, and a
  * plugin that imports `sallyport` gets this copy, wherever the plugin is installed.
  */
-async function addResolver(): Promise<void> {
-  const source = `
-    const own = ${JSON.stringify(import.meta.url)}
-    export const resolve = (specifier, context, next) => {
-      if (specifier.startsWith('${FROM_PREFIX}')) {
-        const [from, ...name] = specifier.slice(${FROM_PREFIX.length}).split(':')
+const addResolver = (): unknown =>
+  registerHooks({
+    resolve(specifier, context, next) {
+      if (specifier.startsWith(FROM_PREFIX)) {
+        const [from = '', ...name] = specifier.slice(FROM_PREFIX.length).split(':')
         return next(name.join(':'), { ...context, parentURL: decodeURIComponent(from) })
       }
       const isOwn = specifier === 'sallyport' || specifier.startsWith('sallyport/')
-      return next(specifier, isOwn ? { ...context, parentURL: own } : context)
-    }`
-  const url = `data:text/javascript,${encodeURIComponent(source)}`
-  // Node 26 warns of the older way, and Node 20 has no other.
-  const { registerHooks } = nodeModule as { readonly registerHooks?: (hooks: object) => void }
-  if (registerHooks === undefined) nodeModule.register(url)
-  else registerHooks(await import(url))
-}
+      return next(specifier, isOwn ? { ...context, parentURL: import.meta.url } : context)
+    },
+  })

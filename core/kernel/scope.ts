@@ -104,7 +104,6 @@ export class GatewayScope {
       provide: (capability, value) => this.provide(plugin.provides ?? [], capability, value),
       use: <T>(capability: One<T> | Many<T>) => this.accessor(plugin.requires ?? [], capability),
       share,
-      keep: share,
       keyFor: (purpose) => shared.sharedResources.keyFor(`${this.path} ${plugin.name} ${purpose}`),
       onStart: hook('start'),
       onReady: hook('ready'),

@@ -102,12 +102,7 @@ function ownEntries(settings: RegistrySettings): Entry[] {
     ...incomingEntries(auth),
     ...sources.map(sourceEntry),
     ...storeEntries(settings),
-    {
-      use: 'registry/catalogue',
-      // It would use files where the list has no store.
-      with: { registries, ...(settings.stateDirectory === null && { stateDirectory: null }) },
-      origin: { registries: ['registries'], stateDirectory: ['stateDirectory'] },
-    },
+    { use: 'registry/catalogue', with: { registries }, origin: { registries: ['registries'] } },
     ...publishEntries(settings),
     { use: 'registry/api' },
     ...signInEntries(auth),

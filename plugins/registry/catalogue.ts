@@ -37,13 +37,6 @@ const options = z.strictObject({
     )
     .min(1)
     .describe('what is served'),
-  stateDirectory: z
-    .string()
-    .nullable()
-    .optional()
-    .describe(
-      'deprecated, use `store/files`: in a list without a catalogue store, where the last good state of each source is saved; the user’s state directory when unset, null saves none',
-    ),
   syncTimeout: duration(LONGEST_WAIT).prefault('5m').describe('the longest that one sync may take'),
   maxDocumentBytes: z
     .int()
@@ -135,9 +128,8 @@ class MemoryCatalogue implements ServerCatalogue {
     return this.replicas.get(source)?.sync.health ?? { status: 'down' as const, reason: 'not read yet' }
   }
 
-  async start(sources: readonly Source[], provided: CatalogueStore | undefined): Promise<void> {
+  async start(sources: readonly Source[], store: CatalogueStore | undefined): Promise<void> {
     checkNames(sources, this.options)
-    const store = await this.storeFor(provided)
     for (const source of sources) {
       if (this.sourceNames.includes(source.name))
         this.replicas.set(source.name, this.replicaFor(source, store))
@@ -178,15 +170,6 @@ class MemoryCatalogue implements ServerCatalogue {
     return new SourceReplica(sync, store?.shared, signal)
   }
 
-  private async storeFor(provided: CatalogueStore | undefined): Promise<CatalogueStore | undefined> {
-    const { stateDirectory } = this.options
-    if (provided !== undefined && typeof stateDirectory === 'string') throw withoutEffect()
-    if (provided !== undefined || stateDirectory === null) return provided
-    // For lists that were written before stores were plugins.
-    const { stateFiles } = await import('#plugins/store/state-file.js')
-    return stateFiles(stateDirectory === undefined ? undefined : this.gateway.path(stateDirectory))
-  }
-
   /** One at a time, so that an older snapshot never replaces a newer one. */
   private publish(): Promise<void> {
     return this.publishing.run(() => this.makeSnapshots())
@@ -203,14 +186,6 @@ class MemoryCatalogue implements ServerCatalogue {
     }
   }
 }
-
-const withoutEffect = (): ConfigError =>
-  new ConfigError([
-    {
-      place: 'stateDirectory',
-      message: 'has no effect beside a catalogue store: give the store a directory',
-    },
-  ])
 
 function checkNames(sources: readonly Source[], { registries }: Options): void {
   const names = sources.map(({ name }) => name)

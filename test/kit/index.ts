@@ -26,7 +26,6 @@ export {
 export { booted, recordedLog, serving } from './booted.js'
 export { eventually } from './captured-log.js'
 export { type ContractCase, contractSuite } from './contract-suite.js'
-export * from './deprecated.js'
 export { type FakeClock, fakeClock } from './fake-clock.js'
 export { providerFaults, tooManyRequests } from './faults.js'
 export { type Asked, Issuer, type IssuerOptions, type IssuerPlaces, issuing } from './issuer.js'

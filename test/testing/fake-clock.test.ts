@@ -161,7 +161,7 @@ test('a source is read again when its time has come, and not before', async (t) 
   await serving(t, [
     { use: 'auth/anonymous' },
     { use: 'source/http', with: source },
-    { use: 'registry/catalogue', with: { registries, stateDirectory: null } },
+    { use: 'registry/catalogue', with: { registries } },
     { use: closedRoute },
   ])
   await eventually(() => (asked === 1 ? true : undefined))

@@ -1,6 +1,5 @@
 import type { Entry, List, Scope } from 'sallyport'
 import { z } from 'zod'
-import { renamed } from '../renamed.js'
 import { refuse, refuseUnknown } from './refuse.js'
 
 const PLACES = ['before', 'after', 'replaces'] as const
@@ -54,7 +53,7 @@ export function withFurther<Item extends Entry | Scope>(
   let list: readonly (Item | Entry)[] = own
   for (const [index, row] of further.entries()) {
     const place = PLACES.find((each) => row[each] !== undefined)
-    const wanted = place === undefined ? undefined : currentName(row[place] ?? '')
+    const wanted = place === undefined ? undefined : row[place]
     if (place === undefined || wanted === undefined) {
       list = [...list, entryOf(row, index)]
       continue
@@ -88,10 +87,10 @@ export function furtherRules(own: List, further: FurtherPlugins, context: z.core
 
 /** Whether further plugins leave an entry in the list, or put the same plugin into it. */
 export const isReplaced = (use: string, further: FurtherPlugins): boolean =>
-  further.some(({ replaces }) => currentName(replaces ?? '') === use)
+  further.some(({ replaces }) => replaces === use)
 
 export const isAdded = (use: string, further: FurtherPlugins): boolean =>
-  further.some((row) => currentName(row.use) === use)
+  further.some((row) => row.use === use)
 
 function entryOf({ use, with: options, id, required }: FurtherPlugins[number], index: number): Entry {
   return {
@@ -128,5 +127,3 @@ const entriesIn = (list: List): readonly Entry[] =>
   list.flatMap((item) => ('scope' in item ? entriesIn(item.plugins) : [item]))
 
 const nameOf = ({ id, use }: Entry): string => id ?? (typeof use === 'string' ? use : use.name)
-
-const currentName = (name: string): string => renamed.get(name) ?? name

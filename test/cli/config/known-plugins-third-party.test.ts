@@ -71,7 +71,7 @@ const list = {
     { use: 'tunnel/connection' },
     {
       use: 'registry/catalogue',
-      with: { registries: [{ name: 'default', sources: ['source'] }], stateDirectory: null },
+      with: { registries: [{ name: 'default', sources: ['source'] }] },
     },
   ],
 }

@@ -41,18 +41,3 @@ test('a list that fails to boot closes what it opened and nothing else', async (
   await assert.rejects(running.swap([listen, sharing(notes, 'b', failing)]), /failed in ready/)
   assert.deepEqual(notes, ['open a', 'open b', 'close b'])
 })
-
-test('the former name `keep` shares as well', async (t) => {
-  const notes: string[] = []
-  const keep = (gateway: Gateway): unknown =>
-    gateway.keep(
-      'b',
-      () => notes.push('open b'),
-      () => void notes.push('close b'),
-    )
-  const running = await serving(t, [listen, sharing(notes, 'a', keep)])
-  await running.swap([listen, sharing(notes, 'a', keep)])
-  await running.stop()
-
-  assert.deepEqual(notes, ['open a', 'open b', 'close b', 'close a'])
-})

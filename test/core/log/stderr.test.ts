@@ -90,7 +90,7 @@ function started(t: TestContext, argv: readonly string[], stderr: 'pipe' | numbe
     ended,
     async ask(request: string): Promise<Outcome> {
       stdin.write(`${request}\n`)
-      return JSON.parse((await answers.next()).value[0])
+      return JSON.parse(String((await answers.next()).value?.[0]))
     },
   }
 }

@@ -4,7 +4,6 @@ import { request } from 'node:http'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { ConfigError, type Entry, isScope, type List } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
 import { planList } from 'sallyport/embed'
 import { RegistrySettings, registry } from 'sallyport/presets/registry'
 import { booted, serving } from 'sallyport/testing'
@@ -103,12 +102,11 @@ test('the state is in files, or where the settings say', () => {
       .map(({ use, with: options }) => [use, options])
   const registries = [{ name: 'default', sources: [] }]
   const catalogue = ['registry/catalogue', { registries }]
-  const none = ['registry/catalogue', { registries, stateDirectory: null }]
   const url = 'postgres://db.example/registry'
   for (const [settings, store, served] of [
     [{}, ['store/files', {}], catalogue],
     [{ stateDirectory: './state' }, ['store/files', { directory: './state' }], catalogue],
-    [{ stateDirectory: null }, undefined, none],
+    [{ stateDirectory: null }, undefined, catalogue],
     [{ store: { files: { directory: './state' } } }, ['store/files', { directory: './state' }], catalogue],
     [{ store: { postgres: { url } } }, ['store/postgres', { url }], catalogue],
     [
@@ -119,7 +117,7 @@ test('the state is in files, or where the settings say', () => {
     [
       { store: { postgres: { url } }, stateDirectory: null },
       ['store/postgres', { directory: null, url }],
-      none,
+      catalogue,
     ],
     [{ store: { use: './mine.js', with: { x: 1 } } }, ['./mine.js', { x: 1 }], catalogue],
   ] as const)
@@ -282,17 +280,6 @@ test('what a listed origin is told is not kept for another', async (t) => {
     assert.match(String(headers.vary), /Origin/, url)
     assert.match(String(headers.vary), /Authorization/, url)
   }
-})
-
-test('a former name of a plugin still finds it, and the place beside it', async () => {
-  assert.deepEqual(await catalogue['pages/people']?.(), await catalogue['pages/browse']?.())
-  assert.ok(!Object.keys(catalogue).includes('pages/people'))
-  const plugins = [{ use: './mine.js', before: 'pages/people' }]
-  const list = registry(RegistrySettings.parse({ auth: { mode: 'anonymous' }, plugins }))
-  assert.deepEqual(
-    list.slice(-2).map(({ use }) => use),
-    ['./mine.js', 'pages/browse'],
-  )
 })
 
 const oidc = { name: 'corp', issuerUrl: 'https://idp.example.com/', audience: 'registry' }

@@ -9,7 +9,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listen } from '#kit/plugin.js'
 import { slowRoute } from '../../core/kernel/slow-route.js'
-import { BASE, idsIn, one, payload, registryOf, sourcePlugin, two } from './registry.js'
+import { BASE, idsIn, one, payload, type RegistryOptions, registryOf, sourcePlugin, two } from './registry.js'
 
 const never = (): Promise<FetchResult> => new Promise(() => {})
 
@@ -18,7 +18,7 @@ function scripted(...answers: (() => FetchResult | Promise<FetchResult>)[]) {
   return scriptedWith({}, ...answers)
 }
 
-function scriptedWith(options: object, ...answers: (() => FetchResult | Promise<FetchResult>)[]) {
+function scriptedWith(options: RegistryOptions, ...answers: (() => FetchResult | Promise<FetchResult>)[]) {
   const seen: (string | undefined)[] = []
   const source = sourcePlugin('main', async ({ bookmark }) => {
     seen.push(bookmark)

@@ -15,6 +15,7 @@ import {
   internalRoutes,
   one,
   payload,
+  type RegistryOptions,
   registryOf,
   server,
   sourcePlugin,
@@ -26,7 +27,10 @@ import {
 const whole = (...documents: unknown[]): FetchResult => ({ kind: 'whole', payloads: [payload(documents)] })
 
 /** A list with a source that gives one result after the other, and the last one again and again. */
-function scripted(answers: readonly (() => FetchResult | Promise<FetchResult>)[], options: object = {}) {
+function scripted(
+  answers: readonly (() => FetchResult | Promise<FetchResult>)[],
+  options: RegistryOptions = {},
+) {
   const left = [...answers]
   const seen: (string | undefined)[] = []
   const source = sourcePlugin('main', async ({ bookmark }) => {

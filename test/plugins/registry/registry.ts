@@ -22,7 +22,7 @@ export const wrapped = (document: object, official: object, others: object = {})
 })
 
 /** A registry over one file, without authentication. `write` changes the file. */
-export function fileRegistry(t: TestContext, documents: unknown, options: object = {}) {
+export function fileRegistry(t: TestContext, documents: unknown, options: RegistryOptions = {}) {
   const path = join(folder(t), 'servers.json')
   const write = (value: unknown): void =>
     writeFileSync(path, typeof value === 'string' ? value : JSON.stringify(value))
@@ -34,18 +34,22 @@ export function fileRegistry(t: TestContext, documents: unknown, options: object
   }
 }
 
+export interface RegistryOptions {
+  readonly stateDirectory?: string
+  readonly maxDocumentBytes?: number
+  readonly syncTimeout?: string
+}
+
 export const registryOf = (
   entries: readonly Entry[],
   sources: readonly string[],
-  options: object = {},
+  { stateDirectory, ...options }: RegistryOptions = {},
 ): Entry[] => [
   { use: 'internal/server', with: { address: '127.0.0.1:0' } },
   { use: 'auth/anonymous' },
   ...entries,
-  {
-    use: 'registry/catalogue',
-    with: { registries: [{ name: 'default', sources }], stateDirectory: null, ...options },
-  },
+  ...(stateDirectory === undefined ? [] : [{ use: 'store/files', with: { directory: stateDirectory } }]),
+  { use: 'registry/catalogue', with: { registries: [{ name: 'default', sources }], ...options } },
   { use: 'registry/openapi', with: { anonymous: true } },
   { use: 'registry/api', with: { anonymous: true } },
 ]

@@ -5,12 +5,19 @@ import { type TestContext, test } from 'node:test'
 import { booted, listening } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
 import { variables } from '#kit/variables.js'
-import { BASE, idsIn, internalRoutes, registryOf, server } from '../registry/registry.js'
+import {
+  BASE,
+  idsIn,
+  internalRoutes,
+  type RegistryOptions,
+  registryOf,
+  server,
+} from '../registry/registry.js'
 import { repository } from './repository.js'
 
 const sync = { method: 'POST', url: '/internal/sync/repo' } as const
 
-const registryOver = (t: TestContext, url: string, more: object = {}, options: object = {}) =>
+const registryOver = (t: TestContext, url: string, more: object = {}, options: RegistryOptions = {}) =>
   booted(t, [
     ...registryOf([{ use: 'source/git', with: { name: 'repo', url, ...more } }], ['repo'], options),
     internalRoutes,

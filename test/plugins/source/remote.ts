@@ -1,11 +1,11 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
 import { booted, listening } from 'sallyport/testing'
-import { internalRoutes, registryOf, server, wrapped } from '../registry/registry.js'
+import { internalRoutes, type RegistryOptions, registryOf, server, wrapped } from '../registry/registry.js'
 
 export const sync = { method: 'POST', url: '/internal/sync/remote' } as const
 
-export function mirror(t: TestContext, url: string, more: object = {}, options: object = {}) {
+export function mirror(t: TestContext, url: string, more: object = {}, options: RegistryOptions = {}) {
   const remoteRegistry = { use: 'source/http', with: { name: 'remote', url, allowPrivateIP: true, ...more } }
   return booted(t, [...registryOf([remoteRegistry], ['remote'], options), internalRoutes])
 }
