@@ -12,10 +12,14 @@ export function packageOf(root: string): string {
   const others = files.filter((pattern) => !/^!?dist/.test(pattern))
   for (const path of globSync(['package.json', ...others], { cwd: root }))
     cpSync(join(root, path), join(folder, path), { recursive: true })
-  const built = spawnSync(process.execPath, ['.build/build.mjs', '--no-types', '--out', join(folder, 'dist')], {
-    cwd: root,
-    stdio: 'inherit',
-  })
+  const built = spawnSync(
+    process.execPath,
+    ['.build/build.mjs', '--no-types', '--out', join(folder, 'dist')],
+    {
+      cwd: root,
+      stdio: 'inherit',
+    },
+  )
   if (built.status !== 0) process.exit(1)
   return folder
 }

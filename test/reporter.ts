@@ -32,7 +32,12 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
     if (details.type === 'suite') continue
     if (skip !== undefined && skip !== false) skipped++
     else if (event.type === 'test:pass') passed++
-    else failures.push({ file: path, name, text: inspect(event.data.details.error.cause ?? event.data.details.error) })
+    else
+      failures.push({
+        file: path,
+        name,
+        text: inspect(event.data.details.error.cause ?? event.data.details.error),
+      })
   }
   const { REPORT } = process.env
   if (REPORT === undefined) throw new Error('REPORT names no file')

@@ -4,7 +4,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs, styleText } from 'node:util'
-import { packageOf } from './package.js'
 import type { Failure, Report } from './reporter.js'
 
 // `npm test` runs every test that a person waits for, `npm run test:slow` the others, and both take words: files whose path
@@ -22,7 +21,6 @@ if (files.length === 0) {
 const [alone, together] = [files.filter(isAlone), files.filter((file) => !isAlone(file))]
 const reports = mkdtempSync(join(tmpdir(), 'sallyport-reports-'))
 process.once('exit', () => rmSync(reports, { recursive: true, force: true }))
-const env = { ...process.env, SALLYPORT_TEST_PACKAGE: packageOf(root) }
 const total = { passed: 0, skipped: 0, failures: [] as Failure[], times: [] as [string, number][] }
 let left = files.length
 
@@ -56,7 +54,12 @@ function groupsOf(paths: readonly string[]): readonly (readonly string[])[] {
     const last = groups.at(-1)
     const [top, kind] = [dirname(path).split('/', 1), dirname(last?.[0] ?? '').split('/', 1)]
     // One that ends in `.apart.test.ts` changes what the others of its process would see.
-    if (path.endsWith('.apart.test.ts') || last === undefined || last.length === largest || String(top) !== String(kind))
+    if (
+      path.endsWith('.apart.test.ts') ||
+      last === undefined ||
+      last.length === largest ||
+      String(top) !== String(kind)
+    )
       groups.push([path])
     else if (last[0]?.endsWith('.apart.test.ts')) groups.push([path])
     else last.push(path)
@@ -77,12 +80,19 @@ async function inTurn(groups: readonly (readonly string[])[], lanes: number): Pr
 async function run(group: readonly string[]): Promise<void> {
   const report = join(reports, `${left}-${group.length}.json`)
   const flags = ['-C', 'source', '--import', 'tsx', '--enable-source-maps', '--test', '--test-isolation=none']
-  const reporting = [`--test-reporter=${join(import.meta.dirname, 'reporter.ts')}`, `--test-timeout=${PATIENCE}`]
-  const child = spawn(process.execPath, [...flags, ...reporting, ...group.map((file) => join('test', file))], {
-    cwd: root,
-    env: { ...env, REPORT: report },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const reporting = [
+    `--test-reporter=${join(import.meta.dirname, 'reporter.ts')}`,
+    `--test-timeout=${PATIENCE}`,
+  ]
+  const child = spawn(
+    process.execPath,
+    [...flags, ...reporting, ...group.map((file) => join('test', file))],
+    {
+      cwd: root,
+      env: { ...process.env, REPORT: report },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += String(text)))
   const limit = setTimeout(() => child.kill('SIGKILL'), PATIENCE * 4)
@@ -100,23 +110,36 @@ function reportIn(path: string): Report | undefined {
   }
 }
 
-function note(group: readonly string[], code: number | null, output: string, report: Report | undefined): void {
+function note(
+  group: readonly string[],
+  code: number | null,
+  output: string,
+  report: Report | undefined,
+): void {
   const failures = [...(report?.failures ?? [])]
   if (report === undefined || (code !== 0 && failures.length === 0))
-    failures.push({ file: group.join(', '), name: `the process ended with ${code}`, text: output.slice(-20_000) })
+    failures.push({
+      file: group.join(', '),
+      name: `the process ended with ${code}`,
+      text: output.slice(-20_000),
+    })
   total.passed += report?.passed ?? 0
   total.skipped += report?.skipped ?? 0
   total.times.push(...Object.entries(report?.times ?? {}))
   total.failures.push(...failures)
   const seconds = ((performance.now() - began) / 1000).toFixed(0)
-  process.stdout.write(`${seconds.padStart(4)} s  ${report?.passed ?? 0} passed  ${group[0]}${group.length > 1 ? ` and ${group.length - 1} more` : ''}, ${left} files left\n`)
+  process.stdout.write(
+    `${seconds.padStart(4)} s  ${report?.passed ?? 0} passed  ${group[0]}${group.length > 1 ? ` and ${group.length - 1} more` : ''}, ${left} files left\n`,
+  )
   for (const failure of failures) process.stdout.write(textOf(failure))
 }
 
 /** That of all the processes that have ended, where the system tells. */
 function processorTime(): string {
   try {
-    const fields = readFileSync('/proc/self/stat', 'utf8').replace(/\(.*\) /, '').split(' ')
+    const fields = readFileSync('/proc/self/stat', 'utf8')
+      .replace(/\(.*\) /, '')
+      .split(' ')
     return `, ${Math.round(fields.slice(14, 16).reduce((sum, ticks) => sum + Number(ticks) / 100, 0))} s of processor time`
   } catch {
     return ''
@@ -130,7 +153,8 @@ function textOf({ file, name, text }: Failure): string {
 function tell(): void {
   const slowest = total.times.toSorted(([, one], [, other]) => other - one).slice(0, 10)
   process.stdout.write('\nthe files that took longest:\n')
-  for (const [file, time] of slowest) process.stdout.write(`${(time / 1000).toFixed(1).padStart(7)} s  ${file}\n`)
+  for (const [file, time] of slowest)
+    process.stdout.write(`${(time / 1000).toFixed(1).padStart(7)} s  ${file}\n`)
   process.stdout.write(`\n${total.failures.map(textOf).join('')}`)
   const seconds = Math.round((performance.now() - began) / 1000)
   process.stdout.write(`${files.length} files in ${seconds} s${processorTime()}\n`)

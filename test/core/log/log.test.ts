@@ -98,7 +98,7 @@ test('a terminal gets lines for people, scrubbed as well', () => {
 })
 
 test('lines go to stderr, also the last one before an exit', () => {
-  const script = `import { createLog } from 'sallyport'; createLog().fatal('the end'); process.exit(3)`
+  const script = `import { createLog } from 'sallyport/embed'; createLog().fatal('the end'); process.exit(3)`
 
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
