@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs, styleText } from 'node:util'
 import type { Failure, Report } from './reporter.js'
 
@@ -24,6 +24,7 @@ process.once('exit', () => rmSync(reports, { recursive: true, force: true }))
 const total = { passed: 0, skipped: 0, failures: [] as Failure[], times: [] as [string, number][] }
 let left = files.length
 
+const LARGEST = 16
 const PATIENCE = values.slow === true ? 600_000 : 120_000
 // Many tests wait for something most of their time.
 await inTurn(groupsOf(together), availableParallelism() * 2)
@@ -36,7 +37,7 @@ function filesFor(asked: readonly string[], slow: boolean): readonly string[] {
   const without = asked.filter((word) => word.startsWith('!')).map((word) => word.slice(1))
   return readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts'))
-    .filter((file) => slow === (file.endsWith('.slow.test.ts') || isAlone(file)))
+    .filter((file) => (slow ? isSlow(file) || hasProperties(file) : !isSlow(file)))
     .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
     .filter((file) => !without.some((word) => file.includes(word)))
     .toSorted()
@@ -46,25 +47,24 @@ function isAlone(file: string): boolean {
   return file.endsWith('.alone.test.ts')
 }
 
+function isSlow(file: string): boolean {
+  return file.endsWith('.slow.test.ts') || isAlone(file)
+}
+
+/** Its properties run few times where a person waits. */
+function hasProperties(file: string): boolean {
+  return readFileSync(join(root, 'test', file), 'utf8').includes("'#kit/runs.js'")
+}
+
 /** Files that share a process: each process has to load the gateway, and runs it slowly until its code is warm. */
 function groupsOf(paths: readonly string[]): readonly (readonly string[])[] {
-  const largest = values.slow === true ? 1 : 16
-  const groups: string[][] = []
-  for (const path of paths) {
-    const last = groups.at(-1)
-    const [top, kind] = [dirname(path).split('/', 1), dirname(last?.[0] ?? '').split('/', 1)]
-    // One that ends in `.apart.test.ts` changes what the others of its process would see.
-    if (
-      path.endsWith('.apart.test.ts') ||
-      last === undefined ||
-      last.length === largest ||
-      String(top) !== String(kind)
-    )
-      groups.push([path])
-    else if (last[0]?.endsWith('.apart.test.ts')) groups.push([path])
-    else last.push(path)
-  }
-  return groups
+  // One that ends in `.apart.test.ts` changes what the others of its process would see.
+  const isApart = (path: string): boolean => isSlow(path) || path.endsWith('.apart.test.ts')
+  const shared = paths.filter((path) => !isApart(path))
+  const groups = Array.from({ length: Math.ceil(shared.length / LARGEST) }, (_, index) =>
+    shared.slice(index * LARGEST, (index + 1) * LARGEST),
+  )
+  return [...paths.filter(isApart).map((path) => [path]), ...groups]
 }
 
 /** Runs the groups, so many at once. */
@@ -89,7 +89,7 @@ async function run(group: readonly string[]): Promise<void> {
     [...flags, ...reporting, ...group.map((file) => join('test', file))],
     {
       cwd: root,
-      env: { ...process.env, REPORT: report },
+      env: { ...process.env, REPORT: report, ...(values.slow === true && { SALLYPORT_SLOW: '1' }) },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )
