@@ -79,7 +79,7 @@ test('each mistake has a message of its own', async (t) => {
     './needs.mjs': { text: 'import "not-installed"', expected: /was found, but it imports "not-installed"/ },
     './requires.cjs': {
       text: 'require("not-installed")',
-      expected: /was found, but it imports "not-installed", which is not there$/,
+      expected: /was found, but it imports "not-installed", which is not there: `npm install not-installed`$/,
     },
     './': { expected: /"\.\/" is a folder: name the file in it/ },
     './indirect.mjs': {
