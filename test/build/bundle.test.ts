@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { bin } from '#kit/program.js'
 import { spawned } from '#kit/spawned.js'
+import { bin } from '#kit/started-program.js'
 
 const hooks = `
   import { writeSync } from 'node:fs'

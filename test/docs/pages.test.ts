@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { planOf } from '#cli/config/all-problems.js'
 import { readList } from '#cli/config/read-list.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { wordsOf } from '#kit/words.js'
 import { parsed } from '../cli/parsed.js'
 import { errorCodes } from './error-codes.js'
@@ -56,7 +56,7 @@ test('every configuration in a page is accepted', async (t) => {
   for (const { page, text } of samples) {
     const file = join(homeOf(t, page), 'sample.yaml')
     writeFileSync(file, text)
-    const checked = await planOf(await readList(file))
+    const checked = await planOf(await readList(file, process.env))
     assert.deepEqual('problems' in checked ? checked.problems : [], [], `${page}\n${text}`)
   }
 })
@@ -77,7 +77,10 @@ test('every command in a page is understood', async (t) => {
   }
   const homes = new Map([...new Set(serving.map(({ page }) => page))].map((page) => [page, homeOf(t, page)]))
   await forEach(serving, async ({ page, argv }) => {
-    const asking = program(t, [...argv, '--print-plugins'], { cwd: homes.get(page) ?? root, environment })
+    const asking = startedProgram(t, [...argv, '--print-plugins'], {
+      cwd: homes.get(page) ?? root,
+      environment,
+    })
     assert.equal(await asking.ended(), 0, `${page}: sallyport ${argv.join(' ')}\n${asking.output.stderr}`)
   })
 })
@@ -122,7 +125,7 @@ test('the plugins in the pages keep their contracts', async (t) => {
   await forEach(whole, async ({ page, text }) => {
     const file = join(homeOf(t, page), 'plugin.mts')
     writeFileSync(file, text)
-    const verifying = program(t, ['plugin', 'verify', file], { typescript: true })
+    const verifying = startedProgram(t, ['plugin', 'verify', file])
     const { output } = verifying
     assert.equal(await verifying.ended(), 0, `${page}\n${output.stdout}${output.stderr}`)
   })

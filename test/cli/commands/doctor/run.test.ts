@@ -11,11 +11,11 @@ import { connectProxy } from '#kit/connect-proxy.js'
 import { folder } from '#kit/folder.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { realIssuer } from '#kit/oidc-provider.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { authority, tlsListening } from '#kit/tls.js'
 
 async function doctor(t: TestContext, argv: readonly string[]) {
-  const looking = program(t, ['doctor', ...argv, '--json'])
+  const looking = startedProgram(t, ['doctor', ...argv, '--json'])
   const code = await looking.ended()
   assert.equal(looking.output.stderr, '')
   const findings: Finding[] = JSON.parse(looking.output.stdout)
@@ -33,7 +33,7 @@ async function looked(
   { files = {}, patience }: { files?: Readonly<Record<string, string>>; patience?: number } = {},
 ): Promise<{ readonly findings: readonly Finding[] }> {
   const home = folder(t, { ...files, 'config.json': JSON.stringify(config) })
-  const planned = await planOf(await readList(join(home, 'config.json')))
+  const planned = await planOf(await readList(join(home, 'config.json'), process.env))
   assert.ok('plan' in planned, JSON.stringify(planned))
   return { findings: await examine(planned.plan, home, patience) }
 }
@@ -78,7 +78,7 @@ test('an address inside that was not allowed is named, and nobody there is asked
   const issuer = await issuing(t)
   const config = configOf({ ...issuer.provider, allowPrivateIP: false })
   const home = folder(t, { 'config.json': JSON.stringify(config) })
-  const planned = await planOf(await readList(join(home, 'config.json')))
+  const planned = await planOf(await readList(join(home, 'config.json'), process.env))
   assert.ok('problems' in planned)
   assert.match(planned.problems.map(({ place }) => place).join(), /allowPrivateIP/)
   assert.equal(issuer.asked.length, 0)
@@ -373,7 +373,7 @@ test('a proxy in the way is named, and what lies behind one is looked at through
   const through = async (HTTPS_PROXY: string, settings: object, NO_PROXY = '') => {
     const home = folder(t, { 'c.json': JSON.stringify(configOf({ ...good, issuerUrl, ...settings })) })
     const argv = ['doctor', '--config', join(home, 'c.json'), '--json']
-    const looking = program(t, argv, { environment: { HTTPS_PROXY, NO_PROXY } })
+    const looking = startedProgram(t, argv, { environment: { HTTPS_PROXY, NO_PROXY } })
     await looking.ended()
     assert.doesNotMatch(looking.output.stdout, /anna|heim/)
     return faultsOf({ findings: JSON.parse(looking.output.stdout) })
@@ -402,7 +402,7 @@ test('a target is looked at on the way that its requests will go: through the pr
   const HTTPS_PROXY = (await connectProxy(t, { to: port })).url
   const away = await closedPort()
   const faults = async (uri: string, environment: Readonly<Record<string, string>>) => {
-    const looking = program(t, ['doctor', 'x', '--target-uri', uri, '--json'], { environment })
+    const looking = startedProgram(t, ['doctor', 'x', '--target-uri', uri, '--json'], { environment })
     await looking.ended()
     return faultsOf({ findings: JSON.parse(looking.output.stdout) })
   }
@@ -422,7 +422,7 @@ test('a registry that is not up is only told, whatever proxy is in the environme
   const list = [{ use: 'discovery/resource', with: { resource: `http://0.0.0.0:${port}` } }]
   const home = folder(t, { 'c.json': JSON.stringify(list) })
   const argv = ['doctor', '--config', join(home, 'c.json'), '--json']
-  const looking = program(t, argv, { environment: { HTTP_PROXY: await closedPort() } })
+  const looking = startedProgram(t, argv, { environment: { HTTP_PROXY: await closedPort() } })
   assert.equal(await looking.ended(), 0, looking.output.stdout)
 })
 
@@ -562,7 +562,7 @@ test('what an examination leaves open does not keep the program', async (t) => {
     'list.json': '[{ "use": "./foreign.mjs" }]',
     'foreign.mjs': foreign('examine() { setInterval(() => {}, 2 ** 30) },'),
   })
-  const looking = program(t, ['doctor', '--config', join(home, 'list.json')])
+  const looking = startedProgram(t, ['doctor', '--config', join(home, 'list.json')])
   assert.equal(await looking.ended(), 0)
   assert.match(looking.output.stdout, /\n$/)
 })
@@ -590,14 +590,14 @@ test('authorities that an entry names are read for its endpoint too, and a file 
 
 test('a list that needs nothing from outside is not answered with silence', async (t) => {
   const home = folder(t, { 'list.json': '[{ "use": "auth/anonymous" }]' })
-  const looking = program(t, ['doctor', '--config', join(home, 'list.json')])
+  const looking = startedProgram(t, ['doctor', '--config', join(home, 'list.json')])
   assert.equal(await looking.ended(), 0)
   assert.notEqual(looking.output.stdout.trim(), '')
 })
 
 test('without anything to look at, and with two things, it ends with 2', async (t) => {
   for (const argv of [[], ['--config', 'x.yaml', '--target-uri', 'https://target.example']]) {
-    const looking = program(t, ['doctor', ...argv])
+    const looking = startedProgram(t, ['doctor', ...argv])
     assert.equal(await looking.ended(), 2)
   }
 })

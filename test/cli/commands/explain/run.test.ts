@@ -8,7 +8,7 @@ import { type Issuer, issuing } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
-import { bin } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 
 async function explain(t: TestContext, config: unknown, token: string, way: 'file' | 'stdin' = 'stdin') {
   const files = folder(t, { 'config.json': JSON.stringify(config), token })

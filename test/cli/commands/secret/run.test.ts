@@ -7,7 +7,7 @@ import { ProxySettings, proxy } from 'sallyport/presets/proxy'
 import { serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
-import { bin } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 import { variables } from '#kit/variables.js'
 import { send } from '../../../plugins/forward/proxied.js'
 
