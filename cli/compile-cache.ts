@@ -1,18 +1,16 @@
 import { mkdirSync, statSync } from 'node:fs'
-import * as nodeModule from 'node:module'
+import { enableCompileCache as enable } from 'node:module'
 import { join } from 'node:path'
 import { userFolder } from '#core/toolkit/files/user-folder.js'
 
 /**
- * Keeps compiled code for the next start, where Node can: since 22.1. Only in the user's own cache folder, since
+ * Keeps compiled code for the next start. Only in the user's own cache folder, since
  * whoever can write there decides what is run; Node's default is a folder that all users share.
  */
 export function enableCompileCache(environment: NodeJS.ProcessEnv): void {
   if (environment['NODE_COMPILE_CACHE'] !== undefined) return
   const cache = privateCache(environment)
-  // It throws nothing.
-  const enable: unknown = Reflect.get(nodeModule, 'enableCompileCache')
-  if (typeof enable === 'function' && cache !== undefined) enable(cache)
+  if (cache !== undefined) enable(cache)
 }
 
 /** Creates it, since Node would leave its mode to the umask. Nothing where there is no home, or others may write. */

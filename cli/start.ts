@@ -1,11 +1,9 @@
 import { enableCompileCache } from './compile-cache.js'
-import { nodeIsRecent } from './node-version.js'
 import { withinOpenFiles } from './open-files.js'
 import { endProcess } from './process-end.js'
 
 /** Runs the program of a bin. `preset` is its command, where it has only one. */
 export async function start(preset?: string): Promise<void> {
-  if (!nodeIsRecent()) return
   const { stdin, stdout, stderr, env, argv } = process
   enableCompileCache(env)
   await withinOpenFiles(async () => {

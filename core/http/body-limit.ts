@@ -26,11 +26,12 @@ export function limitBody(
   refuse: (refusal: Refusal) => void,
 ): void {
   if (raw.complete || raw.readableEnded || raw.destroyed || !hasBody(raw)) return
+  // A request that never had a socket may end without either event.
   const timer = setTimeout(() => {
     if (reply.sent) return
     reply.header('connection', 'close')
     refuse(bodyTooSlow())
-  }, deadline)
+  }, deadline).unref()
   const stop = (): void => clearTimeout(timer)
   raw.once('end', stop).once('close', stop)
 }

@@ -11,7 +11,6 @@ Measures the built package against what is installed of HAProxy, nginx and Apach
   --chart FILE   draw the chart of this run as SVG
   --from FILE    measure nothing: take the results of an earlier run with --json
   --write        write the results, the chart, and the tables of the pages that show them; with --only, of these rows
-  --no-build     measure what is in dist as it is
 `
 
 export type Options = ReturnType<typeof readOptions>
@@ -27,7 +26,6 @@ export function readOptions(argv: readonly string[]) {
       chart: { type: 'string' },
       from: { type: 'string' },
       write: { type: 'boolean', default: false },
-      'no-build': { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   })

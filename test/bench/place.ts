@@ -2,9 +2,6 @@ import { join } from 'node:path'
 
 export const root = join(import.meta.dirname, '../..')
 
-/** The program as it was built. */
-export const bin = join(root, 'dist/cli/bin.js')
-
 /** What a run with `--write` leaves for the pages that show it. */
 export const committed = {
   results: join(import.meta.dirname, 'results.json'),

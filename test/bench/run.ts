@@ -1,11 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { cpus, loadavg } from 'node:os'
 import { proxies } from './anchors/proxies.js'
 import { leaveServedCore } from './cores.js'
 import { installed } from './installed.js'
 import { Misuse } from './misuse.js'
 import type { Options } from './options.js'
-import { root } from './place.js'
 import { reached } from './reach.js'
 import type { CallResult, Figure, Results } from './results.js'
 import { type Row, rows } from './rows/rows.js'
@@ -29,7 +27,7 @@ const LIKE_OTHERS = new Set([
 const tell = (text: string): void => void process.stderr.write(`${text}\n`)
 
 /** Builds, and measures the rows that were asked for. */
-export async function measured({ quick, only, 'no-build': asItIs }: Options): Promise<Results> {
+export async function measured({ quick, only }: Options): Promise<Results> {
   if (process.platform !== 'linux')
     throw new Misuse('processor time is read from /proc, which Linux alone has')
   const chosen = rows.filter(({ key }) =>
@@ -49,7 +47,6 @@ export async function measured({ quick, only, 'no-build': asItIs }: Options): Pr
   const [busy = 0] = loadavg()
   if (busy > 0.5)
     tell(`others use this machine (load ${busy.toFixed(1)}): look at ratios only, and at those with doubt`)
-  if (!asItIs) execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' })
 
   const pinned = leaveServedCore()
   const found = await ask(chosen, quick)

@@ -1,10 +1,9 @@
-import { execFileSync, fork } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { test } from 'node:test'
 import { noHaproxy } from '#kit/haproxy.js'
 import { noPostgres } from '#kit/postgres.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { commanded, Misuse } from '../bench/misuse.js'
-import { root } from '../bench/place.js'
 import { disturbances } from './disturbances.js'
 import { HELP, type Options, randomOf, readOptions } from './options.js'
 import { asText } from './report.js'
@@ -27,7 +26,6 @@ await commanded(async () => {
 })
 
 function runApart(options: Options): void {
-  if (options.build) execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: ['ignore', 2, 2] })
   const argv = [...process.argv.slice(2), '--seed', String(options.seed)]
   const running = fork(import.meta.filename, argv, { detached: true })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)

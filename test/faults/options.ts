@@ -11,7 +11,6 @@ differ at the end, or when a login was lost. Ctrl-C ends it early, with its repo
   --minutes N    how long (10)
   --seed N       the same faults in the same order; without it, another run each time
   --only NAME    one fault, over and over; may be repeated
-  --no-build     take what is in dist as it is
 `
 
 export interface Options {
@@ -19,7 +18,6 @@ export interface Options {
   readonly minutes: number
   readonly seed: number
   readonly only: readonly string[]
-  readonly build: boolean
 }
 
 export function readOptions(argv: readonly string[], known: readonly string[]): Options {
@@ -29,7 +27,6 @@ export function readOptions(argv: readonly string[], known: readonly string[]): 
       minutes: { type: 'string', default: '10' },
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },
       only: { type: 'string', multiple: true, default: [] },
-      'no-build': { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
@@ -38,7 +35,7 @@ export function readOptions(argv: readonly string[], known: readonly string[]): 
   if (!Number.isInteger(seed)) throw new Misuse('--seed: expected a whole number')
   const unknown = values.only.filter((name) => !known.includes(name))
   if (unknown.length > 0) throw new Misuse(`--only: there is no "${unknown[0]}"; known: ${known.join(', ')}`)
-  return { help: values.help, minutes, seed, only: values.only, build: !values['no-build'] }
+  return { help: values.help, minutes, seed, only: values.only }
 }
 
 /** The same numbers from 0 to 1 for the same seed (mulberry32). */

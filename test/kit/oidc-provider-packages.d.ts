@@ -1,4 +1,4 @@
-// Neither of them brings types; this is as much of them as the kit uses.
+// It brings no types; this is as much of it as the kit uses.
 declare module 'oidc-provider' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
@@ -62,8 +62,4 @@ declare module 'oidc-provider' {
       context: { ctx: GrantContext },
     ) => { scope: string; issue(use: { use: 'idtoken' }): Promise<string> }
   }
-}
-
-declare module 'oidc-provider-8' {
-  export { default } from 'oidc-provider'
 }

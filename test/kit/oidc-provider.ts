@@ -6,7 +6,6 @@ import type { GrantContext } from 'oidc-provider'
 import { opened } from './listening.js'
 
 export interface RealIssuerOptions {
-  readonly version?: 8 | 9
   readonly algorithm?: 'RS256' | 'ES256' | 'PS256' | 'EdDSA'
   readonly format?: 'jwt' | 'opaque'
   readonly tls?: { readonly key: string; readonly cert: string }
@@ -57,7 +56,7 @@ const CLIENT = { clientId: 'registry', clientSecret: 'a secret: with % and +' }
 
 /** `oidc-provider` as somebody would run it, on loopback. Closed when the test ends. */
 export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}): Promise<RealIssuer> {
-  const { algorithm = 'RS256', format = 'jwt', tls, version = 9, grants = {} } = options
+  const { algorithm = 'RS256', format = 'jwt', tls, grants = {} } = options
   const handler: { listener?: RequestListener } = {}
   const responses = new Map<string, RequestListener>()
   const requests: string[] = []
@@ -73,7 +72,7 @@ export async function realIssuer(t: TestContext, options: RealIssuerOptions = {}
 
   // It tells its stage of development, and what a production server would do, on the console.
   for (const method of ['info', 'warn'] as const) t.mock.method(console, method, () => {})
-  const { default: Provider } = await (version === 8 ? import('oidc-provider-8') : import('oidc-provider'))
+  const { default: Provider } = await import('oidc-provider')
   const provider = new Provider(
     url,
     await configuration(algorithm, format, Object.keys(grants), options.people),

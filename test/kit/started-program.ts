@@ -8,8 +8,8 @@ import { type Spawned, spawned } from './spawned.js'
 
 const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
 
-/** The program as it is published; `npm test` builds it before anything else. */
-export const bin = join(root, 'dist/cli/bin.js')
+/** The program as it is published, which `npm test` makes before anything else; that of the checkout without it. */
+export const bin = join(process.env['SALLYPORT_TEST_PACKAGE'] ?? root, 'cli/bin.js')
 
 /** The program as a person starts it, in a process of its own. */
 export interface StartedProgram extends Program, Pick<Spawned, 'process'> {}

@@ -11,7 +11,6 @@ files stayed open.
   --minutes N    how long (30); at least 2, which is a look
   --json         print the report as JSON
   --bin FILE     the program, instead of the one that is built from here
-  --no-build     take what is in dist as it is
 `
 
 export interface Options {
@@ -19,7 +18,6 @@ export interface Options {
   readonly json: boolean
   readonly minutes: number
   readonly bin: string | undefined
-  readonly build: boolean
 }
 
 export function readOptions(argv: readonly string[]): Options {
@@ -29,12 +27,10 @@ export function readOptions(argv: readonly string[]): Options {
       minutes: { type: 'string', default: '30' },
       json: { type: 'boolean', default: false },
       bin: { type: 'string' },
-      'no-build': { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
   const minutes = Number(values.minutes)
   if (!(minutes >= 2)) throw new Misuse('--minutes: expected a number of 2 or more')
-  const build = !values['no-build'] && values.bin === undefined
-  return { help: values.help, json: values.json, minutes, bin: values.bin, build }
+  return { help: values.help, json: values.json, minutes, bin: values.bin }
 }

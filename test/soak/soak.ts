@@ -1,9 +1,8 @@
-import { execFileSync } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
+import { bin } from '#kit/started-program.js'
 import { endAll } from '../bench/contestant.js'
 import { leaveServedCore } from '../bench/cores.js'
 import { commanded, Misuse } from '../bench/misuse.js'
-import { bin, root } from '../bench/place.js'
 import { Calls } from './calls.js'
 import { faults, type Scene } from './faults.js'
 import { OpenFiles } from './open-files.js'
@@ -35,10 +34,9 @@ await commanded(async () => {
   process.exitCode = report.held ? 0 : 1
 })
 
-async function soaked({ minutes, build, bin: other }: Options): Promise<Report> {
+async function soaked({ minutes, bin: other }: Options): Promise<Report> {
   if (process.platform !== 'linux')
     throw new Misuse('memory and handles are read from /proc, which Linux alone has')
-  if (build) execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: ['ignore', 2, 2] })
   leaveServedCore()
   const stage = await createStage(other ?? bin)
   const tally = new Tally()

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
+import { bin } from '#kit/started-program.js'
 import { announced, type Contestant } from '../contestant.js'
 import { EVERY } from '../cores.js'
-import { bin } from '../place.js'
 import type { Incoming, ProxyKind, Task } from '../task.js'
 
 const servers = join(import.meta.dirname, '../servers')

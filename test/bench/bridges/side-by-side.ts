@@ -2,13 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { everything } from '#kit/everything.js'
+import { bin } from '#kit/started-program.js'
 import { installed } from '../../conformance/installed.js'
 import { type Bridge, Running } from './bridge.js'
 
 /** The version of mcp-remote that ours is held against. */
 export const MCP_REMOTE = '0.15.1'
-
-const program = join(import.meta.dirname, '../../../dist/cli/bin.js')
 
 export interface Compared {
   readonly what: string
@@ -32,7 +31,7 @@ export async function sideBySide(rounds: number, calls: number): Promise<readonl
     const packages = await installed([`mcp-remote@${MCP_REMOTE}`], { anyNode: true })
     ending.push(packages.remove)
     const target = await everything({ after: (end: () => unknown) => void ending.push(end) })
-    const ours = { name: 'sallyport', argv: [program, 'proxy', 'stdio', 'bench', '--target-uri', target] }
+    const ours = { name: 'sallyport', argv: [bin, 'proxy', 'stdio', 'bench', '--target-uri', target] }
     const theirs = { name: 'mcp-remote', argv: [packages.command('mcp-remote')[1], target] }
     const results: Round[] = []
     for (let round = 0; round <= rounds; round++) {

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { ClientAddresses } from '#core/http/client-address.js'
 import { booted, serving } from '#kit/booted.js'
 import { spoken } from '#kit/raw.js'
+import { runs } from '#kit/runs.js'
 
 type Headers = readonly (readonly [name: string, value: string])[]
 
@@ -110,7 +111,7 @@ test('no header of an untrusted peer changes its address, and none of anybody ma
       assert.equal(addressOf('203.0.113.7', headers), '203.0.113.7')
       assert.equal(typeof addressOf('10.0.0.1', headers), 'string')
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })
 
@@ -122,7 +123,7 @@ test('behind a trusted proxy, what a client wrote before it changes nothing', ()
       assert.equal(addressOf('10.0.0.1', old([...written, client].join(', '))), client)
       assert.equal(addressOf('10.0.0.1', standard(...written, `for=${client}`)), client)
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })
 

@@ -7,6 +7,7 @@ import { gateOf, issuing } from 'sallyport/testing'
 import { serving } from '#kit/booted.js'
 import { listen } from '#kit/plugin.js'
 import { asked, spoken } from '#kit/raw.js'
+import { runs } from '#kit/runs.js'
 
 /** Accepts every request and responds with its credentials. */
 const mirror = definePlugin({
@@ -56,7 +57,7 @@ test('the credentials of a request do not depend on earlier requests of its conn
         sent.map(([, presented]) => presented),
       )
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   )
 })
 

@@ -8,6 +8,7 @@ import { authSection, incomingEntries } from 'sallyport/presets/incoming'
 import { issuing, serving } from 'sallyport/testing'
 import { listen, plugin } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
+import { runs } from '#kit/runs.js'
 
 interface Entered {
   readonly route: string
@@ -198,7 +199,7 @@ test('RS-35 T17: no handler that needs a token runs without one, whatever the re
       for (const each of entered.slice(before)) assert.ok(each.open && !each.verified, JSON.stringify(each))
     }),
     {
-      numRuns: 3000,
+      numRuns: runs(3000),
       examples: [
         ['GET', '/openapi.json/..%2fclosed', nothing[0] ?? []],
         ['GET', '//openapi.json', nothing[0] ?? []],

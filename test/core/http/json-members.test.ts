@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { countMembers, ENVELOPE, INNER, PARAMS, resembles } from '#core/http/json-members.js'
 import { parsed } from '#core/http/mcp-message.js'
+import { runs } from '#kit/runs.js'
 
 /** JSON as it is written: objects are lists of members, so that a name may come twice. */
 type Written =
@@ -145,7 +146,7 @@ test('a text is refused exactly where a slow reading of its objects finds a name
         assert.equal(code, expected(value) ? 'MESSAGE_AMBIGUOUS' : undefined, text)
       },
     ),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   )
   assert.ok(refused > 300)
 })
@@ -169,7 +170,7 @@ test('any text at all is read or refused, and never crashes', () => {
       }
       if (!isJson) assert.equal(codeOf(text), 'MESSAGE_NOT_JSON')
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   )
 })
 

@@ -6,6 +6,7 @@ import { booted, recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { corp } from '#kit/corp.js'
 import { plugin, providing } from '#kit/plugin.js'
+import { runs } from '#kit/runs.js'
 import { routes } from './gated-routes.js'
 
 type Take = Limiter['take']
@@ -167,7 +168,7 @@ test('two callers never have one name, nor that of an address, whatever they are
       const isSame = one.provider === other.provider && one.subject === other.subject
       assert.equal(names[0] === names[1], isSame)
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   )
 })
 

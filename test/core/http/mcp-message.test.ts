@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { booted } from '#kit/booted.js'
+import { runs } from '#kit/runs.js'
 import { JSON_TYPE, mcpRoute, toolCall } from './judged.js'
 
 const list = [{ use: 'auth/anonymous' }, mcpRoute]
@@ -77,7 +78,7 @@ test('a name is what the escapes say, and nothing is folded or trimmed', async (
         assert.equal(JSON.parse(response.body).message.calls[0].subjects[0].name, text)
       }
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   )
 })
 
@@ -149,7 +150,7 @@ test('a method that some server could take for one of MCP is refused', async (t)
       const code = await codeOf(app, rpc(method))
       assert.equal(code, /[\s\p{Cc}\p{Cf}]/u.test(method) ? 'message_ambiguous' : undefined)
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   )
 })
 

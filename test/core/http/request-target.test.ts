@@ -5,6 +5,7 @@ import { routedTarget } from '#core/http/request-target.js'
 import { serving } from '#kit/booted.js'
 import { listen, plugin } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
+import { runs } from '#kit/runs.js'
 
 const echo = plugin('echo', ({ http }) => {
   http.get('/*', { config: { public: true } }, ({ originalUrl }) => originalUrl)
@@ -43,7 +44,7 @@ test('every path passes a gate and arrives unchanged (T17)', async (t) => {
       assert.equal(status, isNamed ? 401 : 200, url)
       if (!isNamed) assert.equal(body, url)
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   )
 })
 

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { z } from 'zod'
 import { validateOptions } from '#core/kernel/validate-options.js'
+import { runs } from '#kit/runs.js'
 
 const part = z
   .strictObject({
@@ -60,7 +61,7 @@ test('any set of faults is reported whole, each once', async () => {
       for (const [, make] of mistakes) make(value)
       assert.deepEqual(await faults(value), mistakes.map(([path]) => path).toSorted())
     }),
-    { numRuns: 128 },
+    { numRuns: runs(128) },
   )
 })
 

@@ -68,10 +68,6 @@ test('each mistake has a message of its own', async (t) => {
       expected: /API level 0, this kernel has 1: use a newer version of the plugin/,
     },
     './syntax.mjs': { text: 'export default {', expected: /could not be loaded: .*; try `node --check / },
-    './script.cjs': {
-      text: 'import "sallyport"',
-      expected: /could not be loaded: .*; name it \.mjs, or set "type": "module" in its package\.json$/,
-    },
     './export.mjs': {
       text: 'import { Gaurd } from "sallyport"',
       expected: /could not be loaded: .* does not provide an export named 'Gaurd'$/,

@@ -7,6 +7,7 @@ import { UpstreamError } from 'sallyport'
 import { createLog, type LogOptions, LogScrubber } from 'sallyport/embed'
 import { capturedLog } from '#kit/captured-log.js'
 import { ownSources } from '#kit/own-sources.js'
+import { runs } from '#kit/runs.js'
 
 const level = (name: 'debug' | 'info'): LogOptions => ({ level: name })
 
@@ -98,7 +99,7 @@ test('a terminal gets lines for people, scrubbed as well', () => {
 })
 
 test('lines go to stderr, also the last one before an exit', () => {
-  const script = `import { createLog } from 'sallyport'; createLog().fatal('the end'); process.exit(3)`
+  const script = `import { createLog } from 'sallyport/embed'; createLog().fatal('the end'); process.exit(3)`
 
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
@@ -274,7 +275,7 @@ function assertHidden(
       assert.equal(lines.length, 1)
       for (const text of never) assert.ok(!holds(JSON.parse(lines[0] ?? ''), text), lines[0])
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   )
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { LogScrubber } from 'sallyport/embed'
+import { runs } from '#kit/runs.js'
 
 test('a secret is known until every add of it was undone', () => {
   const scrubber = new LogScrubber()
@@ -63,6 +64,6 @@ test('a line is written as it is only where nothing in it would be replaced', ()
   fc.assert(
     // A line with a backslash is always taken apart.
     fc.property(value, (value) => assert.deepEqual(scrubbed({ value }), scrubbed({ value, escaped: '\\' }))),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   )
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { isLoopbackHost, isPublicAddress } from 'sallyport/toolkit'
+import { runs } from '#kit/runs.js'
 
 const words = fc.array(fc.integer({ min: 0, max: 0xffff }), {
   minLength: 8,
@@ -53,7 +54,7 @@ test('RS-23 T2: an IPv6 address that embeds an IPv4 address is as public as that
       )
     }),
     {
-      numRuns: 2_000,
+      numRuns: runs(2_000),
       examples: [
         [0x7f00, 1],
         [0xa9fe, 0xa9fe],

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { certificatesIn, keyPairFaults, namesOf, outOfDate } from 'sallyport/toolkit'
+import { runs } from '#kit/runs.js'
 import { authority } from '#kit/tls.js'
 
 test('the certificates of a file are read in their order, and one that is broken spoils all', (t) => {
@@ -105,6 +106,6 @@ test('whatever is in the files, they are judged and nothing is thrown (fast-chec
       // No part of a key is told.
       assert.ok(!JSON.stringify(faults).includes(key.slice(60, 90)))
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { EventStreamParser } from '#core/toolkit/event-stream.js'
 import { TOO_LONG } from '#core/toolkit/line-splitter.js'
+import { runs } from '#kit/runs.js'
 
 const read = (parser: EventStreamParser, pieces: readonly string[]) =>
   pieces
@@ -33,7 +34,7 @@ test('events are the same however their bytes arrive', () => {
       const whole = read(new EventStreamParser(12), [stream])
       assert.deepEqual(read(new EventStreamParser(12), stream.split('')), whole)
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   )
 })
 
@@ -49,6 +50,6 @@ test('wherever a stream breaks off, the one that resumes it is read like the fir
       assert.deepEqual(read(parser, [resumed]), read(fresh, [resumed]))
       assert.equal(parser.id, fresh.id ?? id)
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   )
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { covers, globOf, matches, overlap } from '#core/toolkit/glob.js'
+import { runs } from '#kit/runs.js'
 
 /** Slow, and plain to read: a table of which beginnings match. */
 function reference(pattern: string, text: string): boolean {
@@ -42,7 +43,7 @@ test('a star stands for any run of characters, all else for itself', () => {
   ] as const)
     fc.assert(
       fc.property(patterns, names, (one, other) => matches(globOf(one), other) === reference(one, other)),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     )
 })
 
@@ -55,7 +56,7 @@ test('two patterns overlap if and only if a text matches both', () => {
       const isShort = one.replaceAll('*', '').length + other.replaceAll('*', '').length <= 4
       if (!found && isShort) assert.ok(!overlap(globOf(one), globOf(other)))
     }),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   )
 })
 
@@ -67,7 +68,7 @@ test('a pattern covers another only when it matches all that the other does', ()
       if (covers(globOf(one), globOf(other)) && matches(globOf(other), each))
         assert.ok(matches(globOf(one), each))
     }),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   )
 })
 

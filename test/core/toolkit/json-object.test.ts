@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { isJsonObject, jsonObject } from 'sallyport/toolkit'
 import { parseJson } from '#core/toolkit/json-object.js'
+import { runs } from '#kit/runs.js'
 import { randomFrom, written } from '../../plugins/forward/messages-with-lists.js'
 
 /** As JSON has it. `JSON.parse` cannot tell: it may take one name for another, as said at `parseJson`. */
@@ -53,7 +54,7 @@ test('whatever JSON has, it is what was written', () => {
     fc.property(tree, fc.integer(), (value, seed) => {
       assert.deepEqual(parseJson(written(value, randomFrom(seed))), plain(value))
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   )
   assert.deepEqual(parseJson('{"1":1,"\\u0031":2,"a":3,"\\u0061":4}'), { 1: 2, a: 4 })
   const quotes = `"${'\\"'.repeat(500_000)}`

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { redact } from 'sallyport/embed'
 import { Secret } from 'sallyport/toolkit'
+import { runs } from '#kit/runs.js'
 
 const secret = { type: 'string', writeOnly: true }
 const plain = { type: 'string' }
@@ -128,7 +129,7 @@ test('T10: a marked value is never printed, wherever the schema marks it', () =>
       const printed = JSON.stringify(redact(value, { $defs: { all: schema }, $ref: '#/$defs/all' })) ?? ''
       assert.ok(!printed.includes('canary'), printed)
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   )
 })
 

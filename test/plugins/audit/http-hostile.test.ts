@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { eventually } from '#kit/captured-log.js'
 import { opened } from '#kit/listening.js'
+import { runs } from '#kit/runs.js'
 import { AGAIN, LOSING, LOST, WAITING } from './auditing.js'
 import { event, idsIn, upTo } from './feeder.js'
 import { receiver, sending } from './receiver.js'
@@ -133,6 +134,6 @@ test('whatever a receiver answers, each event is taken, refused or waits', async
       const reason = isRefused ? `the receiver answers ${status}` : 'the gateway stops'
       assert.equal(said(LOSING)[0]?.['reason'], reason)
     }),
-    { numRuns: 40, examples: [[407, '0']] },
+    { numRuns: runs(40), examples: [[407, '0']] },
   )
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { AuditEvent } from 'sallyport'
+import { runs } from '#kit/runs.js'
 import { lineOf } from '#plugins/audit/line.js'
 
 const FIELDS =
@@ -74,6 +75,6 @@ test('whatever is in an event, it is one line that every reader reads alike', ()
       assert.equal(read.mcp.name, name.toWellFormed())
       assert.deepEqual(read.causes, [cause.toWellFormed()])
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })

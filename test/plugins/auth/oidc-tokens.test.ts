@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { booted, closedRoute, type Issuer, issuing } from 'sallyport/testing'
+import { runs } from '#kit/runs.js'
 
 async function statusFor(t: TestContext, issuer: Issuer) {
   const { introspectionUrl } = issuer
@@ -40,7 +41,7 @@ test('RS-05: whatever is sent as a token is a 401, and nothing fails otherwise',
         assert.equal(await knock(`Bearer ${parts.join('.')}`), 401)
       },
     ),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })
 
@@ -69,7 +70,7 @@ test('RS-07: only Bearer with one space and one token of the allowed characters 
       const isWellFormed = /^bearer [^ \t",;]+$/i.test(header.trim()) && what.trim() === good
       assert.equal(await knock(header.trim()), isWellFormed ? 200 : 401, JSON.stringify(header.slice(0, 30)))
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   )
 })
 
@@ -122,6 +123,6 @@ test('RS-17: a JWT and an opaque token with the same claims get the same verdict
         )
       assert.equal(await knock(`Bearer ${issuer.opaque(written)}`), opaque ? 200 : 401)
     }),
-    { numRuns: 400 },
+    { numRuns: runs(400) },
   )
 })

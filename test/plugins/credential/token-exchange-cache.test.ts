@@ -7,6 +7,7 @@ import { isPromise } from 'sallyport/toolkit'
 import { booted } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { runs } from '#kit/runs.js'
 import { send } from '../forward/proxied.js'
 import { bearer, bearers, exchange, exchanging, granting, tokenEndpoint } from './exchanging.js'
 
@@ -202,7 +203,7 @@ test('CL-27: the token of one subject is never used for another, also under conc
         }),
       )
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   )
 })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { closedPort } from '#kit/listening.js'
+import { runs } from '#kit/runs.js'
 import { call, send } from '../forward/proxied.js'
 import {
   bearer,
@@ -227,6 +228,6 @@ test('whatever an endpoint responds, the target gets one well-formed header or n
         assert.equal(seen.length, 0)
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   )
 })

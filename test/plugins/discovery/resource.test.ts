@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { Authenticator, definePlugin, type List, Refusal, ResourceMetadata } from 'sallyport'
 import { booted, closedRoute, serving } from 'sallyport/testing'
 import { listen, plugin, providing } from '#kit/plugin.js'
+import { runs } from '#kit/runs.js'
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 const ISSUER = 'https://idp.example.com/'
@@ -202,7 +203,7 @@ test('RS-30: no realm, description or attribute breaks the header', async (t) =>
       await app.close()
     }),
     {
-      numRuns: 60,
+      numRuns: runs(60),
       examples: [
         ['"\r\nX: y', '", error="none'],
         ['\\', '\\"'],

@@ -7,6 +7,7 @@ import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { mcpTarget } from '#kit/mcp-target.js'
 import { listen } from '#kit/plugin.js'
+import { runs } from '#kit/runs.js'
 import { proxied, send } from './proxied.js'
 
 /** A target at `/api/mcp` that redirects what has the query `from` to what its header says, and else says what it is asked for. */
@@ -128,7 +129,7 @@ test('wherever a location leads, it is where the target sends clients, or the sa
       assert.deepEqual([to?.origin, meant.origin], [main, target])
       assert.equal(reached, meant.pathname + meant.search)
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   )
 })
 

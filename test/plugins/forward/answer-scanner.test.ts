@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { EventStreamParser } from 'sallyport/toolkit'
 import { parseJson } from '#core/toolkit/json-object.js'
+import { runs } from '#kit/runs.js'
 import { AnswerEvents } from '#plugins/forward/answer-events.js'
 import { type Answer, UNREADABLE } from '#plugins/forward/answer-parts.js'
 import { AnswerScanner } from '#plugins/forward/answer-scanner.js'
@@ -104,7 +105,7 @@ test('finds in every message, in any parts, what JSON.parse finds', () => {
       assert.deepEqual(found(Buffer.from(json), parts), expected(json))
       assert.deepEqual(found(Buffer.from(json)), expected(json))
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   )
 })
 
@@ -144,7 +145,7 @@ test('finds in an event stream, in any parts, what a parser of events and JSON.p
       })
       assert.deepEqual(found(bytes, parts, true), answers)
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   )
 })
 

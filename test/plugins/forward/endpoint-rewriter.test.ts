@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '#kit/runs.js'
 import { EndpointRewriter } from '#plugins/forward/endpoint-rewriter.js'
 
 // URLs lose their line breaks.
@@ -71,7 +72,7 @@ test('only the data of endpoint events changes, wherever the stream is cut', () 
         assert.equal(passed(text('sent'), sizes).toString(), text('expected').toString())
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   )
 })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Policy, PolicyCaller } from 'sallyport'
+import { runs } from '#kit/runs.js'
 import { EndpointRewriter } from '#plugins/forward/endpoint-rewriter.js'
 import { FilteredEvents } from '#plugins/forward/filtered-events.js'
 import { ListFilter } from '#plugins/forward/list-filter.js'
@@ -115,7 +116,7 @@ test('only events that hold a list change, wherever the stream is cut, and whene
       assert.equal(await passed(Buffer.from(whole('sent')), sizes, shows), whole('expected'))
     },
   )
-  await fc.assert(run, { numRuns: 1500 })
+  await fc.assert(run, { numRuns: runs(1500) })
 })
 
 test('a stream may be split at every position', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '#kit/runs.js'
 import { proxied } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
@@ -44,7 +45,7 @@ test('whatever the request target and headers are, the bytes arrive as they were
       )
       assert.equal(seen.body, 'x')
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   )
 })
 
@@ -87,7 +88,7 @@ test('no request target leads outside of the target’s path, and every other is
       assert.equal(line, out ? 'HTTP/1.1 400 Bad Request' : 'HTTP/1.1 200 OK', path)
       assert.equal(raw.seen[0]?.line, out ? undefined : `GET /base/mcp${path} HTTP/1.1`)
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   )
 })
 

@@ -9,6 +9,7 @@ import fc from 'fast-check'
 import { eventually } from '#kit/captured-log.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { dial } from '#kit/raw.js'
+import { runs } from '#kit/runs.js'
 import { openRequest, proxied, renewable, send } from './proxied.js'
 
 const MIB = 1024 ** 2
@@ -179,7 +180,7 @@ test('a body that exceeds the limit of kept bytes is streamed, while others are 
       },
     ),
     {
-      numRuns: 40,
+      numRuns: runs(40),
       examples: [
         [new Uint8Array(50_001), 1, true],
         [new Uint8Array(65_536), 1, true],

@@ -5,6 +5,7 @@ import { type Entry, type Labels, Telemetry } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { listen, providing } from '#kit/plugin.js'
+import { runs } from '#kit/runs.js'
 import { call, proxied, send } from './proxied.js'
 
 const TARGET_ANSWERS = 'sallyport_target_answers_total'
@@ -98,7 +99,7 @@ test('an unknown method is not a label, and a name never is (T10)', async (t) =>
       assert.deepEqual(labels, [{ outcome: '2xx', mcp_method: 'other' }])
     }),
     {
-      numRuns: 100,
+      numRuns: runs(100),
       examples: [
         ['__proto__', 'constructor'],
         ['tools/call, tools/list', '"}\\n'],

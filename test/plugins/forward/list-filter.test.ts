@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Policy, PolicyCaller } from 'sallyport'
 import { parseJson } from '#core/toolkit/json-object.js'
+import { runs } from '#kit/runs.js'
 import { ListFilter } from '#plugins/forward/list-filter.js'
 import { hiding, isShown } from './hiding.js'
 import { anything, message, randomFrom, reference, written } from './messages-with-lists.js'
@@ -34,7 +35,7 @@ test('what is left of any message is what JSON.parse and a filter leave, and the
       assert.ok(isSubsequence(left, text))
     },
   )
-  await fc.assert(run, { numRuns: 1500 })
+  await fc.assert(run, { numRuns: runs(1500) })
 })
 
 function isSubsequence(part: string, whole: string): boolean {

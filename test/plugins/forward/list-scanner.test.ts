@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { PolicyCaller } from 'sallyport'
+import { runs } from '#kit/runs.js'
 import { ListFilter } from '#plugins/forward/list-filter.js'
 import { hiding } from './hiding.js'
 
@@ -138,7 +139,7 @@ test('random bytes are JSON here when they are JSON for JSON.parse', async () =>
       )
     }
   })
-  await fc.assert(run, { numRuns: 3000 })
+  await fc.assert(run, { numRuns: runs(3000) })
 })
 
 test('5,000 levels are read, and a hostile number of levels or lists is refused', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { parseJson } from '#core/toolkit/json-object.js'
+import { runs } from '#kit/runs.js'
 import { withTrace } from '#plugins/forward/trace-meta.js'
 import { anything, randomFrom, word, written } from './messages-with-lists.js'
 
@@ -52,7 +53,7 @@ test('each call has the trace in its _meta, whatever was there', () => {
       const changed = String(withTrace(Buffer.from(text), both))
       assert.deepEqual(parseJson(changed), expected(parseJson(text), { traceparent, tracestate }))
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   )
 })
 
@@ -67,7 +68,7 @@ test('without what was added the bytes are those that came', () => {
       const without = forms.flatMap((form) => [changed.replace(`${form},`, ''), changed.replace(form, '')])
       assert.ok([changed, ...without].includes(one), changed)
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   )
 })
 
@@ -176,6 +177,6 @@ test('text that is no JSON throws, and never ends in a loop', () => {
         }
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   )
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { eventually } from '#kit/captured-log.js'
+import { runs } from '#kit/runs.js'
 import { ResponseBudget } from '#plugins/forward/response-budget.js'
 import type { ResponseSink } from '#plugins/forward/response-writer.js'
 import { UnreadResponse } from '#plugins/forward/unread-response.js'
@@ -57,7 +58,7 @@ test('whatever is written arrives in order, in small parts, and counts until it 
     assert.equal(state.ended, ends ? 1 : 0)
     assert.equal(state.resumed > 0, !ends || lengths.every((length) => length <= 64 * 1024))
   })
-  fc.assert(run, { numRuns: 50 })
+  fc.assert(run, { numRuns: runs(50) })
 })
 
 test('where there is no room, the response ends of which nothing was read for longest', async () => {

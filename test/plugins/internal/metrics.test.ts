@@ -6,6 +6,7 @@ import { contractSuite } from 'sallyport/testing'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { listen } from '#kit/plugin.js'
+import { runs } from '#kit/runs.js'
 import { PendingCounts } from '../../../plugins/internal/metrics/pending-counts.js'
 import { slowRoute } from '../../core/kernel/slow-route.js'
 
@@ -34,7 +35,7 @@ test('every scrape has what a counter counted until then', async (t) => {
         }
       }
     }),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   )
 })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { booted } from 'sallyport/testing'
+import { runs } from '#kit/runs.js'
 import {
   BASE,
   internalRoutes,
@@ -156,6 +157,6 @@ test('whatever is in a document, neither a page nor the API responds with 500', 
       const { list } = await show(sane, ...documents)
       assert.ok(list.includes('z.example/sane · 1.0.0'))
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   )
 })

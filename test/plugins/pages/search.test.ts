@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { RegistryView, ServerVersion } from 'sallyport'
+import { runs } from '#kit/runs.js'
 import { ServerSearch } from '#plugins/pages/search.js'
 
 interface Described {
@@ -104,7 +105,7 @@ test('a search finds exactly the servers that have every word, in pages that joi
         assert.deepEqual(found.toSorted(), expected.map(({ name }) => name).toSorted())
       },
     ),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   )
 })
 

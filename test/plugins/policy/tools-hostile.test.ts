@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
+import { runs } from '#kit/runs.js'
 import { type Answer, asked, call, JSON_HEADERS, named, policed } from './policed.js'
 
 const ALLOWED = JSON.stringify(call('add'))
@@ -166,7 +167,7 @@ test('any name but those that are allowed is denied, and any of those reaches th
       else assert.equal(reached.at(-1)?.body, body)
       assert.equal(reached.length - before, isAllowed ? 1 : 0)
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   )
 })
 

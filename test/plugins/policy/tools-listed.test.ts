@@ -7,6 +7,7 @@ import { issuing } from 'sallyport/testing'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
+import { runs } from '#kit/runs.js'
 
 /** How the target writes its lists. */
 interface Form {
@@ -177,7 +178,7 @@ test('whatever the rules, the names and the protocol, what is listed can be used
       },
     ),
     {
-      numRuns: 40,
+      numRuns: runs(40),
       // Something that may be used, and something that lacks a scope.
       examples: [
         [[{ allow: ['*'], when: undefined, scopes: undefined }], ['a', 'b'], PLAIN],

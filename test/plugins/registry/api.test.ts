@@ -6,6 +6,7 @@ import { type Entry, type RegistryView, ServerCatalogue } from 'sallyport'
 import { booted } from 'sallyport/testing'
 import { issuing } from '#kit/issuer.js'
 import { providing } from '#kit/plugin.js'
+import { runs } from '#kit/runs.js'
 import {
   BASE,
   fileRegistry,
@@ -173,7 +174,7 @@ test('an invented cursor is a 400 and never a 500', async (t) => {
       const { statusCode } = await app.inject(`${BASE}?cursor=${encodeURIComponent(cursor)}`)
       assert.equal(statusCode, 400)
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   )
 })
 

@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { booted } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
+import { runs } from '#kit/runs.js'
 import {
   BASE,
   fileRegistry,
@@ -64,7 +65,7 @@ const compacted = (text: string): string =>
   text.replaceAll(/("(?:[^"\\]|\\.)*")|[ \t\r\n]+/gs, (_, string: string | undefined) => string ?? '')
 
 test('a thousand generated documents are served as they came, their values byte for byte', async (t) => {
-  const made = fc.sample(documentText, { numRuns: 1_000, seed: 4 })
+  const made = fc.sample(documentText, { numRuns: runs(1_000), seed: 4 })
   const texts = made.map(({ more, meta, first }, index) => {
     const own = `"name": "a.example/s${String(index).padStart(4, '0')}", "description": "d", "version": "1.0.0"`
     const members = [...(first ? [meta, own] : [own, meta]), ...more]

@@ -252,7 +252,7 @@ test('a saved state that is damaged or of another place is not served', async (t
 test('the default directory of the state follows XDG_STATE_HOME', async (t) => {
   const home = folder(t)
   variables(t, { XDG_STATE_HOME: home })
-  await booted(t, scripted([() => whole(one)], { stateDirectory: undefined }).list)
+  await booted(t, [{ use: 'store/files' }, ...scripted([() => whole(one)]).list])
   const [name = ''] = readdirSync(join(home, 'sallyport', 'registry'))
   assert.match(name, /^main-[0-9a-f]{12}\.state$/)
 })

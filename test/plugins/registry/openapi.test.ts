@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import type { Entry } from 'sallyport'
 import { booted } from 'sallyport/testing'
 import { issuing } from '#kit/issuer.js'
+import { runs } from '#kit/runs.js'
 import { BASE, fileRegistry, server, wrapped } from './registry.js'
 
 const documents = [
@@ -160,6 +161,6 @@ test('any request to a documented route gets a documented response, and never a 
       const response = await conforms(path, `${url}?${query}`)
       assert.ok(response.statusCode < 500)
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   )
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '#kit/runs.js'
 import { publishing } from './publishing.js'
 
 const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
@@ -125,7 +126,7 @@ test('what is accepted is served unchanged but for the space between values, in 
       const versions = await send('GET', '/servers/com.example%2Fweather/versions')
       assert.ok(versions.body.includes(served))
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   )
   t.diagnostic(JSON.stringify(counts))
   assert.ok(counts.accepted > counts.refused)

@@ -10,6 +10,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listen } from '#kit/plugin.js'
 import { program } from '#kit/program.js'
+import { runs } from '#kit/runs.js'
 import { BASE, idsIn, internalRoutes, type ListBody, registryOf, server } from '../registry/registry.js'
 
 const { signal } = new AbortController()
@@ -47,7 +48,7 @@ test('any text is either read or refused with a reason', async () => {
         )
         .map((parts) => parts.map(([part, times]) => part.repeat(times)).join('')),
     ),
-    { numRuns: 40, seed: 3 },
+    { numRuns: runs(40), seed: 3 },
   )
   for (let at = 0; at < texts.length; ) {
     const { each, stopped } = await readYaml(

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '#kit/runs.js'
 import { walkJson } from '#plugins/source/json-walk.js'
 
 const isJson = (text: string): boolean => {
@@ -43,7 +44,7 @@ test('it accepts what JSON.parse accepts', async () => {
   )
   await fc.assert(
     fc.asyncProperty(text, async (given) => assert.equal(await isWalked(given), isJson(given))),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   )
 })
 

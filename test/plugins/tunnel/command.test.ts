@@ -11,6 +11,7 @@ import { folder } from '#kit/folder.js'
 import { freePort } from '#kit/free-port.js'
 import { issuing } from '#kit/issuer.js'
 import { oidcSettings } from '#kit/oidc-settings.js'
+import { runs } from '#kit/runs.js'
 import { variables } from '#kit/variables.js'
 import { asked } from './asked.js'
 import { endAll, gone, running } from './processes.js'
@@ -208,7 +209,7 @@ test('the public URL is the first https URL without a path that a program prints
         else assert.equal(await readOff(t, [...lines, `x ${url}. y`, ...after]), url)
       },
     ),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   )
 })
 

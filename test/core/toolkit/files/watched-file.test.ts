@@ -222,7 +222,7 @@ test('a file that is too large stops the start, and later its last content is ke
 
 test('a watched file keeps no process alive', (t) => {
   const file = fileWith(t, 'one')
-  const script = `import { WatchedFile } from 'sallyport'; WatchedFile.open(${JSON.stringify(file)})`
+  const script = `import { WatchedFile } from 'sallyport/toolkit'; WatchedFile.open(${JSON.stringify(file)})`
 
   const { status } = spawnSync(process.execPath, [...ownSources.node, '--input-type=module', '-e', script], {
     timeout: 8_000,

@@ -3,6 +3,7 @@ import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { compactVerify, createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { runs } from '#kit/runs.js'
 import { ALGORITHMS, readJwt } from '#plugins/auth/provider/jwt.js'
 import { ProviderKeys } from '#plugins/auth/provider/signature.js'
 
@@ -54,7 +55,7 @@ for (const alg of ALGORITHMS) {
         const checked = await check(changed, keys)
         assert.equal('claims' in checked, isAccepted && readJwt(changed) !== undefined)
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     )
   })
 }

@@ -6,6 +6,7 @@ import { closedRoute, type Issuer, issuing, recordedLog } from 'sallyport/testin
 import { serving } from '#kit/booted.js'
 import { plugin } from '#kit/plugin.js'
 import { asked } from '#kit/raw.js'
+import { runs } from '#kit/runs.js'
 import { type Authority, authority, type Identity, secureListener } from '#kit/tls.js'
 
 const thumbprintOf = ({ cert }: Identity): string =>
@@ -133,6 +134,6 @@ test('RS-24: a confirmation is this thumbprint and nothing else; one of DPoP sta
       ),
       async (cnf) => assert.equal(await status(await issuer.jwt({ cnf }), mine), 401),
     ),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   )
 })

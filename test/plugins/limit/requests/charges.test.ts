@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { McpMessage } from 'sallyport'
+import { runs } from '#kit/runs.js'
 import { twoClocks } from '#kit/two-clocks.js'
 import { Charges } from '#plugins/limit/requests/charges.js'
 
@@ -38,7 +39,7 @@ test('two tools, or two callers of one, never count as one, and names are short'
       assert.notEqual(byTool?.name, otherBoth?.name)
       for (const each of [byTool, byBoth]) assert.ok((each?.name.length ?? 0) <= 128)
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   )
 })
 

@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { listening } from '#kit/listening.js'
+import { runs } from '#kit/runs.js'
 import { ask, bridged } from './bridged.js'
 
 const LARGE = 1024 * 1024
@@ -42,7 +43,7 @@ test('whatever the input, the output is JSON-RPC only, and the next message gets
     for (const out of bridge.lines.slice(before)) assert.ok(isProtocol(out), out)
   })
 
-  await fc.assert(property, { numRuns: 100 })
+  await fc.assert(property, { numRuns: runs(100) })
 })
 
 test('a large message is validated like a small one', async (t) => {

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { deferred } from '#kit/deferred.js'
 import { closedPort, listening } from '#kit/listening.js'
+import { runs } from '#kit/runs.js'
 import { ask, bridged, initialize, initialized } from './bridged.js'
 import { answerTo, target } from './session-target.js'
 
@@ -145,7 +146,7 @@ test('an event stream is parsed the same however it is split, and with any line 
       assert.deepEqual((await bridge.heard(mine))['result'], result)
     },
   )
-  await fc.assert(property, { numRuns: 60 })
+  await fc.assert(property, { numRuns: runs(60) })
 })
 
 test('SIGTERM does not wait for a response that does not come', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '#kit/runs.js'
 import { ChunkedCookie } from '#plugins/pages/sign-in/cookies.js'
 
 /** As a browser sends back what it was given. */
@@ -20,7 +21,7 @@ test('a value that needs several cookies is read as it was written, up to a limi
       for (const line of lines) assert.ok((line.split(';')[0] ?? '').length <= 4_096)
       assert.equal(cookie.read(`other=1; ${sent(lines)}; last=2`), text)
     }),
-    { numRuns: 50 },
+    { numRuns: runs(50) },
   )
   assert.equal(cookie.write('x'.repeat(3 * 3_800 + 1)), undefined)
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '#kit/runs.js'
 import { returnAddress } from '#plugins/pages/sign-in/return-address.js'
 
 const ORIGIN = 'https://registry.example.com'
@@ -72,6 +73,6 @@ test('whatever is asked for, a browser stays at the origin, and nothing ends a h
         assert.equal(at(path), path)
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Identity, Judgement, ListedSubject, McpCall, McpSubject } from 'sallyport'
 import { matchesClaims } from 'sallyport/toolkit'
+import { runs } from '#kit/runs.js'
 import type { Rule } from '#plugins/policy/tools/options.js'
 import { Rules } from '#plugins/policy/tools/rules.js'
 
@@ -227,7 +228,7 @@ test('tools and prompts are judged as the rules say word for word', () => {
         assert.deepEqual(judgement.allowed ? undefined : judgement.scopes, scopes)
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   )
 })
 
@@ -250,7 +251,7 @@ test('what is listed is what is allowed, or lacks nothing but scopes that would 
         assert.ok(rules.judge({ ...identity, scopes }, callOf(METHODS[of]), subject).allowed)
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   )
 })
 
@@ -286,6 +287,6 @@ test('a template is listed whenever one of its URIs may be read, and not when al
         assert.ok(rules.shows(person(), { kind: 'template', name: `x:${before}{v}${after}` }))
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   )
 })

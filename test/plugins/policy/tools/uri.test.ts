@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { matches } from '#core/toolkit/glob.js'
+import { runs } from '#kit/runs.js'
 import { allReadingsOf, readingsOf, templateReadingsOf, UriPattern } from '#plugins/policy/tools/uri.js'
 
 function patternOf(text: string): UriPattern {
@@ -184,7 +185,7 @@ test('a plain URI has the forms that any other way to find them has', () => {
       const written = `${head}/${segments.join('/')}`
       assert.deepEqual(readingsOf(written), allReadingsOf(written))
     }),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   )
   fc.assert(
     fc.property(fc.webUrl(), (written) => assert.deepEqual(readingsOf(written), allReadingsOf(written))),
@@ -275,7 +276,7 @@ test('a deny of a URI holds for every spelling of it, and an allow for none that
       const other = head + respell(written.slice(head.length))
       assert.ok(denies(written, other), `${written} ${other}`)
     }),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   )
   fc.assert(
     fc.property(uri, uri, (pattern, other) => {
@@ -287,6 +288,6 @@ test('a deny of a URI holds for every spelling of it, and an allow for none that
       if (allows('file:///docs/*', other))
         assert.ok(!denies(narrow, other) && url.startsWith('/docs/'), other)
     }),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   )
 })

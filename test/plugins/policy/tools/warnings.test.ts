@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '#kit/runs.js'
 import type { Rule } from '#plugins/policy/tools/options.js'
 import { Rules } from '#plugins/policy/tools/rules.js'
 import { warningsOf } from '#plugins/policy/tools/warnings.js'
@@ -112,6 +113,6 @@ test('without a pattern that was warned of, tools and prompts are judged as with
         assert.equal(allowed(rest), allowed(rules))
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   )
 })

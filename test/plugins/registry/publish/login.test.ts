@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Authenticator } from 'sallyport'
 import { providing } from '#kit/plugin.js'
+import { runs } from '#kit/runs.js'
 import { document, publishing, ROOT } from '../publishing.js'
 
 const anonymous = { authorization: '' }
@@ -75,7 +76,7 @@ test('any body is refused, but never with a 500', async (t) => {
       const { statusCode } = await send('POST', '/auth/oidc', Buffer.from(text), anonymous)
       assert.ok(statusCode === 400 || statusCode === 401, `${statusCode}`)
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   )
 })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '#kit/runs.js'
 import { document, publishing } from '../publishing.js'
 
 const PROVIDED = 'io.modelcontextprotocol.registry/publisher-provided'
@@ -103,7 +104,7 @@ test('any document gets what validate says of it, and what is taken is served by
       const { name, version } = JSON.parse(sent)
       assert.equal((await get(name, version)).body, published.body)
     }),
-    { numRuns: 400 },
+    { numRuns: runs(400) },
   )
   assert.ok(taken > 20, `only ${taken} were taken`)
 })
@@ -131,7 +132,7 @@ test('any bytes are refused, and never with a 500', async (t) => {
       const allowed = url === '/validate' ? [200, 400, 415] : [400, 404, 415, 422]
       assert.ok(allowed.includes(statusCode), `${statusCode}`)
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   )
 })
 
@@ -162,7 +163,7 @@ test('any name and version in a path are found as they are, or not at all', asyn
         : await send('PATCH', `${path}/status`, { status: 'deprecated' })
       assert.ok(response.statusCode === 404 || response.statusCode === 400, `${response.statusCode} ${path}`)
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   )
   const path = '/servers/com.example%2Fsearch/versions'
   assert.equal((await send('PATCH', `${path}/1.0.0%2Bb.1/status`, { status: 'deprecated' })).statusCode, 200)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '#kit/runs.js'
 import { collector, END, messageOf, startedAt, toolCall, tracing } from '../collector.js'
 
 const secretive = fc.record({
@@ -42,7 +43,7 @@ test('no query, user, argument or token is exported, and nothing long', async (t
       )
     }),
     {
-      numRuns: 100,
+      numRuns: runs(100),
       examples: [
         [{ scheme: 'https:', user: '', path: '/a@b', query: '' }],
         [{ scheme: 'postgres:', user: 'me:CANARY@', path: '', query: '' }],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '#kit/runs.js'
 import { contextOf, headersOf } from '../../../../plugins/trace/otlp/trace-context.js'
 
 const hex = (length: number) =>
@@ -129,7 +130,7 @@ test('whatever comes, what is sent on is valid', () => {
       states++
       assert.ok(isValidState(state[1]), state[1])
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   )
   assert.ok(parents > 100 && states > 50, `${parents} ${states}`)
 })

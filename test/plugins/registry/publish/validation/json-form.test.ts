@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '#kit/runs.js'
 import { jsonForm } from '#plugins/registry/publish/validation/json-form.js'
 
 const isJson = (text: string): boolean => {
@@ -45,7 +46,7 @@ test('a text is JSON when JSON.parse says so, and every value of it is visited w
       const { brokenAt } = jsonForm(text, (_path, start) => assert.ok(start <= text.length))
       assert.equal(brokenAt === undefined, isJson(text), text)
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   )
 })
 

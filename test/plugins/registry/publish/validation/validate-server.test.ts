@@ -5,6 +5,7 @@ import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import fc from 'fast-check'
 import type { JsonObject } from 'sallyport/toolkit'
+import { runs } from '#kit/runs.js'
 import { validateServer } from '#plugins/registry/publish/validation/validate-server.js'
 import { serverDocument } from '#plugins/registry/server-document.js'
 import { good, plain, SCHEMA, served } from './documents.js'
@@ -414,7 +415,7 @@ test('whatever a document holds, it is judged, and twice the same; the valid one
       assert.equal(isPublished(parsed), true, `${text} ${JSON.stringify(isPublished.errors)}`)
       assert.equal(serverDocument.safeParse(parsed).success, true, text)
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   )
   assert.ok(seen.valid > 50 && seen.invalid > 50, JSON.stringify(seen))
 })
@@ -422,11 +423,11 @@ test('whatever a document holds, it is judged, and twice the same; the valid one
 test('bytes of any kind never throw', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void validateServer(bytes)),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
   fc.assert(
     fc.property(odd, (value) => void judged(value)),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })
 

@@ -7,6 +7,7 @@ import { eventually } from '#kit/captured-log.js'
 import { readOpenMetrics } from '#kit/open-metrics.js'
 import { plugin, providing } from '#kit/plugin.js'
 import { noPrometheus, promtool, scraping } from '#kit/prometheus.js'
+import { runs } from '#kit/runs.js'
 import { prefersOpenMetrics } from '../../../plugins/internal/metrics/open-metrics.js'
 
 // As Prometheus 2.42, as version 3, and as version 3 that was told to take the text format first.
@@ -113,7 +114,7 @@ test('both forms hold the same, whatever is measured, and one does not change th
       )
       await stop()
     }),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   )
 })
 

@@ -28,7 +28,7 @@ test('Ctrl-C ends a run with its report, and leaves no process', {
   // The database runs as a user of its own.
   chmodSync(place, 0o755)
   const argv = ['-C', 'source', '--import', 'tsx', join(import.meta.dirname, 'faults.ts')]
-  const options = ['--no-build', '--only', 'connections-end']
+  const options = ['--only', 'connections-end']
   // With that variable it would report to this run of tests.
   const env: NodeJS.ProcessEnv = { ...process.env, TMPDIR: place }
   delete env['NODE_TEST_CONTEXT']

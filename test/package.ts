@@ -1,0 +1,25 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Makes the package as it is published, in a folder that finds the project's packages. Removed when this process ends. */
+export function packageOf(root: string): string {
+  const cache = join(root, 'node_modules/.cache')
+  mkdirSync(cache, { recursive: true })
+  const folder = mkdtempSync(join(cache, 'sallyport-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const { files }: { files: string[] } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const others = files.filter((pattern) => !/^!?dist/.test(pattern))
+  for (const path of globSync(['package.json', ...others], { cwd: root }))
+    cpSync(join(root, path), join(folder, path), { recursive: true })
+  const built = spawnSync(
+    process.execPath,
+    ['.build/build.mjs', '--no-types', '--out', join(folder, 'dist')],
+    {
+      cwd: root,
+      stdio: 'inherit',
+    },
+  )
+  if (built.status !== 0) process.exit(1)
+  return folder
+}
