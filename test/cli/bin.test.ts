@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { ConfigError } from 'sallyport'
 import { printError } from '#cli/terminal.js'
 import { folder } from '#kit/folder.js'
@@ -136,7 +136,7 @@ test('a completion script is printed for each shell', async (t) => {
 })
 
 test('help and version load no command and none of the heavy packages', () => {
-  const unbundled = fileURLToPath(import.meta.resolve('#cli/bin.js'))
+  const unbundled = join(root, 'cli/bin.js')
   for (const argv of [['proxy', '--help'], ['--help'], ['--version']]) {
     const { stderr } = started([...process.execArgv, unbundled, ...argv], { NODE_DEBUG: 'esm' })
 
