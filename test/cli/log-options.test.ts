@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { commands } from '#cli/commands/index.js'
 import { logOptions } from '#cli/log-options.js'
+import { program } from '#kit/program.js'
 import { startedProgram } from '#kit/started-program.js'
 import { parsed, placesOf, proxied } from './parsed.js'
 
@@ -46,12 +47,12 @@ test('every command that boots a list has them, and refuses what they do not kno
 
 test('a proxy in a pipe logs as it is told, its workers too', async (t) => {
   const argv = ['proxy', 'x', '--target-uri', 'http://127.0.0.1:9/', '--access-log', 'all']
-  const started = (...more: readonly string[]) => startedProgram(t, [...argv, ...more])
+  const started = (...more: readonly string[]) => program(t, [...argv, ...more])
   const [json, pretty, quiet, workers] = [
     started(),
     started('--log-format', 'pretty'),
     started('--log-level', 'off'),
-    started('--workers', '2', '--log-format', 'pretty', '--log-level', 'info'),
+    startedProgram(t, [...argv, '--workers', '2', '--log-format', 'pretty', '--log-level', 'info']),
   ]
   for (const each of [json, pretty, quiet, workers]) {
     const main = await each.ready()
@@ -74,18 +75,14 @@ test('a proxy in a pipe logs as it is told, its workers too', async (t) => {
 })
 
 test('what is wrong with certificates and trusted proxies of a proxy is told at once, by its flags', async (t) => {
-  const wrong = startedProgram(t, [
+  const wrong = program(t, [
     'proxy',
     'x',
     '--target-uri=https://127.0.0.1:9/',
     '--target-ca-cert=/missing/ca.pem',
     '--target-client-cert=/missing/client.pem',
   ])
-  const ranges = startedProgram(t, [
-    'registry',
-    '--auth-mode=anonymous',
-    '--trusted-proxies=10.0.0.0/8,10.0.0.0/99',
-  ])
+  const ranges = program(t, ['registry', '--auth-mode=anonymous', '--trusted-proxies=10.0.0.0/8,10.0.0.0/99'])
   assert.equal(await wrong.ended(), 2)
   assert.match(wrong.output.stderr, /--target-ca-cert.*there is no such file/)
   assert.match(wrong.output.stderr, /--target-client-cert.*needs --target-client-key/)

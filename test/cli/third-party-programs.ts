@@ -4,6 +4,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { issuing } from '#kit/issuer.js'
+import { type Program, program } from '#kit/program.js'
 import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 import { type Kind, type Origin, thirdParty } from './third-party.js'
 
@@ -98,7 +99,7 @@ export const rows = {
 export type Name = keyof typeof rows
 /** A started program of one list, and what it shows outside. */
 export interface Running {
-  readonly started: StartedProgram
+  readonly started: Program | StartedProgram
   readonly home: string
 }
 
@@ -126,12 +127,12 @@ export async function lookTwice(t: TestContext, name: Name, setting: Setting): P
   }))
   const written = JSON.stringify({ ...settings, plugins: [...plugins, ...further] })
   writeFileSync(join(home, 'preset.json'), written)
-  const start = (...argv: readonly string[]): StartedProgram =>
-    startedProgram(t, argv, {
-      patience: 60,
-      input: 'pipe',
-      environment: { XDG_STATE_HOME: join(home, 'unused') },
-    })
+  const surroundings = { patience: 60, environment: { XDG_STATE_HOME: join(home, 'unused') } }
+  // A protocol, and the page of a sign-in, are on the streams of a process.
+  const start = (...argv: readonly string[]): Program | StartedProgram =>
+    /stdio|login/.test(name)
+      ? startedProgram(t, argv, { ...surroundings, input: 'pipe' })
+      : program(t, argv, surroundings)
 
   const printing = start(...words, '--config', join(home, 'preset.json'), '--print-plugins')
   assert.equal(await printing.ended(), 0, printing.output.stderr)

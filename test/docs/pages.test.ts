@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { planOf } from '#cli/config/all-problems.js'
 import { readList } from '#cli/config/read-list.js'
+import { cli } from '#kit/program.js'
 import { startedProgram } from '#kit/started-program.js'
 import { wordsOf } from '#kit/words.js'
 import { parsed } from '../cli/parsed.js'
@@ -76,13 +77,13 @@ test('every command in a page is understood', async (t) => {
     assert.ok(invocation !== undefined || argv.some((word) => word.startsWith('--')), page)
   }
   const homes = new Map([...new Set(serving.map(({ page }) => page))].map((page) => [page, homeOf(t, page)]))
-  await forEach(serving, async ({ page, argv }) => {
-    const asking = startedProgram(t, [...argv, '--print-plugins'], {
+  for (const { page, argv } of serving) {
+    const { code, stderr } = await cli(t, [...argv, '--print-plugins'], {
       cwd: homes.get(page) ?? root,
       environment,
     })
-    assert.equal(await asking.ended(), 0, `${page}: sallyport ${argv.join(' ')}\n${asking.output.stderr}`)
-  })
+    assert.equal(code, 0, `${page}: sallyport ${argv.join(' ')}\n${stderr}`)
+  }
 })
 
 test('every script that a page runs is one of the package', () => {

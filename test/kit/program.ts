@@ -6,7 +6,7 @@ import type { Io } from '#cli/io.js'
 import { main } from '#cli/program.js'
 import { eventually } from './captured-log.js'
 import { bin, noKeyringOfUser } from './started-program.js'
-import { variables } from './variables.js'
+import { runVariables } from './variables.js'
 
 /** A run of the program. */
 export interface Program {
@@ -39,14 +39,18 @@ export interface Surroundings {
  */
 export function program(t: TestContext, argv: readonly string[], surroundings: Surroundings = {}): Program {
   const { environment = {}, cwd, patience = 10 } = surroundings
-  variables(t, { ...noKeyringOfUser, ...environment })
+  const variables = { ...noKeyringOfUser, ...environment }
+  runVariables.begin(variables)
   if (cwd !== undefined) inFolder(t, cwd)
   const { io, output } = testIo(surroundings)
   let code: number | undefined
-  const ended = main(argv, io).then((ending) => {
-    code = ending
-    return ending
-  })
+  const ended = main(argv, io).finally(() => runVariables.end(variables))
+  ended.then(
+    (ending) => {
+      code = ending
+    },
+    () => {},
+  )
   const stop = (signal: NodeJS.Signals = 'SIGTERM'): void => void io.signals.emit(signal)
   t.after(async () => {
     stop()

@@ -11,11 +11,12 @@ import { connectProxy } from '#kit/connect-proxy.js'
 import { folder } from '#kit/folder.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { realIssuer } from '#kit/oidc-provider.js'
+import { program } from '#kit/program.js'
 import { startedProgram } from '#kit/started-program.js'
 import { authority, tlsListening } from '#kit/tls.js'
 
 async function doctor(t: TestContext, argv: readonly string[]) {
-  const looking = startedProgram(t, ['doctor', ...argv, '--json'])
+  const looking = program(t, ['doctor', ...argv, '--json'])
   const code = await looking.ended()
   assert.equal(looking.output.stderr, '')
   const findings: Finding[] = JSON.parse(looking.output.stdout)
@@ -373,26 +374,20 @@ test('a proxy in the way is named, and what lies behind one is looked at through
   const through = async (HTTPS_PROXY: string, settings: object, NO_PROXY = '') => {
     const home = folder(t, { 'c.json': JSON.stringify(configOf({ ...good, issuerUrl, ...settings })) })
     const argv = ['doctor', '--config', join(home, 'c.json'), '--json']
-    const looking = startedProgram(t, argv, { environment: { HTTPS_PROXY, NO_PROXY } })
+    const looking = program(t, argv, { environment: { HTTPS_PROXY, NO_PROXY } })
     await looking.ended()
     assert.doesNotMatch(looking.output.stdout, /anna|heim/)
     return faultsOf({ findings: JSON.parse(looking.output.stdout) })
   }
   const trusting = { caCertPath: ca.file }
   const looks = [
-    through(`http://anna:ge%20heim%40@${wanting}`, trusting),
-    through(`http://${wanting}`, trusting),
-    through((await closedPort()).replace('http://', ''), trusting),
-    through(await proxyTo(t, port), {}),
-    through(`http://${wanting}`, { issuerUrl: `https://${'a'.repeat(64)}.example` }, '.example'),
+    await through(`http://anna:ge%20heim%40@${wanting}`, trusting),
+    await through(`http://${wanting}`, trusting),
+    await through((await closedPort()).replace('http://', ''), trusting),
+    await through(await proxyTo(t, port), {}),
+    await through(`http://${wanting}`, { issuerUrl: `https://${'a'.repeat(64)}.example` }, '.example'),
   ]
-  assert.deepEqual(await Promise.all(looks), [
-    [],
-    ['PROXY_REFUSES'],
-    ['PROXY_UNREACHABLE'],
-    ['TLS_UNTRUSTED'],
-    ['DNS_FAILED'],
-  ])
+  assert.deepEqual(looks, [[], ['PROXY_REFUSES'], ['PROXY_UNREACHABLE'], ['TLS_UNTRUSTED'], ['DNS_FAILED']])
 })
 
 test('a target is looked at on the way that its requests will go: through the proxy of the environment', async (t) => {
@@ -422,7 +417,7 @@ test('a registry that is not up is only told, whatever proxy is in the environme
   const list = [{ use: 'discovery/resource', with: { resource: `http://0.0.0.0:${port}` } }]
   const home = folder(t, { 'c.json': JSON.stringify(list) })
   const argv = ['doctor', '--config', join(home, 'c.json'), '--json']
-  const looking = startedProgram(t, argv, { environment: { HTTP_PROXY: await closedPort() } })
+  const looking = program(t, argv, { environment: { HTTP_PROXY: await closedPort() } })
   assert.equal(await looking.ended(), 0, looking.output.stdout)
 })
 
@@ -562,7 +557,7 @@ test('what an examination leaves open does not keep the program', async (t) => {
     'list.json': '[{ "use": "./foreign.mjs" }]',
     'foreign.mjs': foreign('examine() { setInterval(() => {}, 2 ** 30) },'),
   })
-  const looking = startedProgram(t, ['doctor', '--config', join(home, 'list.json')])
+  const looking = program(t, ['doctor', '--config', join(home, 'list.json')])
   assert.equal(await looking.ended(), 0)
   assert.match(looking.output.stdout, /\n$/)
 })
@@ -590,14 +585,14 @@ test('authorities that an entry names are read for its endpoint too, and a file 
 
 test('a list that needs nothing from outside is not answered with silence', async (t) => {
   const home = folder(t, { 'list.json': '[{ "use": "auth/anonymous" }]' })
-  const looking = startedProgram(t, ['doctor', '--config', join(home, 'list.json')])
+  const looking = program(t, ['doctor', '--config', join(home, 'list.json')])
   assert.equal(await looking.ended(), 0)
   assert.notEqual(looking.output.stdout.trim(), '')
 })
 
 test('without anything to look at, and with two things, it ends with 2', async (t) => {
   for (const argv of [[], ['--config', 'x.yaml', '--target-uri', 'https://target.example']]) {
-    const looking = startedProgram(t, ['doctor', ...argv])
+    const looking = program(t, ['doctor', ...argv])
     assert.equal(await looking.ended(), 2)
   }
 })
