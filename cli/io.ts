@@ -24,4 +24,6 @@ interface Signals {
 
 /** The log of a run, on its stderr. The log of a process has a queue of its own there, for a reader that is slow. */
 export const createRunLog = ({ stderr }: Io, options: LogOptions) =>
-  createLog(stderr === process.stderr ? options : { ...options, stream: stderr })
+  createLog(
+    stderr === process.stderr ? options : { pretty: stderr.isTTY === true, ...options, stream: stderr },
+  )

@@ -557,7 +557,7 @@ test('what an examination leaves open does not keep the program', async (t) => {
     'list.json': '[{ "use": "./foreign.mjs" }]',
     'foreign.mjs': foreign('examine() { setInterval(() => {}, 2 ** 30) },'),
   })
-  const looking = program(t, ['doctor', '--config', join(home, 'list.json')])
+  const looking = startedProgram(t, ['doctor', '--config', join(home, 'list.json')])
   assert.equal(await looking.ended(), 0)
   assert.match(looking.output.stdout, /\n$/)
 })
