@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { bin } from '#kit/program.js'
 import { spawned } from '#kit/spawned.js'
+import { bin } from '#kit/started-program.js'
 
 const hooks = `
   import { writeSync } from 'node:fs'

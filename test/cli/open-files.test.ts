@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
-import { bin } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 
 const { PATH = '', HOME = '' } = process.env
 
@@ -28,7 +28,7 @@ async function started(limit: number, argv: readonly string[]) {
 const warning = /"warn".*this process may have (\d+) files and connections open at once.*`ulimit -n`/
 
 // With fewer Node has none left to read the first file of a program. Node 26 needs fewer.
-const fewest = process.versions.node.startsWith('26.') ? 22 : 24
+const fewest = process.versions.node.startsWith('26.') ? 22 : 21
 const limits = [fewest, 28, 32, 40, 48, 64, 72, 80, 88, 92, 96, 100, 104, 112, 128, 256]
 
 test('too few files for the next step are told in words, whichever step it is', async (t) => {

@@ -5,7 +5,7 @@ import { openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
-import { bin } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 
 const { PATH = '', HOME = '' } = process.env
 const env = { PATH, HOME }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { issuing } from '#kit/issuer.js'
 import { type Program, program } from '#kit/program.js'
+import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 import { type Kind, type Origin, thirdParty } from './third-party.js'
 
 type Place = 'added' | 'before' | 'after' | 'replaces'
@@ -98,7 +99,7 @@ export const rows = {
 export type Name = keyof typeof rows
 /** A started program of one list, and what it shows outside. */
 export interface Running {
-  readonly started: Program
+  readonly started: Program | StartedProgram
   readonly home: string
 }
 
@@ -126,8 +127,12 @@ export async function lookTwice(t: TestContext, name: Name, setting: Setting): P
   }))
   const written = JSON.stringify({ ...settings, plugins: [...plugins, ...further] })
   writeFileSync(join(home, 'preset.json'), written)
-  const start = (...argv: readonly string[]): Program =>
-    program(t, argv, { patience: 60, input: 'pipe', environment: { XDG_STATE_HOME: join(home, 'unused') } })
+  const surroundings = { patience: 60, environment: { XDG_STATE_HOME: join(home, 'unused') } }
+  // A protocol, and the page of a sign-in, are on the streams of a process.
+  const start = (...argv: readonly string[]): Program | StartedProgram =>
+    /stdio|login/.test(name)
+      ? startedProgram(t, argv, { ...surroundings, input: 'pipe' })
+      : program(t, argv, surroundings)
 
   const printing = start(...words, '--config', join(home, 'preset.json'), '--print-plugins')
   assert.equal(await printing.ended(), 0, printing.output.stderr)
@@ -142,7 +147,7 @@ export async function lookTwice(t: TestContext, name: Name, setting: Setting): P
     rmSync(join(home, 'notes.txt'), { force: true })
     const started = start(...argv)
     await look({ started, home })
-    started.process.kill('SIGTERM')
+    started.stop()
     assert.equal(await started.ended(), 0, started.output.stderr)
     if (list.some(([kind]) => kind === 'BackgroundTask')) assert.match(notes(home), /^BackgroundTask ended$/m)
   }

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { validate } from 'dockerfile-utils'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { bin, program } from '#kit/program.js'
+import { bin, startedProgram } from '#kit/started-program.js'
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')
@@ -73,7 +73,7 @@ test('the image serves what lies beside it', async (t) => {
   const [, , flag = '', file = ''] = ['node', ...JSON.parse(words('CMD')[0]?.join(' ') ?? '[]')]
   assert.equal(file, '/etc/sallyport/sallyport.yaml')
   const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0']
-  const serving = program(t, [
+  const serving = startedProgram(t, [
     'registry',
     flag,
     join(root, 'examples/docker', file.replace('/etc/sallyport/', '')),
@@ -111,11 +111,11 @@ test('the health check of the image finds every documented command healthy, and 
     ...documented.map((command) => command.split(' ')),
   ]
   for (const argv of commands) {
-    const serving = program(t, argv, { environment: { [variable]: '0.0.0.0:0' } })
+    const serving = startedProgram(t, argv, { environment: { [variable]: '0.0.0.0:0' } })
     await serving.ready()
     const [, port = ''] = /health and metrics on http:\S+:(\d+)\)/.exec(serving.output.stdout) ?? []
     assert.equal(await healthy(port), true, argv.join(' '))
-    serving.process.kill('SIGTERM')
+    serving.stop()
     await serving.ended()
     assert.equal(await healthy(port), false)
   }

@@ -5,7 +5,8 @@ import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { twoFreePorts } from '#kit/free-port.js'
 import { issuing } from '#kit/issuer.js'
-import { bin, program } from '#kit/program.js'
+import { program } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 
 const example = join(dirname(bin), '../../examples/publish')
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { opened } from '#kit/listening.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 
 test('what is wrong is told once, whoever finds it', async (t) => {
   const { port } = await opened(t, createServer())
@@ -16,7 +16,7 @@ test('what is wrong is told once, whoever finds it', async (t) => {
     'stdio.yaml': `${listen('127.0.0.1:0')}  - { use: listen/stdio, with: { target: 'http://127.0.0.1:9' } }\n  - { use: auth/anonymous }\n`,
   })
   const told = async (file: string): Promise<readonly string[]> => {
-    const gateway = program(t, ['run', '--config', file, '--workers', '2'], { cwd: home })
+    const gateway = startedProgram(t, ['run', '--config', file, '--workers', '2'], { cwd: home })
     assert.equal(await gateway.ended(), 2, gateway.output.stderr)
     assert.equal(gateway.output.stdout, '')
     const lines = gateway.output.stderr.trim().split('\n')

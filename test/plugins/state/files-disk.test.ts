@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { program } from '#kit/program.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
+import { startedProgram } from '#kit/started-program.js'
 import { browse, realLogin } from '../credential/oauth/real-provider.js'
 import { call, send } from '../forward/proxied.js'
 import { storing, takingStores } from './storing.js'
@@ -30,7 +30,7 @@ for (const fault of ['full', 'read-only'] as const) {
     const flags = [`--target-uri=${target}`, '--remote-auth', '--remote-auth-skip-browser']
     const ports = ['--port=0', '--remote-auth-callback-port=0', '--internal-address=127.0.0.1:0']
     const start = () =>
-      program(t, ['proxy', 'mine', ...flags, ...ports], {
+      startedProgram(t, ['proxy', 'mine', ...flags, ...ports], {
         environment: { XDG_STATE_HOME: place },
         patience: 30,
       })
@@ -63,7 +63,7 @@ for (const fault of ['full', 'read-only'] as const) {
     assert.notEqual(keptTexts(directory), before)
     assert.doesNotMatch(await health(), /cannot be saved/)
     assert.equal((await send(main, call(1))).status, 200)
-    proxy.process.kill('SIGTERM')
+    proxy.stop()
     assert.equal(await proxy.ended(), 0)
 
     // The newest session was saved: the issuer would refuse any other.

@@ -3,7 +3,7 @@ import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { proxyWithLogin } from '../credential/oauth/proxy-with-login.js'
 import { call, send } from '../forward/proxied.js'
 import { storing } from './storing.js'
@@ -39,7 +39,7 @@ for (const [kind, environment] of Object.entries(KINDS)) {
       messages.join('\n'),
     )
 
-    const { output, ended } = program(t, ['auth', 'list'], {
+    const { output, ended } = startedProgram(t, ['auth', 'list'], {
       environment: { XDG_STATE_HOME: state, ...environment },
     })
     assert.equal(await ended(), 0)
@@ -56,7 +56,7 @@ test('values from before there was a passphrase are refused by the proxy, until 
   cpSync(join(import.meta.dirname, 'format-1', 'plain'), directory, { recursive: true })
   const environment = { XDG_STATE_HOME: state, ...KINDS.passphrase }
   const run = async (...argv: string[]) => {
-    const { output, ended } = program(t, argv, { environment })
+    const { output, ended } = startedProgram(t, argv, { environment })
     return { code: await ended(), ...output }
   }
   const proxy = ['proxy', 'mine', `--target-uri=${TARGET}`, '--remote-auth', '--remote-auth-skip-browser']
@@ -64,7 +64,7 @@ test('values from before there was a passphrase are refused by the proxy, until 
   const [started, listed, keyless] = await Promise.all([
     run(...proxy),
     run('auth', 'list'),
-    program(t, ['auth', 'seal'], { environment: { XDG_STATE_HOME: state } }).ended(),
+    startedProgram(t, ['auth', 'seal'], { environment: { XDG_STATE_HOME: state } }).ended(),
   ])
   assert.deepEqual([started.code, started.stdout], [1, ''])
   for (const { stderr } of [started, listed]) assert.match(stderr, /not encrypted.*sallyport auth seal/)

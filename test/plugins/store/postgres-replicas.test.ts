@@ -5,7 +5,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { noPostgres, PostgresCluster, type TestDatabase } from '#kit/postgres.js'
-import { type Program, program } from '#kit/program.js'
+import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 import { BASE, server, wrapped } from '../registry/registry.js'
 
 const skip = noPostgres
@@ -29,7 +29,7 @@ async function upstream(t: TestContext) {
 }
 
 interface Replica {
-  readonly process: Program
+  readonly process: StartedProgram
   readonly origin: string
   readonly internal: string
 }
@@ -53,7 +53,7 @@ async function start(
       stateDirectory: join(home, 'copies'),
     }),
   })
-  const process = program(t, ['registry', '--config', join(config, 'registry.yaml'), ...flags], {
+  const process = startedProgram(t, ['registry', '--config', join(config, 'registry.yaml'), ...flags], {
     environment: { XDG_STATE_HOME: home },
     hostname: `replica-${new URL(internal).port}`,
     patience: 30,
@@ -180,13 +180,13 @@ test('three replicas serve the same, one reads the source, and faults cost no re
     await allServe([...others, restarted], ['a.example/after-kill'], 15)
 
     for (let at = 0; at < 3; at++) {
-      restarted.process.process.kill('SIGHUP')
+      restarted.process.reload()
       await restarted.process.until(new RegExp(`(is in force[\\s\\S]*){${at + 1}}`))
     }
     // For locks and for notifications; those of the pool come and go, and have ended a transaction last.
     const ofSessions = "query !~ '^(commit|rollback)'"
     assert.ok((await connections(database, ofSessions)) <= 2 * 3, 'a reload keeps its connections')
-    for (const { process } of [...others, restarted]) process.process.kill('SIGTERM')
+    for (const { process } of [...others, restarted]) process.stop()
     for (const { process } of [...others, restarted])
       assert.equal(await process.ended(), 0, process.output.stderr)
     assert.equal(await connections(database), 0)
@@ -200,7 +200,7 @@ test('worker processes share one store, and leave no connection behind', { skip 
   const replica = await start(t, database, source.origin, folder(t), ['--workers', '2'])
   await allServe([replica, replica, replica], ['a.example/one'], 20)
   assert.equal(source.requests.length, 1, 'one of them reads the source')
-  replica.process.process.kill('SIGTERM')
+  replica.process.stop()
   assert.equal(await replica.process.ended(), 0, replica.process.output.stderr)
   assert.equal(await connections(database), 0)
 })

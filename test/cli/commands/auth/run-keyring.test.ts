@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { keyring, noKeyring } from '#kit/keyring.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { startAuthorizationServer } from '../../../plugins/credential/oauth/authorization-server.js'
 
 const skip = noKeyring ?? (process.platform === 'linux' ? false : 'the tests bring a keyring for Linux alone')
@@ -24,13 +24,13 @@ test('a login is encrypted with a key in the keyring; without it that is said, a
   const login = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-callback-port=0']
   const argv = ['proxy', 'mine', `--target-uri=${server.target}`]
 
-  const signed = program(t, [...argv, ...login], { environment: there, patience: 30 })
+  const signed = startedProgram(t, [...argv, ...login], { environment: there, patience: 30 })
   const url = await signed.ready()
   await fetch(await signed.until(/(?<=^Open this URL to sign in: )\S+$/m))
   assert.equal((await fetch(url, { method: 'POST', body: '{}' })).status, 200)
   assert.ok(loadsKeyring(signed.process.pid))
   assert.doesNotMatch(signed.output.stderr, /not encrypted/)
-  signed.process.kill('SIGTERM')
+  signed.stop()
   assert.equal(await signed.ended(), 0)
   assert.equal(own.entries().size, 1)
 
@@ -43,7 +43,7 @@ test('a login is encrypted with a key in the keyring; without it that is said, a
   assert.doesNotMatch(before, /access|refresh|127\.0\.0\.1/)
 
   const run = async (environment: Readonly<Record<string, string>>, ...words: string[]) => {
-    const { output, ended } = program(t, words, { environment })
+    const { output, ended } = startedProgram(t, words, { environment })
     return { code: await ended(), ...output }
   }
   const [refused, unread, listed] = await Promise.all([
@@ -65,7 +65,7 @@ test('a login is encrypted with a key in the keyring; without it that is said, a
 
 test('a proxy that signs in nowhere never loads the keyring', { skip }, async (t) => {
   const server = await startAuthorizationServer(t)
-  const plain = program(t, ['proxy', 'mine', `--target-uri=${server.target}`])
+  const plain = startedProgram(t, ['proxy', 'mine', `--target-uri=${server.target}`])
   await fetch(await plain.ready(), { method: 'POST', body: '{}' })
   assert.ok(!loadsKeyring(plain.process.pid))
 })

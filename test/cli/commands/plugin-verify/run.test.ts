@@ -8,7 +8,7 @@ import { type Finding, FindingList } from '#cli/tools/findings/finding-list.js'
 import { examine } from '#cli/tools/verify/examine.js'
 import { verifyPlugin } from '#cli/tools/verify/verify.js'
 import { folder } from '#kit/folder.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 
 const root = join(import.meta.dirname, '../../../..')
 
@@ -58,7 +58,7 @@ const secret = `z.strictObject({ key: z.string().meta({ writeOnly: true }).descr
 
 test('a plugin that keeps its contract has nothing wrong, and the command ends with 0', async (t) => {
   const home = written(t, plugin('Guard', guard, secret))
-  const verifying = program(t, ['plugin', 'verify', join(home, 'plugin.mjs'), '--json'])
+  const verifying = startedProgram(t, ['plugin', 'verify', join(home, 'plugin.mjs'), '--json'])
   assert.equal(await verifying.ended(), 0, verifying.output.stdout + verifying.output.stderr)
   const findings: { state: string }[] = JSON.parse(verifying.output.stdout)
   assert.ok(findings.length >= 5)
@@ -67,7 +67,7 @@ test('a plugin that keeps its contract has nothing wrong, and the command ends w
 
 test('a plugin that does not, ends it with 1, and its fault stands in the line of a person', async (t) => {
   const home = written(t, plugin('Guard', `${guard}; throw new Error('no luck')`))
-  const verifying = program(t, ['plugin', 'verify', join(home, 'plugin.mjs')])
+  const verifying = startedProgram(t, ['plugin', 'verify', join(home, 'plugin.mjs')])
   assert.equal(await verifying.ended(), 1)
   assert.match(
     verifying.output.stdout,
@@ -330,7 +330,7 @@ test('a path is not made up: without options the plugin is not set up, and its f
   const elsewhere = folder(t, { 'options.yaml': 'keyFile: ./here.key\n', 'here.key': 'k' })
 
   const [alone, given] = [[], ['--with', join(elsewhere, 'options.yaml')]].map((more) =>
-    program(t, ['plugin', 'verify', file, ...more]),
+    startedProgram(t, ['plugin', 'verify', file, ...more]),
   )
   assert.equal(await alone?.ended(), 0)
   assert.match(alone?.output.stdout ?? '', /^warning .*options: it is not set up: .*keyFile; .*--with FILE$/m)

@@ -16,8 +16,9 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { bin, program } from '#kit/program.js'
+import { program } from '#kit/program.js'
 import { noTerminal, onTerminal } from '#kit/spawned.js'
+import { bin, startedProgram } from '#kit/started-program.js'
 import { ids, idsIn, line, lines } from './events.js'
 
 /** Follows a file, with what is there at first. */
@@ -34,7 +35,7 @@ function followed(t: TestContext, files: Readonly<Record<string, string>>, ...fl
       assert.deepEqual(idsIn(output.stdout), expected, output.stderr)
     },
     async interrupted(signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> {
-      tailing.process.kill(signal)
+      tailing.stop(signal)
       return tailing.ended()
     },
   }
@@ -150,7 +151,7 @@ test('it begins with rotated files, and goes on', async (t) => {
 
 test('a reader that left ends it at the next line', async (t) => {
   const place = join(folder(t, { 'audit.jsonl': lines(1) }), 'audit.jsonl')
-  const { process: child, output, ended } = program(t, ['tail', place, '-f'])
+  const { process: child, output, ended } = startedProgram(t, ['tail', place, '-f'])
   await eventually(() => output.stdout !== '')
   child.stdout?.destroy()
   appendFileSync(place, lines(1))

@@ -5,7 +5,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { folder } from '#kit/folder.js'
-import { bin, program } from '#kit/program.js'
+import { program } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 import { ids, idsIn, line, lines } from './events.js'
 
 async function tail(t: TestContext, files: Readonly<Record<string, string>>, ...flags: string[]) {

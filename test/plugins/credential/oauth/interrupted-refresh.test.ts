@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { call, send } from '../../forward/proxied.js'
 import { type AuthorizationServer, sendJson, startAuthorizationServer } from './authorization-server.js'
 import { proxyWithLogin, signInUser } from './proxy-with-login.js'
@@ -35,7 +35,7 @@ async function killedAtRefresh(t: TestContext, target: string, signIn: (page: st
     KILL_AT: '1',
   }
   const flags = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-callback-port=0']
-  const proxy = program(t, ['proxy', 'mine', `--target-uri=${target}`, ...flags], {
+  const proxy = startedProgram(t, ['proxy', 'mine', `--target-uri=${target}`, ...flags], {
     environment,
     patience: 30,
   })

@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
-import { bin } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 
 /** The command line of `sallyport proxy stdio`. */
 export const bridgeCommand = (target: string, flags: readonly string[] = []) =>

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 
 for (const [code, said] of [
   ['ERR_MODULE_NOT_FOUND', 'are not installed'],
@@ -21,7 +21,7 @@ for (const [code, said] of [
       'without.mjs': `import { register } from 'node:module'; register('./resolve.mjs', import.meta.url)`,
     })
     const environment = { NODE_OPTIONS: `--import=${join(files, 'without.mjs')}` }
-    const running = program(t, ['run', '--config', join(files, 'run.json')], { environment })
+    const running = startedProgram(t, ['run', '--config', join(files, 'run.json')], { environment })
     assert.notEqual(await running.ended(), 0)
     assert.match(running.output.stderr, new RegExp(`${said}: \`npm install @opentelemetry/api@1\\.9 `))
     assert.doesNotMatch(running.output.stderr, /CANARY/)
@@ -40,13 +40,13 @@ test('nothing of OpenTelemetry is written to standard output, whatever fails', a
   ]
   const files = folder(t, { 'run.json': JSON.stringify({ plugins }) })
   const environment = { OTEL_LOG_LEVEL: 'all', OTEL_EXPORTER_OTLP_TIMEOUT: 'x' }
-  const running = program(t, ['run', '--config', join(files, 'run.json'), '--log-format', 'json'], {
+  const running = startedProgram(t, ['run', '--config', join(files, 'run.json'), '--log-format', 'json'], {
     environment,
   })
   const address = await running.ready()
   const before = running.output.stdout
   for (let each = 0; each < 20; each++) assert.equal(await (await fetch(address)).text(), 'ok')
-  running.process.kill('SIGTERM')
+  running.stop()
   assert.equal(await running.ended(), 0)
   assert.equal(running.output.stdout, before)
   const lines = running.output.stderr
