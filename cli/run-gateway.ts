@@ -1,5 +1,5 @@
 import type { List, Log } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
+import { catalogue as builtIn } from 'sallyport/builtin'
 import type { GatewayServer } from 'sallyport/embed'
 import { LogScrubber, serve } from 'sallyport/embed'
 import { allProblems, silentContext } from './config/all-problems.js'
@@ -157,7 +157,9 @@ class GatewayRun<Settings> {
 
   private contextOf({ folder, locate, secrets }: Located<Settings>) {
     for (const secret of secrets) this.scrubber.add(secret)
-    const { log, scrubber, ending } = this
+    const { log, scrubber, ending, io } = this
+    const listenStdio = async () => ({ default: (await import('#plugins/listen/stdio.js')).stdioOn(io) })
+    const catalogue = { ...builtIn, 'listen/stdio': listenStdio }
     return { catalogue, folder, locate, secrets, log, scrubber, signal: ending.signal }
   }
 }

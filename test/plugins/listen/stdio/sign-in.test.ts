@@ -5,7 +5,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { answeringIn } from '#kit/mcp-eras.js'
 import { browse, realLogin } from '../../credential/oauth/real-provider.js'
-import { ask, type Bridged, bridged, initialize, initialized } from './bridged.js'
+import { ask, type Bridged, initialize, initialized, startedBridge } from './bridged.js'
 
 /** A bridge without a login, to a real MCP server that needs a token of a real provider. */
 async function signedOut(t: TestContext, flags: readonly string[] = []) {
@@ -16,7 +16,7 @@ async function signedOut(t: TestContext, flags: readonly string[] = []) {
   })
   const login = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-callback-port=0', ...flags]
   // Credentials go to a folder of the test, and never into the user's keyring.
-  const bridge = bridged(t, target, login, {
+  const bridge = startedBridge(t, target, login, {
     XDG_STATE_HOME: folder(t),
     DBUS_SESSION_BUS_ADDRESS: 'unix:path=/dev/null',
   })
@@ -43,7 +43,7 @@ test('a user signs in with the URL on stderr, and waiting requests get responses
     assert.equal(content[0].text, String(1 + id))
   }
 
-  bridge.process.stdin.end()
+  bridge.input.end()
   assert.equal(await bridge.ended(), 0)
   assert.deepEqual([counts.logins, hintsOf(bridge)], [1, [url]])
   const messages = bridge.lines.map((line) => JSON.parse(line))
@@ -67,7 +67,7 @@ test('without a login requests fail in time, and one that is finished later is u
   bridge.say(initialized, add(2))
   assert.ok((await bridge.heard(2))['result'] !== undefined)
 
-  bridge.process.stdin.end()
+  bridge.input.end()
   assert.equal(await bridge.ended(), 0)
   assert.deepEqual([counts.logins, hintsOf(bridge)], [1, [url]])
 })
@@ -75,7 +75,7 @@ test('without a login requests fail in time, and one that is finished later is u
 test('the end of the input waits no longer than a pending login', async (t) => {
   const { bridge } = await signedOut(t, ['--remote-auth-timeout=1s'])
   bridge.say(initialize())
-  bridge.process.stdin.end()
+  bridge.input.end()
 
   assert.equal(await bridge.ended(), 0)
   assert.deepEqual(
