@@ -1,11 +1,10 @@
 import type { List, Log } from 'sallyport'
-import { catalogue as builtIn } from 'sallyport/builtin'
 import type { GatewayServer } from 'sallyport/embed'
 import { LogScrubber, serve } from 'sallyport/embed'
 import { allProblems, silentContext } from './config/all-problems.js'
 import { type Located, mapped, type Result } from './config/result.js'
 import type { GatewayCommand } from './gateway-command.js'
-import { createRunLog, type Io } from './io.js'
+import { catalogueFor, createRunLog, type Io } from './io.js'
 import type { Invocation } from './line/option.js'
 import { logOptions } from './log-options.js'
 import { fewOpenFiles } from './open-files.js'
@@ -158,8 +157,6 @@ class GatewayRun<Settings> {
   private contextOf({ folder, locate, secrets }: Located<Settings>) {
     for (const secret of secrets) this.scrubber.add(secret)
     const { log, scrubber, ending, io } = this
-    const listenStdio = async () => ({ default: (await import('#plugins/listen/stdio.js')).stdioOn(io) })
-    const catalogue = { ...builtIn, 'listen/stdio': listenStdio }
-    return { catalogue, folder, locate, secrets, log, scrubber, signal: ending.signal }
+    return { catalogue: catalogueFor(io), folder, locate, secrets, log, scrubber, signal: ending.signal }
   }
 }

@@ -5,7 +5,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { answeringIn } from '#kit/mcp-eras.js'
 import { browse, realLogin } from '../../credential/oauth/real-provider.js'
-import { ask, type Bridged, initialize, initialized, startedBridge } from './bridged.js'
+import { ask, type Bridged, bridged, initialize, initialized } from './bridged.js'
 
 /** A bridge without a login, to a real MCP server that needs a token of a real provider. */
 async function signedOut(t: TestContext, flags: readonly string[] = []) {
@@ -16,7 +16,7 @@ async function signedOut(t: TestContext, flags: readonly string[] = []) {
   })
   const login = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-callback-port=0', ...flags]
   // Credentials go to a folder of the test, and never into the user's keyring.
-  const bridge = startedBridge(t, target, login, {
+  const bridge = bridged(t, target, login, {
     XDG_STATE_HOME: folder(t),
     DBUS_SESSION_BUS_ADDRESS: 'unix:path=/dev/null',
   })
