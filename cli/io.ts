@@ -1,5 +1,4 @@
 import type { Readable, Writable } from 'node:stream'
-import { catalogue } from 'sallyport/builtin'
 import { createLog, type LogOptions } from 'sallyport/embed'
 
 /** What one run of the program has of the world around it: in a process of its own, what the process has. */
@@ -28,10 +27,3 @@ export const createRunLog = ({ stderr }: Io, options: LogOptions) =>
   createLog(
     stderr === process.stderr ? options : { pretty: stderr.isTTY === true, ...options, stream: stderr },
   )
-
-/** The built-in plugins; those that speak to whoever started the program have the streams of this run. */
-export const catalogueFor = (io: Io): typeof catalogue => ({
-  ...catalogue,
-  'listen/stdio': async () => ({ default: (await import('#plugins/listen/stdio.js')).stdioOn(io) }),
-  'credential/oauth': async () => ({ default: (await import('#plugins/credential/oauth.js')).oauthAt(io) }),
-})

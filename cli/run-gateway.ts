@@ -1,10 +1,11 @@
 import type { List, Log } from 'sallyport'
+import { catalogueOn } from 'sallyport/builtin'
 import type { GatewayServer } from 'sallyport/embed'
 import { LogScrubber, serve } from 'sallyport/embed'
 import { allProblems, silentContext } from './config/all-problems.js'
 import { type Located, mapped, type Result } from './config/result.js'
 import type { GatewayCommand } from './gateway-command.js'
-import { catalogueFor, createRunLog, type Io } from './io.js'
+import { createRunLog, type Io } from './io.js'
 import type { Invocation } from './line/option.js'
 import { logOptions } from './log-options.js'
 import { fewOpenFiles } from './open-files.js'
@@ -157,6 +158,6 @@ class GatewayRun<Settings> {
   private contextOf({ folder, locate, secrets }: Located<Settings>) {
     for (const secret of secrets) this.scrubber.add(secret)
     const { log, scrubber, ending, io } = this
-    return { catalogue: catalogueFor(io), folder, locate, secrets, log, scrubber, signal: ending.signal }
+    return { catalogue: catalogueOn(io), folder, locate, secrets, log, scrubber, signal: ending.signal }
   }
 }

@@ -29,7 +29,7 @@ const options = z.strictObject({
     .describe('milliseconds to wait for open requests when the input has ended'),
 })
 
-interface Streams {
+export interface Streams {
   readonly stdin: Readable
   readonly stdout: Writable
 }

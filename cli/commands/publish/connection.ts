@@ -1,12 +1,13 @@
 import { resolve } from 'node:path'
 import type { Dispatch, Gateway, List, Problem } from 'sallyport'
+import { catalogueOn } from 'sallyport/builtin'
 import { LogScrubber } from 'sallyport/embed'
 import { client, ProxySettings } from 'sallyport/presets/proxy'
 import { flagOf, keyOf } from '#plugins/presets/settings/setting.js'
 import { resolveSettings } from '../../config/resolve-settings.js'
 import { type Located, mapped, type Result } from '../../config/result.js'
 import { withBooted } from '../../config/with-booted.js'
-import { catalogueFor, createRunLog, type Io } from '../../io.js'
+import { createRunLog, type Io } from '../../io.js'
 import type { ResolvedOptions } from '../../line/option.js'
 import { connectionFlags, PATIENCE, signInFlags } from './flags.js'
 
@@ -64,7 +65,7 @@ export function connected<T>(
   for (const secret of secrets) scrubber.add(secret)
   // What fails is in the answers, which are printed.
   const log = createRunLog(io, { level: debug ? 'debug' : 'silent', scrubber })
-  const context = { catalogue: catalogueFor(io), folder, locate, log, scrubber }
+  const context = { catalogue: catalogueOn(io), folder, locate, log, scrubber }
   const taker = { name: 'publish', take: ({ dispatch }: Gateway) => dispatch }
   return withBooted(
     (taking) => [taking, ...settings],
