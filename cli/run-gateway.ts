@@ -1,5 +1,5 @@
 import type { List, Log } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
+import { catalogueOn } from 'sallyport/builtin'
 import type { GatewayServer } from 'sallyport/embed'
 import { LogScrubber, serve } from 'sallyport/embed'
 import { allProblems, silentContext } from './config/all-problems.js'
@@ -157,7 +157,7 @@ class GatewayRun<Settings> {
 
   private contextOf({ folder, locate, secrets }: Located<Settings>) {
     for (const secret of secrets) this.scrubber.add(secret)
-    const { log, scrubber, ending } = this
-    return { catalogue, folder, locate, secrets, log, scrubber, signal: ending.signal }
+    const { log, scrubber, ending, io } = this
+    return { catalogue: catalogueOn(io), folder, locate, secrets, log, scrubber, signal: ending.signal }
   }
 }

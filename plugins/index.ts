@@ -1,4 +1,6 @@
 import type { Catalogue } from 'sallyport/embed'
+import type { Terminal } from './credential/oauth/prompt.js'
+import type { Streams as OutputStreams } from './listen/stdio.js'
 
 /** Every built-in plugin by its name, which is its path. */
 export const catalogue: Catalogue = {
@@ -63,3 +65,13 @@ export const catalogue: Catalogue = {
   'tunnel/connection': () => import('./tunnel/connection.js'),
   'tunnel/ssh': () => import('./tunnel/ssh.js'),
 }
+
+/** The streams of a run of the program. */
+export type Streams = OutputStreams & Terminal
+
+/** The built-in plugins, of which those that speak to whoever started the program have other streams than the process. */
+export const catalogueOn = (streams: Streams): Catalogue => ({
+  ...catalogue,
+  'listen/stdio': async () => ({ default: (await import('./listen/stdio.js')).stdioOn(streams) }),
+  'credential/oauth': async () => ({ default: (await import('./credential/oauth.js')).oauthAt(streams) }),
+})

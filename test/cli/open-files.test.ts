@@ -29,7 +29,7 @@ const warning = /"warn".*this process may have (\d+) files and connections open 
 
 // With fewer Node has none left to read the first file of a program. Node 26 needs fewer.
 const fewest = process.versions.node.startsWith('26.') ? 22 : 21
-const limits = [fewest, 28, 32, 40, 48, 64, 72, 80, 88, 92, 96, 100, 104, 112, 128, 256]
+const limits = [fewest, 24, 28, 32, 48, 64, 96, 256]
 
 test('too few files for the next step are told in words, whichever step it is', async (t) => {
   const home = folder(t)

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { issuing } from '#kit/issuer.js'
 import { type Program, program } from '#kit/program.js'
-import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 import { type Kind, type Origin, thirdParty } from './third-party.js'
 
 type Place = 'added' | 'before' | 'after' | 'replaces'
@@ -99,7 +99,8 @@ export const rows = {
 export type Name = keyof typeof rows
 /** A started program of one list, and what it shows outside. */
 export interface Running {
-  readonly started: Program | StartedProgram
+  readonly started: Program
+  readonly input: PassThrough
   readonly home: string
 }
 
@@ -128,13 +129,16 @@ export async function lookTwice(t: TestContext, name: Name, setting: Setting): P
   const written = JSON.stringify({ ...settings, plugins: [...plugins, ...further] })
   writeFileSync(join(home, 'preset.json'), written)
   const surroundings = { patience: 60, environment: { XDG_STATE_HOME: join(home, 'unused') } }
-  // A protocol, and the page of a sign-in, are on the streams of a process.
-  const start = (...argv: readonly string[]): Program | StartedProgram =>
-    /stdio|login/.test(name)
-      ? startedProgram(t, argv, { ...surroundings, input: 'pipe' })
-      : program(t, argv, surroundings)
+  const start = (input: PassThrough, ...argv: readonly string[]): Program =>
+    program(t, argv, { ...surroundings, input })
 
-  const printing = start(...words, '--config', join(home, 'preset.json'), '--print-plugins')
+  const printing = start(
+    new PassThrough(),
+    ...words,
+    '--config',
+    join(home, 'preset.json'),
+    '--print-plugins',
+  )
   assert.equal(await printing.ended(), 0, printing.output.stderr)
   const printed = printing.output.stdout
   assert.doesNotMatch(printed, new RegExp(SECRET))
@@ -145,8 +149,9 @@ export async function lookTwice(t: TestContext, name: Name, setting: Setting): P
     ['run', '--config', join(home, 'run.yaml')],
   ]) {
     rmSync(join(home, 'notes.txt'), { force: true })
-    const started = start(...argv)
-    await look({ started, home })
+    const input = new PassThrough()
+    const started = start(input, ...argv)
+    await look({ started, input, home })
     started.stop()
     assert.equal(await started.ended(), 0, started.output.stderr)
     if (list.some(([kind]) => kind === 'BackgroundTask')) assert.match(notes(home), /^BackgroundTask ended$/m)

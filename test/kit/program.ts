@@ -8,6 +8,8 @@ import { eventually } from './captured-log.js'
 import { bin, noKeyringOfUser } from './started-program.js'
 import { runVariables } from './variables.js'
 
+const HERE = process.cwd()
+
 /** A run of the program. */
 export interface Program {
   /** What it has said. */
@@ -111,7 +113,6 @@ function writer(
 }
 
 function inFolder(t: TestContext, folder: string): void {
-  const before = process.cwd()
   process.chdir(folder)
-  t.after(() => process.chdir(before))
+  t.after(() => process.chdir(HERE))
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Dispatch, Gateway, List, Problem } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
+import { catalogueOn } from 'sallyport/builtin'
 import { LogScrubber } from 'sallyport/embed'
 import { client, ProxySettings } from 'sallyport/presets/proxy'
 import { flagOf, keyOf } from '#plugins/presets/settings/setting.js'
@@ -65,7 +65,7 @@ export function connected<T>(
   for (const secret of secrets) scrubber.add(secret)
   // What fails is in the answers, which are printed.
   const log = createRunLog(io, { level: debug ? 'debug' : 'silent', scrubber })
-  const context = { catalogue, folder, locate, log, scrubber }
+  const context = { catalogue: catalogueOn(io), folder, locate, log, scrubber }
   const taker = { name: 'publish', take: ({ dispatch }: Gateway) => dispatch }
   return withBooted(
     (taking) => [taking, ...settings],

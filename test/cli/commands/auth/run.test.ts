@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { startedProgram } from '#kit/started-program.js'
+import { program } from '#kit/program.js'
 import { startAuthorizationServer } from '../../../plugins/credential/oauth/authorization-server.js'
 
 test('a proxy signs in by its flags, the login outlives it, is listed without its tokens, and is dropped', async (t) => {
@@ -21,7 +21,7 @@ test('a proxy signs in by its flags, the login outlives it, is listed without it
   const client = ['--remote-auth-client-id=my-client', '--remote-auth-callback-port=0']
   const ask = (url: string) => fetch(url, { method: 'POST', body: '{}' })
 
-  const first = startedProgram(t, [...flags, ...client], { environment })
+  const first = program(t, [...flags, ...client], { environment })
   const url = await first.ready()
   const page = await first.until(/(?<=^Open this URL to sign in: )\S+$/m)
   await fetch(page)
@@ -31,12 +31,12 @@ test('a proxy signs in by its flags, the login outlives it, is listed without it
   assert.doesNotMatch(first.output.stderr, /canary/)
   assert.equal(server.at('/token')[0]?.headers.authorization?.startsWith('Basic '), true)
 
-  const second = startedProgram(t, [...flags, ...client], { environment })
+  const second = program(t, [...flags, ...client], { environment })
   assert.equal((await ask(await second.ready())).status, 200)
   assert.equal(server.times('/authorize'), 1)
 
   const run = async (...argv: string[]) => {
-    const { output, ended } = startedProgram(t, ['auth', ...argv], { environment })
+    const { output, ended } = program(t, ['auth', ...argv], { environment })
     return { code: await ended(), ...output }
   }
   const { code, stdout } = await run('list')
@@ -56,13 +56,9 @@ test('a login that is not to be kept leaves nothing behind', async (t) => {
   const server = await startAuthorizationServer(t)
   const state = folder(t)
   const flags = ['--remote-auth-skip-browser', '--remote-auth-no-store', '--remote-auth-callback-port=0']
-  const proxy = startedProgram(
-    t,
-    ['proxy', 'mine', `--target-uri=${server.target}`, '--remote-auth', ...flags],
-    {
-      environment: { XDG_STATE_HOME: state },
-    },
-  )
+  const proxy = program(t, ['proxy', 'mine', `--target-uri=${server.target}`, '--remote-auth', ...flags], {
+    environment: { XDG_STATE_HOME: state },
+  })
   const url = await proxy.ready()
   await fetch(await proxy.until(/(?<=^Open this URL to sign in: )\S+$/m))
   const status = await eventually(async () => (await fetch(url, { method: 'POST', body: '{}' })).status)

@@ -7,7 +7,7 @@ import { RegistrySettings, registry } from 'sallyport/presets/registry'
 import { TunnelSettings } from 'sallyport/presets/tunnel'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
-import { startedProgram } from '#kit/started-program.js'
+import { program } from '#kit/program.js'
 import { startAuthorizationServer } from '../../../plugins/credential/oauth/authorization-server.js'
 
 const KEYS = `
@@ -57,7 +57,7 @@ test('an authenticator of a folder takes the place of the one that asks nobody, 
     'keys.mjs': KEYS,
     'proxy.yaml': `targetUri: ${origin}\nplugins: [{ use: ./keys.mjs, replaces: auth/anonymous }]\n`,
   })
-  const started = startedProgram(t, ['proxy', 'mine', '--config', join(home, 'proxy.yaml')], { patience: 60 })
+  const started = program(t, ['proxy', 'mine', '--config', join(home, 'proxy.yaml')], { patience: 60 })
   const url = await started.ready()
   assert.deepEqual(await asked(url), [401, ''])
   assert.deepEqual(await asked(url, 'guess'), [401, ''])
@@ -74,7 +74,7 @@ oidcAudience: mcp
 plugins: [{ use: ./nothing.mjs, replaces: auth/oidc }]
 `,
   })
-  const started = startedProgram(t, ['proxy', 'mine', '--config', join(home, 'proxy.yaml')], { patience: 60 })
+  const started = program(t, ['proxy', 'mine', '--config', join(home, 'proxy.yaml')], { patience: 60 })
   const url = await started.ready()
   assert.deepEqual(await asked(url), [401, ''])
   assert.deepEqual(await asked(url, 'key'), [401, ''])
@@ -131,18 +131,18 @@ plugins: [{ use: own-store, with: { file: ./state.json }, replaces: state/files 
   const surroundings = { environment: { XDG_STATE_HOME: join(home, 'unused') }, patience: 60 }
   const ask = async (url: string) => (await fetch(url, { method: 'POST', body: '{}' })).status
 
-  const first = startedProgram(t, argv, surroundings)
+  const first = program(t, argv, surroundings)
   const url = await first.ready()
   await fetch(await first.until(/(?<=^Open this URL to sign in: )\S+$/m))
   assert.equal(await ask(url), 200, first.output.stderr)
   first.stop()
   assert.equal(await first.ended(), 0)
 
-  const second = startedProgram(t, argv, surroundings)
+  const second = program(t, argv, surroundings)
   assert.equal(await ask(await second.ready()), 200, second.output.stderr)
   assert.equal(server.times('/authorize'), 1)
 
-  const listing = startedProgram(t, ['auth', 'list', '--config', join(home, 'proxy.yaml')], surroundings)
+  const listing = program(t, ['auth', 'list', '--config', join(home, 'proxy.yaml')], surroundings)
   assert.equal(await listing.ended(), 0, listing.output.stderr)
   assert.match(listing.output.stdout, new RegExp(`^${server.target}: client `))
 })
@@ -158,20 +158,20 @@ plugins: [{ use: ./keys.mjs, replaces: auth/anonymous }]
 `,
   })
   const words = ['proxy', 'mine', '--config', join(home, 'proxy.yaml'), '--plugin', 'audit/none']
-  const wrong = startedProgram(t, words, { patience: 60 })
+  const wrong = program(t, words, { patience: 60 })
   assert.equal(await wrong.ended(), 2)
   assert.match(wrong.output.stderr, /^--plugin: plugin "audit\/none" not found/m)
 
-  const printing = startedProgram(t, [...words.slice(0, 4), '--print-plugins'], { patience: 60 })
+  const printing = program(t, [...words.slice(0, 4), '--print-plugins'], { patience: 60 })
   assert.equal(await printing.ended(), 0, printing.output.stderr)
   writeFileSync(join(home, 'printed.yaml'), printing.output.stdout)
-  const again = startedProgram(t, ['run', '--config', join(home, 'printed.yaml'), '--print-plugins'], {
+  const again = program(t, ['run', '--config', join(home, 'printed.yaml'), '--print-plugins'], {
     patience: 60,
   })
   assert.equal(await again.ended(), 0, again.output.stderr)
   assert.equal(again.output.stdout, printing.output.stdout)
 
-  const running = startedProgram(t, ['run', '--config', join(home, 'printed.yaml')], { patience: 60 })
+  const running = program(t, ['run', '--config', join(home, 'printed.yaml')], { patience: 60 })
   const url = await running.ready()
   assert.deepEqual(await asked(url), [401, ''])
   assert.deepEqual(await asked(url, 'key'), [200, 'none'])
@@ -182,7 +182,7 @@ test('a wrong command line and a wrong file are one report, with the exit code 2
     'proxy.yaml': 'targetUri: ftp://x\nremoteAut: true\nplugins: [{ use: ./absent.mjs }]\n',
   })
   const argv = ['proxy', 'mine', '--config', join(home, 'proxy.yaml'), '--port=1', '--port=2', '--hots', 'x']
-  const started = startedProgram(t, argv, { patience: 60 })
+  const started = program(t, argv, { patience: 60 })
   assert.equal(await started.ended(), 2)
   const places = started.output.stderr
     .trim()

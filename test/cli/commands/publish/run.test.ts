@@ -6,7 +6,7 @@ import { folder } from '#kit/folder.js'
 import { issuing } from '#kit/issuer.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { Person } from '#kit/person.js'
-import { startedProgram } from '#kit/started-program.js'
+import { program } from '#kit/program.js'
 import { authority, tlsListening } from '#kit/tls.js'
 import { PLATFORM, publishable, publishingProgram } from '../../../plugins/registry/publishing-program.js'
 
@@ -16,7 +16,7 @@ const version = (text: string, more: object = {}): string => JSON.stringify(publ
 /** Runs `sallyport publish`, and signs in where it asks for it. */
 function publishing(t: TestContext, registry: string, home = folder(t)) {
   return async (...argv: readonly string[]) => {
-    const child = startedProgram(t, ['publish', ...argv, '--registry', registry], {
+    const child = program(t, ['publish', ...argv, '--registry', registry], {
       environment: { XDG_STATE_HOME: home },
       patience: 30,
     })
