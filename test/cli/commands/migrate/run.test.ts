@@ -10,7 +10,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { noPostgres, PASSWORD, PostgresCluster } from '#kit/postgres.js'
 import { cli, program, testIo } from '#kit/program.js'
-import { bin, startedProgram } from '#kit/started-program.js'
+import { startedProgram } from '#kit/started-program.js'
 
 /** A third party's plugin whose table is a file. */
 const levelled = `
@@ -54,7 +54,7 @@ const entry = (id: string, options: object = {}) => ({
   with: { file: `${id}.table`, ...options },
 })
 
-const root = join(bin, '../../..')
+const root = join(import.meta.dirname, '../../../..')
 
 function home(t: TestContext, list: unknown): string {
   const place = folder(t, { 'levelled.mjs': levelled, 'gateway.json': JSON.stringify(list) })
