@@ -1,4 +1,4 @@
-import type { List, Log } from 'sallyport'
+import { ConfigError, type List, type Log } from 'sallyport'
 import { catalogueOn } from 'sallyport/builtin'
 import type { GatewayServer } from 'sallyport/embed'
 import { LogScrubber, serve } from 'sallyport/embed'
@@ -9,9 +9,8 @@ import { createRunLog, type Io } from './io.js'
 import type { Invocation } from './line/option.js'
 import { logOptions } from './log-options.js'
 import { fewOpenFiles } from './open-files.js'
-import { reload } from './reload.js'
 import { guardProcess, handleSignals } from './signals.js'
-import { endOnceSaid, exitCode, printError, printProblems } from './terminal.js'
+import { endOnceSaid, exitCode, printError, printProblems, problemText } from './terminal.js'
 import { workerCount, workers } from './workers/flags.js'
 import { workerNumber } from './workers/worker-id.js'
 
@@ -159,5 +158,32 @@ class GatewayRun<Settings> {
     for (const secret of secrets) this.scrubber.add(secret)
     const { log, scrubber, ending, io } = this
     return { catalogue: catalogueOn(io), folder, locate, secrets, log, scrubber, signal: ending.signal }
+  }
+}
+
+/**
+ * Reads the configuration again and applies it, unless what was read later takes its place. A wrong one
+ * changes nothing, and is logged.
+ */
+async function reload<Settings>(
+  log: Log,
+  read: () => Promise<Result<Settings>>,
+  apply: (located: Located<Settings>) => Promise<boolean>,
+): Promise<void> {
+  try {
+    const result = await read()
+    if ('problems' in result) throw new ConfigError(result.problems)
+    const isApplied = await apply(result)
+    log.info(
+      isApplied
+        ? 'the configuration was read again and is in force'
+        : 'the configuration was read again, but what was read later takes its place',
+    )
+  } catch (error) {
+    const problems = error instanceof ConfigError ? error.problems.map(problemText) : undefined
+    log.error(
+      problems === undefined ? { err: error } : { problems },
+      'the configuration was read again and is not in force: the previous one still is',
+    )
   }
 }

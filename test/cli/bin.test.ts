@@ -93,20 +93,6 @@ test('a control character in a flag neither breaks its line nor reaches the term
   assert.ok(!lines.join().includes('\u001b'))
 })
 
-test('mistakes in a file are a line each, and exit with 2', async (t) => {
-  const home = folder(t, { 'a.yaml': 'auth: { mode: x, oauth: { realm: 3 } }\nfoo: 1\n', 'b.yaml': 'a: [\n' })
-  const wrong = await run(t, ['registry', '--config', join(home, 'a.yaml')])
-  const broken = await run(t, ['run', '--config', join(home, 'b.yaml')])
-  const missing = await run(t, ['run', '--config', join(home, 'c.yaml')])
-
-  assert.equal(wrong.code, 2)
-  assert.equal(wrong.lines.length, 5)
-  for (const line of wrong.lines) assert.match(line, /a\.yaml:\d+:\d+ /)
-  assert.equal(broken.code, 2)
-  assert.equal(missing.code, 2)
-  assert.equal(missing.lines.length, 1)
-})
-
 test('the preset programs are the program with their command', () => {
   const alone = startedBin('bin-proxy', ['name', '--port', 'x'])
   const whole = startedBin('bin', ['proxy', 'name', '--port', 'x'])
@@ -123,16 +109,6 @@ test('the environment is read', async (t) => {
 
   assert.equal(code, 2)
   assert.match(stderr, /^SALLYPORT_AUTH_MODE: /)
-})
-
-test('a completion script is printed for each shell', async (t) => {
-  for (const shell of ['bash', 'zsh', 'fish']) {
-    const { code, stdout } = await run(t, ['completion', shell])
-
-    assert.equal(code, 0)
-    assert.match(stdout, /sallyport/)
-  }
-  assert.equal((await run(t, ['completion', 'tcsh'])).code, 2)
 })
 
 test('help and version load no command and none of the heavy packages', () => {
@@ -181,13 +157,6 @@ test('what fails unexpectedly is one line, and its stack is for --debug', async 
   assert.match(debug.stderr, /^sallyport: it broke\nError: it broke\n +at /)
   assert.match(debug.stderr, /\ncaused by: Error: the disk\n +at /)
   assert.deepEqual(refused, { code: 2, stdout: '', stderr: 'a: b\nc: d\n' })
-})
-
-test('a reader who leaves early is no failure', () => {
-  const script = `${process.execPath} ${bin} completion fish | true; exit "\${PIPESTATUS[0]}"`
-  const { status, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8', cwd: root })
-
-  assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
 })
 
 test('a plugin that ends the process is no success', (t) => {

@@ -397,19 +397,21 @@ test('a target is looked at on the way that its requests will go: through the pr
   const HTTPS_PROXY = (await connectProxy(t, { to: port })).url
   const away = await closedPort()
   const faults = async (uri: string, environment: Readonly<Record<string, string>>) => {
-    const looking = startedProgram(t, ['doctor', 'x', '--target-uri', uri, '--json'], { environment })
+    // Node reads these certificates when a process starts.
+    const run = 'NODE_EXTRA_CA_CERTS' in environment ? startedProgram : program
+    const looking = run(t, ['doctor', 'x', '--target-uri', uri, '--json'], { environment })
     await looking.ended()
     return faultsOf({ findings: JSON.parse(looking.output.stdout) })
   }
   // No loopback by name, so that a proxy would be asked for it, and nowhere but on this machine.
   const here = `http://0.0.0.0:${new URL(away).port}/mcp`
   const looks = [
-    faults('https://mcp.example/mcp', { HTTPS_PROXY, NODE_EXTRA_CA_CERTS }),
-    faults('https://mcp.example/mcp', { HTTPS_PROXY }),
-    faults(here, { HTTP_PROXY: away }),
-    faults(here, { HTTP_PROXY: away, NO_PROXY: '0.0.0.0' }),
+    await faults('https://mcp.example/mcp', { HTTPS_PROXY, NODE_EXTRA_CA_CERTS }),
+    await faults('https://mcp.example/mcp', { HTTPS_PROXY }),
+    await faults(here, { HTTP_PROXY: away }),
+    await faults(here, { HTTP_PROXY: away, NO_PROXY: '0.0.0.0' }),
   ]
-  assert.deepEqual(await Promise.all(looks), [[], ['TLS_UNTRUSTED'], ['PROXY_UNREACHABLE'], ['TCP_REFUSED']])
+  assert.deepEqual(looks, [[], ['TLS_UNTRUSTED'], ['PROXY_UNREACHABLE'], ['TCP_REFUSED']])
 })
 
 test('a registry that is not up is only told, whatever proxy is in the environment', async (t) => {
