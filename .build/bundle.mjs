@@ -40,7 +40,7 @@ const isOutside = (path, importer = '') => {
 const folder = (path) => readdirSync(path).map((name) => join(path, name))
 const entries = [
   ...['core/index.ts', 'core/toolkit.ts', 'core/embed.ts', 'core/toolkit/yaml/child.ts'],
-  ...['plugins/index.ts', 'plugins/registry/parse-thread.ts'],
+  ...['plugins/index.ts', 'plugins/registry/parse-thread.ts', 'plugins/store/sqlite/thread.ts'],
   'plugins/registry/publish/validation/server-json.ts',
   ...['cli/tools/verify/child.ts', 'test/kit/index.ts'],
   ...folder('plugins/presets').filter((path) => path.endsWith('.ts')),

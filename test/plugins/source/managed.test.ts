@@ -9,7 +9,7 @@ import { listen, plugin } from '#kit/plugin.js'
 import { BASE, OFFICIAL } from '../registry/registry.js'
 import { actor, limits, publish, publishedList, publishing, versionOf } from '../store/publishing.js'
 
-const files = (directory: string) => ({ use: 'store/files', with: { directory } })
+const files = (directory: string) => ({ use: 'store/sqlite', with: { directory } })
 
 contractSuite('source/managed', (t) => ({
   list: [files(folder(t)), { use: 'source/managed', with: { name: 'published' } }],

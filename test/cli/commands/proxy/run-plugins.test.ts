@@ -125,7 +125,7 @@ test('a login that a state store of a package keeps survives a restart', async (
 remoteAuth: true
 remoteAuthSkipBrowser: true
 remoteAuthCallbackPort: 0
-plugins: [{ use: own-store, with: { file: ./state.json }, replaces: state/files }]
+plugins: [{ use: own-store, with: { file: ./state.json }, replaces: state/sqlite }]
 `,
   })
   const argv = ['proxy', 'mine', '--config', join(home, 'proxy.yaml')]
