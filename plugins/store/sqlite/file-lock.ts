@@ -49,7 +49,8 @@ export class FileLock {
       createFile(this.path)
       before = this.identity()
       database = connect(this.path, 0)
-      database.exec('begin immediate')
+      // It writes nothing, and needs no journal beside the file.
+      database.exec('pragma journal_mode = memory; begin immediate')
       const opened = database
       // Whoever held it before has deleted the file, and another process may have created it again.
       if (before === this.identity()) return { release: () => this.release(opened, before) }

@@ -42,6 +42,7 @@ test('a promise that does not settle fails as HANGS, and the next requirement ru
   const hanging = providing('hanging', StateStore, {
     get: () => new Promise(() => {}),
     set: async () => {},
+    take: async () => undefined,
     delete: async () => {},
     keys: async () => [],
     locked: async (_key, work) => work(),

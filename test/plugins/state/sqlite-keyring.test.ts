@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, suite, type TestContext, test } from 'node:test'
@@ -7,6 +7,7 @@ import { SecretStore } from 'sallyport'
 import { folder } from '#kit/folder.js'
 import { keyring, noKeyring, type TestKeyring } from '#kit/keyring.js'
 import { providing } from '#kit/plugin.js'
+import { plant, textIn } from './stored.js'
 import { storing } from './storing.js'
 
 type Options = Readonly<Record<string, unknown>>
@@ -16,12 +17,6 @@ const withKeyring = (t: TestContext, directory: string, options: Options = {}) =
 
 const without = (t: TestContext, directory: string, options: Options = {}) =>
   storing(t, [{ use: 'state/sqlite', with: { directory, ...options } }])
-
-const textsIn = (directory: string): string =>
-  readdirSync(directory)
-    .filter((name) => name.endsWith('.json'))
-    .map((name) => readFileSync(join(directory, name), 'utf8'))
-    .join('')
 
 suite('with a keyring', { skip: noKeyring ?? false }, () => {
   const home = mkdtempSync(join(tmpdir(), 'sallyport-keyring-'))
@@ -45,11 +40,11 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
     await first.store.set('key', 'canary-value')
     await first.store.set('other', 'canary-value')
 
-    assert.doesNotMatch(textsIn(directory), /canary/)
+    assert.doesNotMatch(textIn(directory), /canary/)
     const [[name = '', key = ''] = [], ...more] = testKeyring.entries()
     assert.match(name, /^state\//)
     assert.deepEqual(more, [])
-    assert.ok(key.length > 40 && !textsIn(directory).includes(key))
+    assert.ok(key.length > 40 && !textIn(directory).includes(key))
     const second = await withKeyring(t, directory)
     assert.equal(await second.store.get('key'), 'canary-value')
     assert.equal(await second.store.get('other'), 'canary-value')
@@ -72,10 +67,10 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
     await (await without(t, directory)).store.set('key', 'canary-value')
     const refused = await withKeyring(t, directory)
     await assert.rejects(refused.store.get('key'), { code: 'STATE_PLAIN' })
-    assert.match(textsIn(directory), /canary-value/)
+    assert.match(textIn(directory), /canary-value/)
 
     const { store } = await withKeyring(t, directory, { takeOver: true })
-    assert.doesNotMatch(textsIn(directory), /canary/)
+    assert.doesNotMatch(textIn(directory), /canary/)
     assert.equal(await store.get('key'), 'canary-value')
     assert.equal(await refused.store.get('key'), 'canary-value')
   })
@@ -96,7 +91,7 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
     const { store } = await withKeyring(t, directory, { keptKey: false })
     assert.equal(await store.get('key'), 'closed')
     await store.set('key', 'open')
-    assert.match(textsIn(directory), /"open"/)
+    assert.match(textIn(directory), /"value":"open"/)
   })
 
   const losses: Readonly<Record<string, () => unknown>> = {
@@ -109,7 +104,7 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
     test(`${what} is an error that says what to do, and encrypted values are not overwritten`, async (t) => {
       const directory = folder(t)
       await (await withKeyring(t, directory)).store.set('key', 'value')
-      const kept = textsIn(directory)
+      const kept = textIn(directory)
       lose()
 
       for (const options of [{}, { keptKey: false }, { passphrase: 'open sesame' }]) {
@@ -117,7 +112,7 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
         const expected = { code: 'STATE_SEALED', message: /keyring.*(?:available|back).*auth logout all/ }
         await assert.rejects(store.get('key'), expected)
         await assert.rejects(store.set('key', 'new'), expected)
-        assert.equal(textsIn(directory), kept)
+        assert.equal(textIn(directory), kept)
       }
       const { store, lines } = await withKeyring(t, directory)
       if (what.includes('locked')) {
@@ -125,7 +120,7 @@ suite('with a keyring', { skip: noKeyring ?? false }, () => {
           code: 'STATE_SEALED',
           message: /auth logout all/,
         })
-        assert.equal(textsIn(directory), kept)
+        assert.equal(textIn(directory), kept)
       }
       await store.delete('key')
       await store.set('key', 'new')
@@ -153,8 +148,6 @@ test('without a keyring in the list, the error says what decrypts the values', a
   const directory = folder(t)
   const { store } = await without(t, directory)
   await store.set('key', 'value')
-  const [name = ''] = readdirSync(directory).filter((file) => file.endsWith('.json'))
-  const value = JSON.stringify({ kept: 'state/gone', iv: '', tag: '', data: '' })
-  writeFileSync(join(directory, name), JSON.stringify({ format: 1, key: 'key', value, sealed: true }))
+  plant(directory, 'key', JSON.stringify({ kept: 'state/gone', iv: '', tag: '', data: '' }), 1)
   await assert.rejects(store.get('key'), { code: 'STATE_SEALED', message: /secrets\/keyring/ })
 })

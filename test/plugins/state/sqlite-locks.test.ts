@@ -1,116 +1,57 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
-import fc from 'fast-check'
+import { setTimeout } from 'node:timers/promises'
 import { SecretStore } from 'sallyport'
+import { recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
 import { folder } from '#kit/folder.js'
 import { providing } from '#kit/plugin.js'
+import { FileLock } from '#plugins/store/sqlite/file-lock.js'
 import { startAuthorizationServer } from '../credential/oauth/authorization-server.js'
 import { proxyWithLogin, signInUser } from '../credential/oauth/proxy-with-login.js'
+import { plant, valuesIn } from './stored.js'
 import { storing } from './storing.js'
 
-const inFiles = (t: TestContext, directory: string) =>
+const inFolder = (t: TestContext, directory: string) =>
   storing(t, [{ use: 'state/sqlite', with: { directory } }])
 
-const lockFile = (directory: string, key: string): string => {
+function lockFile(directory: string, key: string): string {
   mkdirSync(join(directory, 'locks'), { recursive: true })
-  return join(directory, 'locks', `${createHash('sha256').update(key).digest('hex').slice(0, 40)}.1`)
+  return join(directory, 'locks', createHash('sha256').update(key).digest('hex').slice(0, 40))
 }
 
-/** A process of another machine holds the lock, until it is released. */
-function heldElsewhere(t: TestContext, file: string) {
-  writeFileSync(file, JSON.stringify({ pid: 1, where: 'another-machine boot pid:[1]', started: '1' }))
-  const beat = setInterval(() => {
-    const now = new Date()
-    utimesSync(file, now, now)
-  }, 1000)
-  t.after(() => clearInterval(beat))
-  return () => {
-    clearInterval(beat)
-    writeFileSync(file, 'free')
+/** Another process holds the lock, until it is released. */
+function heldElsewhere(t: TestContext, file: string): () => void {
+  writeFileSync(file, '')
+  const holder = new DatabaseSync(file)
+  holder.exec('begin immediate')
+  const release = (): void => {
+    if (holder.isOpen) holder.close()
   }
+  t.after(release)
+  return release
 }
 
-test('a lock file without an owner is free, whatever its content', async (t) => {
-  const directory = folder(t)
-  const { store } = await inFiles(t, directory)
-  const half = JSON.stringify({ pid: process.pid, where: 'here', started: '1' })
-  const bytes = fc.oneof(
-    fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array)),
-    fc.nat(half.length - 1).map((length) => Buffer.from(half.slice(0, length))),
-    fc.json().map((text) => Buffer.from(text)),
-    fc
-      .constantFrom('', 'free', 'null', '{}', '{"pid":0,"where":"","started":""}')
-      .map((text) => Buffer.from(text)),
-  )
-  let runs = 0
-  await fc.assert(
-    fc.asyncProperty(bytes, async (content) => {
-      const key = `key-${runs++}`
-      writeFileSync(lockFile(directory, key), content)
-      const since = performance.now()
-      await store.locked(key, async () => {})
-      assert.ok(performance.now() - since < 1000)
-    }),
-    { numRuns: 150 },
-  )
-})
+const isWaiting = ({ msg }: Readonly<Record<string, unknown>>): boolean =>
+  /waiting for a lock/.test(String(msg))
 
-test('a directory in place of a lock file is a free lock, and so is a file with a huge number', async (t) => {
+test('a lock whose file stands in the way of one is no lock, and what is done under it is done', async (t) => {
   const directory = folder(t)
-  const { store } = await inFiles(t, directory)
+  const { store, lines } = await inFolder(t, directory)
   mkdirSync(lockFile(directory, 'folder'))
-  writeFileSync(lockFile(directory, 'number').replace(/1$/, '9'.repeat(30)), 'free')
-  const since = performance.now()
-  for (const key of ['folder', 'number']) await store.locked(key, async () => {})
-  assert.ok(performance.now() - since < 1000)
+  writeFileSync(lockFile(directory, 'text'), 'x'.repeat(5000))
+  for (const key of ['folder', 'text']) await store.locked(key, () => store.set(key, 'value'))
+  assert.deepEqual(await store.keys(''), ['folder', 'text'])
+  assert.equal(lines.filter(({ msg }) => /values cannot be saved/.test(String(msg))).length, 1)
 })
 
-test('a lock that could not be released is free for this process', async (t) => {
-  const directory = folder(t)
-  const { store } = await inFiles(t, directory)
-  let text = ''
-  await store.locked('key', async () => {
-    text = readFileSync(lockFile(directory, 'key'), 'utf8')
-  })
-  writeFileSync(lockFile(directory, 'key'), text)
-  const since = performance.now()
-  await store.locked('key', async () => {})
-  assert.ok(performance.now() - since < 1000)
-})
-
-test('what is written under a lock that another process took over is refused', async (t) => {
-  const directory = folder(t)
-  const [{ store }, { store: other }] = [await inFiles(t, directory), await inFiles(t, directory)]
-  await store.set('key', 'old')
-  /** As when this process stood still for long. */
-  const takeOver = async (key: string) => {
-    const file = lockFile(directory, key)
-    renameSync(file, file.replace(/1$/, '2'))
-    writeFileSync(file.replace(/1$/, '2'), 'free')
-    await other.locked(key, () => other.set('key', 'new'))
-  }
-
-  const late = { code: 'STATE_LOCK_LOST', statusCode: 503 }
-  await store.locked('a', async () => {
-    await takeOver('a')
-    await assert.rejects(store.set('key', 'late'), late)
-    await assert.rejects(
-      store.locked('b', () => store.delete('key')),
-      late,
-    )
-  })
-  assert.equal(await store.get('key'), 'new')
-  await store.locked('a', () => store.set('key', 'newer'))
-  assert.equal(await other.get('key'), 'newer')
-})
-
-test('what a work leaves behind is no longer under its lock', async (t) => {
-  const { store } = await inFiles(t, folder(t))
+test('a work that outlives its lock may write', async (t) => {
+  const { store } = await inFolder(t, folder(t))
   let later = Promise.resolve()
   const { promise: released, resolve: release } = deferred()
 
@@ -124,23 +65,53 @@ test('what a work leaves behind is no longer under its lock', async (t) => {
   assert.equal(await store.get('b'), 'later')
 })
 
-test('a lock of another machine is waited for, and its file is logged', async (t) => {
+test('a store waits for the lock of another process, and logs its file once', async (t) => {
   const directory = folder(t)
-  const { store, lines } = await inFiles(t, directory)
+  const { store, lines } = await inFolder(t, directory)
   const file = lockFile(directory, 'key')
   const release = heldElsewhere(t, file)
   let entered = false
   const waiting = store.locked('key', async () => {
     entered = true
   })
-  const line = await eventually(() => lines.find(({ msg }) => /waiting for a lock/.test(String(msg))))
+  const line = await eventually(() => lines.find(isWaiting))
   assert.deepEqual([line['level'], line['path'], entered], ['warn', file, false])
   release()
   await waiting
-  assert.equal(lines.filter(({ msg }) => /waiting for a lock/.test(String(msg))).length, 1)
+  assert.equal(lines.filter(isWaiting).length, 1)
 })
 
-test('a start does not fail while another machine holds the lock of the keys', async (t) => {
+test('a holder whose file was deleted and created again keeps nobody out, and deletes no lock of another', async (t) => {
+  const path = join(folder(t), 'lock')
+  const { log } = recordedLog()
+  const first = new FileLock(path, log).tryAcquire()
+  assert.equal(new FileLock(path, log).tryAcquire(), undefined)
+  rmSync(path)
+  const second = new FileLock(path, log).tryAcquire()
+  assert.ok(first !== undefined && second !== undefined)
+  first.release()
+  assert.equal(new FileLock(path, log).tryAcquire(), undefined)
+  second.release()
+  assert.equal(existsSync(path), false)
+})
+
+test('of many that want a lock at once one has it at a time, although each deletes its file', async (t) => {
+  const path = join(folder(t), 'lock')
+  const { log } = recordedLog()
+  let holders = 0
+  const work = async (): Promise<void> => {
+    for (let round = 0; round < 20; round++) {
+      const held = await new FileLock(path, log).acquire()
+      assert.equal(++holders, 1)
+      await setTimeout(1)
+      holders--
+      held.release()
+    }
+  }
+  await Promise.all([1, 2, 3, 4].map(work))
+})
+
+test('a start does not fail while another process holds the lock of the keys', async (t) => {
   const directory = folder(t)
   const secrets = new Map<string, string>()
   const secretStore = providing('secret-store', SecretStore, {
@@ -156,21 +127,11 @@ test('a start does not fail while another machine holds the lock of the keys', a
   const server = await startAuthorizationServer(t)
   const { urls } = signInUser(t)
   const first = await proxyWithLogin(t, server.target, { login: 'start' }, { directory, registrars })
-  await eventually(() =>
-    readdirSync(directory).some(
-      (name) =>
-        name.endsWith('.json') && readFileSync(join(directory, name), 'utf8').includes('"oauth/session/'),
-    ),
-  )
+  await eventually(() => valuesIn(directory).some(({ key }) => key.startsWith('oauth/session/')))
   await first.running.stop(0)
 
   // Unencrypted values, for which the key is looked up.
-  for (const name of readdirSync(directory).filter((each) => each.endsWith('.json'))) {
-    const path = join(directory, name)
-    const kept = JSON.parse(readFileSync(path, 'utf8'))
-    if (kept.sealed === true) writeFileSync(path, JSON.stringify({ format: 1, key: kept.key, value: '{}' }))
-  }
-  rmSync(join(directory, 'locks'), { recursive: true })
+  for (const { key, sealed } of valuesIn(directory)) if (sealed === 1) plant(directory, key, '{}', 0)
   const release = heldElsewhere(t, lockFile(directory, 'sealing/newest'))
   const { lines } = await proxyWithLogin(
     t,
@@ -179,7 +140,7 @@ test('a start does not fail while another machine holds the lock of the keys', a
     { directory, registrars },
     { limits: { start: 15_000 } },
   )
-  assert.ok(lines.some(({ msg }) => /waiting for a lock/.test(String(msg))))
+  assert.ok(lines.some(isWaiting))
   release()
   await eventually(() => lines.some(({ msg }) => /could not be read/.test(String(msg))))
   assert.equal(urls.length, 1)

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { createCipheriv, randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
 import { type List, SecretStore } from 'sallyport'
 import { folder } from '#kit/folder.js'
 import { providing } from '#kit/plugin.js'
+import { plant, sql, textIn, valuesIn } from './stored.js'
 import { storing } from './storing.js'
 
 type Options = Readonly<Record<string, unknown>>
@@ -48,13 +47,6 @@ function storeIn(t: TestContext, before: List, fixed: Options): Place {
   }
 }
 
-const filesIn = (directory: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    readdirSync(directory)
-      .filter((name) => name.endsWith('.json'))
-      .map((name) => [name, readFileSync(join(directory, name), 'utf8')]),
-  )
-
 const refused = { code: 'STATE_PLAIN', message: /auth seal.*auth logout all/ }
 
 for (const [kind, place] of Object.entries(KINDS)) {
@@ -68,14 +60,13 @@ for (const [kind, place] of Object.entries(KINDS)) {
     await assert.rejects(store.set('key', 'new'), refused)
     assert.equal(await store.get('mine'), 'value')
 
-    for (const name of Object.keys(filesIn(directory))) rmSync(join(directory, name))
+    sql(directory, 'delete from value')
     await (await openPlain()).store.set('key', 'planted')
-    const planted = filesIn(directory)
     await assert.rejects(store.get('key'), refused)
     const next = await open()
     await assert.rejects(next.store.get('key'), refused)
     await assert.rejects(next.store.set('key', 'new'), refused)
-    for (const [name, text] of Object.entries(planted)) assert.equal(filesIn(directory)[name], text)
+    assert.equal(valuesIn(directory).find(({ key }) => key === 'key')?.value, 'planted')
 
     await next.store.delete('key')
     await next.store.set('key', 'new')
@@ -89,7 +80,7 @@ for (const [kind, place] of Object.entries(KINDS)) {
     await assert.rejects((await open()).store.get('a'), refused)
 
     const both = await Promise.all([open({ takeOver: true }), open({ takeOver: true })])
-    assert.doesNotMatch(Object.values(filesIn(directory)).join(''), /canary/)
+    assert.doesNotMatch(textIn(directory), /canary/)
     for (const { store } of [...both, await open()]) {
       for (const key of ['a', 'b', 'c']) assert.equal(await store.get(key), `canary-${key}`)
     }
@@ -143,27 +134,17 @@ test('a value that is encrypted with another secret of the store is refused', as
   const { directory, open } = storeIn(t, [secretStore(stored)], {})
   const { store } = await open()
   await store.set('key', 'value')
-  const [name = ''] = Object.keys(filesIn(directory)).filter((each) =>
-    filesIn(directory)[each]?.includes('"key":"key"'),
-  )
-
   const iv = randomBytes(12)
   const cipher = createCipheriv('aes-256-gcm', known, iv).setAAD(Buffer.from('key'))
   const data = Buffer.concat([cipher.update('planted'), cipher.final()]).toString('base64')
   const parts = { iv: iv.toString('base64'), tag: cipher.getAuthTag().toString('base64'), data }
-  const value = JSON.stringify({ kept: 'github', ...parts })
-  writeFileSync(join(directory, name), JSON.stringify({ format: 1, key: 'key', value, sealed: true }))
+  plant(directory, 'key', JSON.stringify({ kept: 'github', ...parts }), 1)
   await assert.rejects(store.get('key'), { code: 'STATE_SEALED' })
 
   // The stored name of the latest key cannot name that secret either.
-  const keyName = Object.entries(filesIn(directory)).find(([, text]) => text.includes('sealing/newest'))
-  assert.ok(keyName)
-  writeFileSync(
-    join(directory, keyName[0]),
-    JSON.stringify({ format: 1, key: 'sealing/newest', value: 'github' }),
-  )
+  plant(directory, 'sealing/newest', 'github', 0)
   await (await open()).store.set('later', 'value')
-  assert.doesNotMatch(filesIn(directory)[keyName[0]] ?? '', /github/)
+  assert.doesNotMatch(valuesIn(directory).find(({ key }) => key === 'sealing/newest')?.value ?? '', /github/)
 })
 
 test('a stored key that was cut is none: what it encrypted is refused, and new values get another', async (t) => {
@@ -190,26 +171,28 @@ test('a secret store that fails has nothing stored without encryption', async (t
   })
   const { directory, open } = storeIn(t, [failing], {})
   await assert.rejects((await open()).store.set('key', 'canary'), /a fault/)
-  assert.deepEqual(filesIn(directory), {})
+  assert.deepEqual(valuesIn(directory), [])
 })
 
-test('no file that was written without the key is accepted as a value', async (t) => {
+test('no value that was written without the key is accepted', async (t) => {
   const { directory, open } = storeIn(t, [], PASSPHRASE)
   const { store } = await open()
   await store.set('key', 'value')
-  const [[name, text] = ['', '']] = Object.entries(filesIn(directory))
-  const record = JSON.parse(text)
-  const parts = JSON.parse(record.value)
+  const parts = JSON.parse(valuesIn(directory)[0]?.value ?? '')
   const field = fc.oneof(fc.string(), fc.constant(undefined), fc.base64String(), fc.constant(true))
   await fc.assert(
     fc.asyncProperty(
-      fc.dictionary(fc.constantFrom('iv', 'tag', 'data', 'kept'), field),
-      fc.record({ sealed: field }, { requiredKeys: [] }),
-      async (inner, outer) => {
-        const value = JSON.stringify({ ...parts, ...inner })
-        writeFileSync(join(directory, name), JSON.stringify({ ...record, value, ...outer }))
+      fc.oneof(
+        fc
+          .dictionary(fc.constantFrom('iv', 'tag', 'data', 'kept', 'salt'), field)
+          .map((more) => JSON.stringify({ ...parts, ...more })),
+        fc.string(),
+      ),
+      fc.integer({ min: 0, max: 2 }),
+      async (value, sealed) => {
+        plant(directory, 'key', value, sealed)
         const got = await store.get('key').catch(({ code }) => code)
-        assert.ok(['value', undefined, 'STATE_PLAIN', 'STATE_SEALED'].includes(got), String(got))
+        assert.ok(['value', 'STATE_PLAIN', 'STATE_SEALED'].includes(got), String(got))
       },
     ),
     { numRuns: 60 },

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import type { FetchResult, StoredDocument } from 'sallyport'
 import { booted, contractSuite } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
@@ -95,6 +96,8 @@ test('20,000 documents are written and read while the event loop goes on', async
   }))
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
+  await setTimeout(20)
+  delay.reset()
   const began = performance.now()
   await store.write({ changed: all, removed: [], all, bookmark: undefined }, forever)
   const written = performance.now()
@@ -104,10 +107,10 @@ test('20,000 documents are written and read while the event loop goes on', async
   t.diagnostic(
     `written in ${Math.round(written - began)} ms, read in ${Math.round(readAt - written)} ms, longest pause ${Math.round(delay.max / 1e6)} ms`,
   )
-  const size = [...(stored?.payloads as Iterable<Uint8Array>)].reduce((sum, { length }) => sum + length, 0)
-  assert.ok(size > 20_000_000)
-  // Of a busy machine too: in one piece it takes longer.
-  assert.ok(delay.max < 250e6, `${delay.max / 1e6} ms`)
+  const payloads = (stored?.payloads ?? []) as Iterable<Uint8Array>
+  assert.ok([...payloads].reduce((sum, { length }) => sum + length, 0) > 20_000_000)
+  // 14 ms on a machine that has nothing else to do.
+  assert.ok(delay.max < 100e6, `${delay.max / 1e6} ms`)
 })
 
 test('without a directory the files are in the state directory of the user', async (t) => {
