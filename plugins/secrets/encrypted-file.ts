@@ -124,5 +124,9 @@ async function replaceFile(path: string, text: string): Promise<void> {
   // A rename survives a power failure only when the directory is synced too.
   if (process.platform === 'win32') return
   const directory = await open(dirname(path), 'r')
-  await directory.sync().finally(() => directory.close())
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
 }

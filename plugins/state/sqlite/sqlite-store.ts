@@ -167,8 +167,8 @@ export class SqliteStore implements StateStore {
     return { value: row && (await this.opened(key, row)), ...id }
   }
 
-  private async opened(key: string, row: Row): Promise<string> {
-    const { encryption } = this.dependencies
+  private async opened(key: string, row: Row): Promise<string | undefined> {
+    const { encryption, log } = this.dependencies
     if (row.sealed) {
       const { data } = EncryptedValue.safeParse(jsonObject(row.value))
       if (data === undefined) throw cannotDecrypt('a value was changed', 'find out who wrote it')
@@ -176,7 +176,12 @@ export class SqliteStore implements StateStore {
     }
     // Anybody who can write the directory, but has no key, could plant a login.
     if ((await encryption.key(this.keyName)) !== undefined) throw notEncrypted()
-    return textOf(Buffer.from(row.value))
+    try {
+      return textOf(Buffer.from(row.value))
+    } catch {
+      log.warn({ key }, 'a stored value was written by something else, and counts as absent')
+      return undefined
+    }
   }
 
   private row(key: string): Promise<Row | undefined> {

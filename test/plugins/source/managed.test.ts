@@ -107,7 +107,7 @@ test('a list without a store that publications fit into says so', async (t) => {
   )
 })
 
-test('a reload hands the open journal over, and what is published then is served', async (t) => {
+test('a reload hands the open database over, and what is published then is served', async (t) => {
   const directory = folder(t)
   let publications: () => Publications = () => assert.fail('not booted')
   const user = plugin('user', (gateway) => {

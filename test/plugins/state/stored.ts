@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { bytesOf } from '#plugins/store/text-bytes.js'
 
 export interface StoredValue {
   readonly key: string
@@ -34,5 +35,5 @@ export const plant = (directory: string, key: string, value: string, sealed: num
   void sql(
     directory,
     'insert or replace into value (key, value, sealed) values (cast(? as blob), cast(? as blob), ?)',
-    ...[key, value, sealed],
+    ...[bytesOf(key), sealed === 0 ? bytesOf(value) : value, sealed],
   )
