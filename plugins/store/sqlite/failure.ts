@@ -24,7 +24,7 @@ const SQLITE: Readonly<Record<number, Failure>> = {
 const SYSTEM: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
-  EROFS: 'the disk can only be read',
+  EROFS: 'the disk is read-only',
   EACCES: 'this user has no right to it',
 }
 
@@ -44,7 +44,7 @@ export function failureOf(error: unknown): Failure {
   if (known !== undefined) return known
   if ('syscall' in error && 'code' in error) {
     const system = String(error.code)
-    return { kind: 'disk', reason: SYSTEM[system] ?? system }
+    return { kind: 'disk', reason: SYSTEM[system] === undefined ? system : `${SYSTEM[system]} (${system})` }
   }
   return { kind: 'fault', reason: error.message }
 }

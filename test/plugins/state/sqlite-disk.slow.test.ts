@@ -99,7 +99,7 @@ test('a disk that can only be read stops a start, and the message says so', {
   faults['read-only'].begin()
   await assert.rejects(
     storing(t, [{ use: 'state/sqlite', with: { directory: place } }]),
-    /cannot keep state in .*state\.sqlite: the disk can only be read/,
+    /cannot keep state in .*state\.sqlite: the disk is read-only \(EROFS\)/,
   )
 })
 
