@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ServedTables } from './served-database.js'
+import { statementsOf } from './statements.js'
 
 /** A source by its name and place, as bytes: a text of SQLite loses half surrogates. */
 export type SourceKey = readonly [name: Uint8Array, place: Uint8Array]
@@ -50,48 +51,47 @@ export const catalogueTables = {
 } as const satisfies ServedTables
 
 function prepare(database: DatabaseSync) {
-  const find = database.prepare('select id, revision, bookmark from source where name = ? and place = ?')
-  const add = database.prepare('insert into source (name, place) values (?, ?) returning id')
-  const update = database.prepare('update source set revision = ?, bookmark = ? where id = ?')
-  const clear = database.prepare('delete from document where source = ?')
-  const put = database.prepare(
-    `insert into document (source, name, version, document) values (?, ?, ?, ?)
-     on conflict (source, name, version) do update set document = excluded.document`,
-  )
-  const remove = database.prepare('delete from document where source = ? and name = ? and version = ?')
-  const documents = database.prepare('select document from document where source = ? order by id')
+  const sql = statementsOf(database)
   /** Documents of writes that are not complete. */
   const added = new Map<number, CatalogueDocument[]>()
-
-  return {
-    reads: {
-      /** `undefined` when nothing was stored. */
-      read(key: SourceKey) {
-        const row = find.get(...key)
-        if (row === undefined) return undefined
-        const bookmark = row['bookmark'] as Uint8Array | null
-        return {
-          revision: row['revision'] as number,
-          bookmark: bookmark === null ? undefined : Buffer.from(bookmark).toString(),
-          payloads: [...listsOf(documents.iterate(row['id'] as number))],
-        }
-      },
-      /** Documents of the write of this number. */
-      add: (write: number, more: readonly CatalogueDocument[]): void =>
-        void added.set(write, [...(added.get(write) ?? []), ...more]),
-      discard: (write: number): void => void added.delete(write),
+  const find = (key: SourceKey) =>
+    sql('select id, revision, bookmark from source where name = ? and place = ?').get(...key)
+  const reads = {
+    /** `undefined` when nothing was stored. */
+    read(key: SourceKey) {
+      const row = find(key)
+      if (row === undefined) return undefined
+      const { id, revision, bookmark } = row
+      const documents = sql('select document from document where source = ? order by id').iterate(Number(id))
+      return {
+        revision: Number(revision),
+        bookmark: bookmark === null ? undefined : Buffer.from(bookmark as Uint8Array).toString(),
+        payloads: [...listsOf(documents)],
+      }
     },
-    writes: {
-      write(write: number, key: SourceKey, { replaces, removed, bookmark, revision }: CatalogueWrite): void {
-        const id = (find.get(...key) ?? add.get(...key))?.['id'] as number
-        if (replaces) clear.run(id)
-        for (const { name, version } of removed) remove.run(id, name, version)
-        for (const { name, version, document } of added.get(write) ?? []) put.run(id, name, version, document)
-        update.run(revision, bookmark === undefined ? null : Buffer.from(bookmark), id)
-      },
+    /** Documents of the write of this number. */
+    add: (write: number, more: readonly CatalogueDocument[]): void =>
+      void added.set(write, [...(added.get(write) ?? []), ...more]),
+    discard: (write: number): void => void added.delete(write),
+  }
+  const writes = {
+    write(write: number, key: SourceKey, { replaces, removed, bookmark, revision }: CatalogueWrite): void {
+      const add = 'insert into source (name, place) values (?, ?) returning id'
+      const id = Number((find(key) ?? sql(add).get(...key))?.['id'])
+      if (replaces) sql('delete from document where source = ?').run(id)
+      for (const { name, version } of removed)
+        sql('delete from document where source = ? and name = ? and version = ?').run(id, name, version)
+      for (const { name, version, document } of added.get(write) ?? [])
+        sql(PUT).run(id, name, version, document)
+      const mark = bookmark === undefined ? null : Buffer.from(bookmark)
+      sql('update source set revision = ?, bookmark = ? where id = ?').run(revision, mark, id)
     },
   }
+  return { reads, writes }
 }
+
+const PUT = `insert into document (source, name, version, document) values (?, ?, ?, ?)
+  on conflict (source, name, version) do update set document = excluded.document`
 
 /** Lists of documents in JSON. */
 function* listsOf(rows: Iterable<Record<string, unknown>>): Generator<Uint8Array> {

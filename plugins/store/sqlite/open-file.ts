@@ -59,7 +59,7 @@ export function connect(path: string, timeout: number): DatabaseSync {
   return new DatabaseSync(url, { timeout })
 }
 
-export function prepareFolder(folder: string): void {
+function prepareFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   accessSync(folder, constants.W_OK)
   restrict(folder, 0o700)

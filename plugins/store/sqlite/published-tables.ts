@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { PublicationActor, PublicationState } from 'sallyport'
 import type { ServedTables } from './served-database.js'
+import { type Statements, statementsOf } from './statements.js'
 
 /** A version that is published. Texts of others are bytes: a text of SQLite loses half surrogates. */
 export interface PublishedRow {
@@ -40,12 +41,14 @@ export interface WantedChange {
 }
 
 /** How many versions come at once. */
-export const PAGE = 200
+const PAGE = 200
+
+const LEVEL = 1
 
 /** What is published in each source, and its history. */
 export const publishedTables = {
   application: 0x53706f33,
-  level: 1,
+  level: LEVEL,
   synchronous: 'full',
   isOnly: true,
   schema: `
@@ -99,109 +102,107 @@ const WANTED = `source = :source and name = :name and (:version is null or versi
 const DIFFERS = `${WANTED} and (status <> :status or message is not :message)`
 
 function prepare(database: DatabaseSync) {
-  const statement = (sql: string) => database.prepare(sql)
-  const addSource = statement('insert or ignore into source (name) values (?)')
-  const sourceOf = statement('select id, holder from source where name = ?')
-  const hold = statement('update source set holder = ? where id = ?')
-  const revisionOf = statement('select revision from source where id = ?')
-  // None is before the one before it, whatever the clock says.
-  const begin = statement(
-    `update source set revision = revision + 1, changed_at = max(changed_at, ?) where id = ?
-     returning revision, changed_at as at`,
-  )
-  const isThere = statement('select 1 from version where source = ? and name = ? and version = ?')
-  const count = statement('select count(*) as versions from version where source = ? and name = ?')
-  const addEvent = statement(
-    `insert into event (source, name, version, at, action, provider, subject, status)
-     values (?, ?, ?, ?, 'publish', ?, ?, 'active')`,
-  )
-  const addVersion = statement(
-    `insert into version (source, name, version, published, status, published_at, updated_at, status_changed_at,
-       revision, server)
-     values (?1, ?2, ?3, ?4, 'active', ?5, ?5, ?5, ?6, ?7)`,
-  )
-  const anyWanted = statement(`select 1 from version where ${WANTED} limit 1`)
-  const anyDiffers = statement(`select 1 from version where ${DIFFERS} limit 1`)
-  const lastEvent = statement('select max(id) as id from event')
-  const addEvents = statement(
-    `insert into event (source, name, version, at, action, provider, subject, status_before, message_before, status,
-       message)
-     select source, name, version, :at, 'status', :provider, :subject, status, message, :status, :message
-     from version where ${DIFFERS} order by id`,
-  )
-  const setState = statement(
-    `update version set status_changed_at = iif(status = :status, status_changed_at, :at), status = :status,
-       message = :message, updated_at = :at, revision = :revision
-     where ${DIFFERS}`,
-  )
-  const eventsAfter = statement(`select ${EVENT} from event where id > ? order by id`)
-  const history = statement(
-    `select ${EVENT} from event where source = ? and name = ? order by id desc limit ?`,
-  )
-  const publisher = statement(
-    `select provider, subject from event where id =
-       (select published from version where source = ? and name = ? and version = ?)`,
-  )
-  const page = statement(
-    `select ${VERSION} from version where source = ? and revision > ? and id > ? order by id limit ${PAGE}`,
-  )
+  const sql = statementsOf(database)
+  return { reads: readsOf(sql), writes: writesOf(sql) }
+}
 
-  function publish(
-    { source, name, now, actor }: WantedChange,
+const readsOf = (sql: Statements) => ({
+  holder: (source: Uint8Array): string =>
+    String(sql('select holder from source where name = ?').get(source)?.['holder'] ?? ''),
+  revision: (source: number): number =>
+    Number(sql('select revision from source where id = ?').get(source)?.['revision']),
+  /** Versions that changed after a revision, in the order of their first publication. */
+  page: (source: number, since: number, after: number): readonly PublishedRow[] =>
+    rows(
+      sql(
+        `select ${VERSION} from version where source = ? and revision > ? and id > ? order by id limit ${PAGE}`,
+      ).all(source, since, after),
+    ),
+  history: (source: number, name: Uint8Array, limit: number): readonly EventRow[] =>
+    rows(
+      sql(`select ${EVENT} from event where source = ? and name = ? order by id desc limit ?`).all(
+        ...[source, name, limit],
+      ),
+    ),
+  publisher: (source: number, name: Uint8Array, version: Uint8Array): ActorBytes | undefined =>
+    rows<ActorBytes>(
+      sql(
+        `select provider, subject from event where id =
+           (select published from version where source = ? and name = ? and version = ?)`,
+      ).all(source, name, version),
+    )[0],
+})
+
+const writesOf = (sql: Statements) => ({
+  /** Returns the number of the source. */
+  open(source: Uint8Array, holder: string): number {
+    const hold = `insert into source (name, holder) values (?, ?)
+      on conflict (name) do update set holder = excluded.holder returning id`
+    return Number(sql(hold).get(source, holder)?.['id'])
+  },
+
+  publish(
+    wanted: WantedChange,
     version: Uint8Array,
     server: Uint8Array,
     maxVersions: number,
   ): { readonly at: string } | 'exists' | 'too many' {
-    if (isThere.get(source, name, version) !== undefined) return 'exists'
-    if ((count.get(source, name)?.['versions'] as number) >= maxVersions) return 'too many'
-    const { revision = 0, at = '' } = begin.get(now, source) ?? {}
-    const { lastInsertRowid } = addEvent.run(source, name, version, at, actor.provider, actor.subject)
-    addVersion.run(source, name, version, lastInsertRowid, at, revision, server)
-    return { at: String(at) }
-  }
+    const { source, name, actor } = wanted
+    const key = 'select 1 from version where source = ? and name = ? and version = ?'
+    if (sql(key).get(source, name, version) !== undefined) return 'exists'
+    const count = 'select count(*) as versions from version where source = ? and name = ?'
+    if (Number(sql(count).get(source, name)?.['versions']) >= maxVersions) return 'too many'
+    const { revision, at } = begun(sql, wanted)
+    const { lastInsertRowid } = sql(
+      `insert into event (source, name, version, at, action, provider, subject, status)
+       values (?, ?, ?, ?, 'publish', ?, ?, 'active')`,
+    ).run(source, name, version, at, actor.provider, actor.subject)
+    sql(
+      `insert into version (source, name, version, published, status, published_at, updated_at, status_changed_at,
+         revision, server)
+       values (?1, ?2, ?3, ?4, 'active', ?5, ?5, ?5, ?6, ?7)`,
+    ).run(source, name, version, lastInsertRowid, at, revision, server)
+    return { at }
+  },
 
-  function setStatus(
-    { source, name, now, actor }: WantedChange,
+  setStatus(
+    wanted: WantedChange,
     version: Uint8Array | null,
     status: PublicationState['status'],
     message: Uint8Array | null,
   ): readonly EventRow[] | 'unknown' {
-    if (anyWanted.get({ source, name, version }) === undefined) return 'unknown'
-    const wanted = { source, name, version, status, message }
-    if (anyDiffers.get(wanted) === undefined) return []
-    const { revision = 0, at = '' } = begin.get(now, source) ?? {}
-    const last = lastEvent.get()?.['id'] ?? 0
-    addEvents.run({ ...wanted, at, provider: actor.provider, subject: actor.subject })
-    setState.run({ ...wanted, at, revision })
-    return rows<EventRow>(eventsAfter.all(last))
-  }
+    const { source, name, actor } = wanted
+    const versions = { source, name, version }
+    const changes = { ...versions, status, message }
+    if (sql(`select 1 from version where ${WANTED} limit 1`).get(versions) === undefined) return 'unknown'
+    if (sql(`select 1 from version where ${DIFFERS} limit 1`).get(changes) === undefined) return []
+    const { revision, at } = begun(sql, wanted)
+    const last = sql('select max(id) as id from event').get()?.['id'] ?? 0
+    sql(
+      `insert into event (source, name, version, at, action, provider, subject, status_before, message_before,
+         status, message)
+       select source, name, version, :at, 'status', :provider, :subject, status, message, :status, :message
+       from version where ${DIFFERS} order by id`,
+    ).run({ ...changes, at, ...actor })
+    sql(
+      `update version set status_changed_at = iif(status = :status, status_changed_at, :at), status = :status,
+         message = :message, updated_at = :at, revision = :revision
+       where ${DIFFERS}`,
+    ).run({ ...changes, at, revision })
+    return rows(sql(`select ${EVENT} from event where id > ? order by id`).all(last))
+  },
 
-  return {
-    reads: {
-      holder: (source: Uint8Array): string => String(sourceOf.get(source)?.['holder'] ?? ''),
-      revision: (source: number): number => revisionOf.get(source)?.['revision'] as number,
-      /** Versions that changed after a revision, in the order of their first publication. */
-      page: (source: number, since: number, after: number): readonly PublishedRow[] =>
-        rows<PublishedRow>(page.all(source, since, after)),
-      history: (source: number, name: Uint8Array, limit: number): readonly EventRow[] =>
-        rows<EventRow>(history.all(source, name, limit)),
-      publisher: (source: number, name: Uint8Array, version: Uint8Array): ActorBytes | undefined =>
-        rows<ActorBytes>([publisher.get(source, name, version)].filter((row) => row !== undefined))[0],
-    },
-    writes: {
-      /** Returns the number of the source. */
-      open(source: Uint8Array, holder: string): number {
-        addSource.run(source)
-        const id = sourceOf.get(source)?.['id'] as number
-        hold.run(holder, id)
-        return id
-      },
-      publish,
-      setStatus,
-      /** Fails while nothing can be written. */
-      probe: (): void => database.exec('pragma user_version = 1'),
-    },
-  }
+  /** Fails while nothing can be written. */
+  probe: (): void => void sql(`pragma user_version = ${LEVEL}`).run(),
+})
+
+/** The number and the date of the next change: none is before the one before it, whatever the clock says. */
+function begun(sql: Statements, { now, source }: WantedChange) {
+  const found = sql(
+    `update source set revision = revision + 1, changed_at = max(changed_at, ?) where id = ?
+     returning revision, changed_at as at`,
+  ).get(now, source)
+  return { revision: Number(found?.['revision']), at: String(found?.['at']) }
 }
 
 /** Whose columns are those of the type: SQLite does not know it. */

@@ -10,7 +10,7 @@ import type {
 } from 'sallyport'
 import { userFolder } from 'sallyport/toolkit'
 import { bytesOf } from '../text-bytes.js'
-import type { CatalogueDocument, SourceKey } from './catalogue-tables.js'
+import type { CatalogueDocument, CatalogueWrite, SourceKey } from './catalogue-tables.js'
 import { Database } from './database.js'
 
 type SourceName = Parameters<CatalogueStore['open']>[0]
@@ -52,31 +52,27 @@ export class SqliteSource implements SourceStore {
   }
 
   async write(change: ContentsChange, signal: AbortSignal): Promise<number> {
-    const { all, changed, removed, replaces = false } = change
-    await this.store({ ...change, replaces, documents: replaces ? all : changed, removed }, 0, signal)
+    const { all, changed, bookmark, replaces = false } = change
+    const removed = [...change.removed].map(({ name, version }) => ({
+      name: bytesOf(name),
+      version: bytesOf(version),
+    }))
+    await this.store(replaces ? all : changed, { replaces, removed, bookmark, revision: 0 }, signal)
     return 0
   }
 
   /** Replaces everything. `revision`: of a store that has the state, too. */
-  async save(
+  save(
     { all, bookmark }: Pick<ContentsChange, 'all' | 'bookmark'>,
     revision: number,
     signal: AbortSignal,
   ): Promise<void> {
-    await this.store({ documents: all, removed: [], replaces: true, bookmark }, revision, signal)
+    return this.store(all, { replaces: true, removed: [], bookmark, revision }, signal)
   }
 
   private async store(
-    {
-      documents,
-      removed,
-      replaces,
-      bookmark,
-    }: Pick<ContentsChange, 'removed' | 'bookmark'> & {
-      readonly documents: Iterable<StoredDocument>
-      readonly replaces: boolean
-    },
-    revision: number,
+    documents: Iterable<StoredDocument>,
+    change: CatalogueWrite,
     signal: AbortSignal,
   ): Promise<void> {
     const write = ++lastWrite
@@ -86,11 +82,8 @@ export class SqliteSource implements SourceStore {
         // Requests are answered in between.
         await setImmediate(undefined, { signal })
       }
-      const keys = [...removed].map(({ name, version }) => ({
-        name: bytesOf(name),
-        version: bytesOf(version),
-      }))
-      await this.database.call('write', write, this.key, { replaces, removed: keys, bookmark, revision })
+      signal.throwIfAborted()
+      await this.database.call('write', write, this.key, change)
     } finally {
       await this.database.call('discard', write)
     }

@@ -75,7 +75,7 @@ test('every mistake is told, at its place', () => {
       { sources: [{ name: 'one', managed: {} }] },
       /^stateDirectory: null keeps no files, and there is no `store`: what is published/,
     ],
-    [{ store: {} }, /^store: expected exactly one of files, postgres, use$/],
+    [{ store: {} }, /^store: expected exactly one of postgres, sqlite, use$/],
     [{ store: { sqlite: {}, postgres: {} } }, /^store: expected exactly one of/],
     [{ store: { sqlite: {}, with: {} } }, /^store\.with: belongs to `use`/],
     [{ store: { sqlite: {} } }, /^store: .*sqlite/],
