@@ -48,6 +48,7 @@ export class FileLock {
     try {
       createFile(this.path)
       before = this.identity()
+      if (before === undefined) return undefined
       database = connect(this.path, 0)
       // It writes nothing, and needs no journal beside the file.
       database.exec('pragma journal_mode = memory; begin immediate')

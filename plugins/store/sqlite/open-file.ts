@@ -62,7 +62,7 @@ export function connect(path: string, timeout: number): DatabaseSync {
 function prepareFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   accessSync(folder, constants.W_OK)
-  restrict(folder, 0o700)
+  restrict(folder, statSync(folder).mode, 0o700)
 }
 
 /**
@@ -74,14 +74,16 @@ export function createFile(path: string): void {
     closeSync(openSync(path, 'wx', 0o600))
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
-    if (!lstatSync(path).isFile()) throw new Unusable('it is no file, but a folder or a link: move it away')
-    restrict(path, 0o600)
+    // Gone again where it is a lock that another process has just released.
+    const found = lstatSync(path, { throwIfNoEntry: false })
+    if (found?.isFile() === false) throw new Unusable('it is no file, but a folder or a link: move it away')
+    if (found !== undefined) restrict(path, found.mode, 0o600)
   }
 }
 
 /** Takes the rights of others away. */
-function restrict(path: string, mode: number): void {
-  if (process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0) chmodSync(path, mode)
+function restrict(path: string, mode: number, to: number): void {
+  if (process.platform !== 'win32' && (mode & 0o077) !== 0) chmodSync(path, to)
 }
 
 function prepareTables(database: DatabaseSync, { application, level, schema }: Tables): void {

@@ -113,6 +113,8 @@ export class ServedDatabase {
 const called = (calls: Calls, { name, args }: Request): unknown => calls[name]?.(...(args as never[]))
 
 function inSavepoint<T>(database: DatabaseSync, work: () => T): T {
+  // It would be a transaction of its own, after one that the disk ended.
+  if (!database.isTransaction) throw new Error('the transaction was rolled back')
   database.exec('savepoint one')
   try {
     const result = work()

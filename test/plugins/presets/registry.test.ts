@@ -78,7 +78,7 @@ test('every mistake is told, at its place', () => {
     [{ store: {} }, /^store: expected exactly one of postgres, sqlite, use$/],
     [{ store: { sqlite: {}, postgres: {} } }, /^store: expected exactly one of/],
     [{ store: { sqlite: {}, with: {} } }, /^store\.with: belongs to `use`/],
-    [{ store: { sqlite: {} } }, /^store: .*sqlite/],
+    [{ store: { mysql: {} } }, /^store: .*mysql/],
     [{ store: { sqlite: {} } }, /^stateDirectory: null keeps no files/],
     [{ store: { use: './mine.js' } }, /^stateDirectory: has no effect/],
     [{ store: { postgres: { directory: './x' } } }, /^stateDirectory: the store has a `directory` already/],
