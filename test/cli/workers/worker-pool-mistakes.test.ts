@@ -32,6 +32,6 @@ test('what is wrong is told once, whoever finds it', async (t) => {
   assert.deepEqual(others, [])
   assert.equal(busy?.startsWith(`address 127.0.0.1:${port}: `), true, busy)
   assert.match((await told('memory.yaml')).join(), /^--workers: .*"state\/memory"/)
-  assert.match((await told('published.yaml')).join(), /^--workers: .*"store\/files".*`store\/postgres`/)
+  assert.match((await told('published.yaml')).join(), /^--workers: .*"store\/sqlite".*`store\/postgres`/)
   assert.match((await told('stdio.yaml')).join(), /^--workers: .*"listen\/stdio"/)
 })
