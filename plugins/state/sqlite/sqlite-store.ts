@@ -6,12 +6,12 @@ import { jsonObject } from 'sallyport/toolkit'
 import { type Database, DatabaseError, isDiskFailure } from '#plugins/store/sqlite/database.js'
 import { failureOf } from '#plugins/store/sqlite/failure.js'
 import { FileLock, type HeldLock } from '#plugins/store/sqlite/file-lock.js'
+import type { Row } from '#plugins/store/sqlite/state-tables.js'
 import { bytesOf, textOf } from '#plugins/store/text-bytes.js'
 import { Turns } from '#plugins/store/turns.js'
 import { cannotDecrypt, EncryptedValue, notEncrypted } from '../encrypted-value.js'
 import type { Encryption } from '../encryption.js'
 import type { KeyNameStore } from '../stored-keys.js'
-import type { Row } from './state-tables.js'
 import { UNKNOWN, UnsavedValues, type UnsavedWrites } from './unsaved-values.js'
 
 interface Dependencies {

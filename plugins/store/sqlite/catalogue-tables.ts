@@ -53,7 +53,7 @@ export const catalogueTables = {
 function prepare(database: DatabaseSync) {
   const sql = statementsOf(database)
   /** Documents of writes that are not complete. */
-  const added = new Map<number, CatalogueDocument[]>()
+  const added = new Map<string, CatalogueDocument[]>()
   const find = (key: SourceKey) =>
     sql('select id, revision, bookmark from source where name = ? and place = ?').get(...key)
   const reads = {
@@ -69,13 +69,13 @@ function prepare(database: DatabaseSync) {
         payloads: [...listsOf(documents)],
       }
     },
-    /** Documents of the write of this number. */
-    add: (write: number, more: readonly CatalogueDocument[]): void =>
+    /** Documents of the write of this name. */
+    add: (write: string, more: readonly CatalogueDocument[]): void =>
       void added.set(write, [...(added.get(write) ?? []), ...more]),
-    discard: (write: number): void => void added.delete(write),
+    discard: (write: string): void => void added.delete(write),
   }
   const writes = {
-    write(write: number, key: SourceKey, { replaces, removed, bookmark, revision }: CatalogueWrite): void {
+    write(write: string, key: SourceKey, { replaces, removed, bookmark, revision }: CatalogueWrite): void {
       const add = 'insert into source (name, place) values (?, ?) returning id'
       const id = Number((find(key) ?? sql(add).get(...key))?.['id'])
       if (replaces) sql('delete from document where source = ?').run(id)

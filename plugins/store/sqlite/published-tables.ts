@@ -1,35 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { PublicationActor, PublicationState } from 'sallyport'
+import type { PublicationState } from 'sallyport'
+import type { ActorBytes, EventRow, PublishedRow } from './published-rows.js'
 import type { ServedTables } from './served-database.js'
 import { type Statements, statementsOf } from './statements.js'
-
-/** A version that is published. Texts of others are bytes: a text of SQLite loses half surrogates. */
-export interface PublishedRow {
-  readonly id: number
-  readonly name: Uint8Array
-  readonly version: Uint8Array
-  readonly status: PublicationState['status']
-  readonly message: Uint8Array | null
-  readonly publishedAt: string
-  readonly updatedAt: string
-  readonly statusChangedAt: string
-  readonly server: Uint8Array
-}
-
-export interface EventRow {
-  readonly name: Uint8Array
-  readonly version: Uint8Array
-  readonly at: string
-  readonly action: 'publish' | 'status'
-  readonly provider: Uint8Array
-  readonly subject: Uint8Array
-  readonly statusBefore: PublicationState['status'] | null
-  readonly messageBefore: Uint8Array | null
-  readonly status: PublicationState['status']
-  readonly message: Uint8Array | null
-}
-
-export type ActorBytes = { readonly [Key in keyof PublicationActor]: Uint8Array }
 
 /** Who wants what to happen to a name. */
 export interface WantedChange {

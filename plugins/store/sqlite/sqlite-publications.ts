@@ -19,10 +19,11 @@ import {
   versionExists,
   versionUnknown,
 } from '../publications/publication.js'
-import { bytesOf, textOf } from '../text-bytes.js'
+import { bytesOf } from '../text-bytes.js'
 import { type Database, DatabaseError } from './database.js'
 import type { FileLock, HeldLock } from './file-lock.js'
-import type { ActorBytes, EventRow, PublishedRow, WantedChange } from './published-tables.js'
+import { actorOf, eventOf, versionOf } from './published-rows.js'
+import type { WantedChange } from './published-tables.js'
 
 interface Dependencies {
   readonly database: Database<'published'>
@@ -206,29 +207,6 @@ export class SqlitePublications implements Publications {
     }
   }
 }
-
-const versionOf = (row: PublishedRow) => {
-  const { status, message, publishedAt, updatedAt, statusChangedAt } = row
-  const dates = { publishedAt, updatedAt, statusChangedAt }
-  return { name: textOf(row.name), version: textOf(row.version), state: stateOf(status, message), ...dates }
-}
-
-const stateOf = (status: PublicationState['status'], message: Uint8Array | null): PublicationState => ({
-  status,
-  ...(message !== null && { statusMessage: textOf(message) }),
-})
-
-const actorOf = ({ provider, subject }: ActorBytes): PublicationActor => ({
-  provider: textOf(provider),
-  subject: textOf(subject),
-})
-
-const eventOf = (row: EventRow): PublicationEvent => ({
-  ...{ name: textOf(row.name), version: textOf(row.version), at: row.at, action: row.action },
-  actor: actorOf(row),
-  ...(row.statusBefore !== null && { before: stateOf(row.statusBefore, row.messageBefore) }),
-  after: stateOf(row.status, row.message),
-})
 
 const notStored = (reason: string, cause?: unknown): UpstreamError =>
   new UpstreamError('STORE_UNWRITABLE', `the publication was not stored: ${reason}`, {

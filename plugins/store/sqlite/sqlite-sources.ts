@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type {
@@ -30,8 +31,6 @@ export const registryFolder = (): string => join(userFolder('state', process.env
 
 /** So many documents are copied to the thread of the database at once: no request waits for more. */
 const BATCH = 200
-
-let lastWrite = 0
 
 /** The last good state of one source. Each place has its own: the state of one is never served as that of another. */
 export class SqliteSource implements SourceStore {
@@ -75,7 +74,7 @@ export class SqliteSource implements SourceStore {
     change: CatalogueWrite,
     signal: AbortSignal,
   ): Promise<void> {
-    const write = ++lastWrite
+    const write = randomUUID()
     try {
       for (const batch of batchesOf(documents)) {
         await this.database.call('add', write, batch)

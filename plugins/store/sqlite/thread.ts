@@ -1,9 +1,9 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { stateTables } from '#plugins/state/sqlite/state-tables.js'
 import { catalogueTables } from './catalogue-tables.js'
 import { type Failure, failureOf } from './failure.js'
 import { publishedTables } from './published-tables.js'
 import { type Outcome, type Request, ServedDatabase } from './served-database.js'
+import { stateTables } from './state-tables.js'
 
 const TABLES = { state: stateTables, catalogue: catalogueTables, published: publishedTables } as const
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { ServedTables } from '#plugins/store/sqlite/served-database.js'
-import { statementsOf } from '#plugins/store/sqlite/statements.js'
+import type { ServedTables } from './served-database.js'
+import { statementsOf } from './statements.js'
 
 /** A value as it is stored. */
 export interface Row {
