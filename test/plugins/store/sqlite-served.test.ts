@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
@@ -25,6 +26,11 @@ const tables = {
         database.prepare('insert into item values (?)').run(name)
         throw new Error('failed')
       },
+      /** As somebody else does at this moment. */
+      addAndMove(name: string, path: string) {
+        database.prepare('insert into item values (?)').run(name)
+        renameSync(path, `${path}.away`)
+      },
       /** As SQLite does when the disk is full. */
       addAndRollBack(name: string) {
         database.prepare('insert into item values (?)').run(name)
@@ -35,8 +41,8 @@ const tables = {
   }),
 } as const
 
-function served(t: TestContext) {
-  const database = new ServedDatabase(join(folder(t), 'test.sqlite'), tables)
+function served(t: TestContext, path = join(folder(t), 'test.sqlite'), isOnly = false) {
+  const database = new ServedDatabase(path, { ...tables, isOnly })
   t.after(() => database.close())
   return (...calls: readonly (readonly [name: string, ...args: unknown[]])[]): readonly string[] => {
     const outcomes: [number, Outcome][] = []
@@ -65,4 +71,12 @@ test('where the disk ends the transaction nothing of it is stored, and every cal
     ...['0 rolled back', '1 rolled back', '2 rolled back'],
   ])
   assert.deepEqual(run(['names']), ['0 []'])
+})
+
+test('what was written while its file was moved away is not stored where there is no other copy', (t) => {
+  const path = join(folder(t), 'test.sqlite')
+  const run = served(t, path, true)
+  const gone = 'its file is gone, or another one is in its place: put it back before you restart'
+  assert.deepEqual(run(['addAndMove', 'a', path]), [`0 ${gone}`])
+  assert.deepEqual(run(['add', 'b']), [`0 ${gone}`])
 })
