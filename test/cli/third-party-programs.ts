@@ -45,7 +45,7 @@ export const rows = {
     ['Tunnel', 'path', 'before', 'guard/host'],
   ],
   'registry with publications': [
-    ['PublicationStore', 'path', 'replaces', 'store/files'],
+    ['PublicationStore', 'path', 'replaces', 'store/sqlite'],
     ['ManagedSource', 'package', 'added'],
     ['Source', 'file', 'replaces', 'source:own'],
   ],
@@ -73,7 +73,7 @@ export const rows = {
     ['Authenticator', 'path', 'replaces', 'auth/oidc', KEY],
     ['Challenge', 'package', 'replaces', 'discovery/resource'],
     ['Tunnel', 'file', 'before', 'guard/host'],
-    ['StateStore', 'path', 'replaces', 'state/files'],
+    ['StateStore', 'path', 'replaces', 'state/sqlite'],
     ['ClientRegistrar', 'package', 'before', 'registrar/remembered'],
   ],
   'proxy stdio': [
@@ -91,7 +91,7 @@ export const rows = {
     ['BackgroundTask', 'file', 'added'],
   ],
   'proxy stdio with a login': [
-    ['StateStore', 'package', 'replaces', 'state/files'],
+    ['StateStore', 'package', 'replaces', 'state/sqlite'],
     ['ClientRegistrar', 'file', 'replaces', 'registrar/dynamic'],
   ],
 } as const satisfies Readonly<Record<string, readonly Row[]>>

@@ -57,7 +57,7 @@ export class Replica {
       remoteAuth: true,
       remoteAuthSkipBrowser: true,
       remoteAuthCallbackPort: 0,
-      plugins: [{ use: 'state/postgres', with: replica.database.postgres, replaces: 'state/files' }],
+      plugins: [{ use: 'state/postgres', with: replica.database.postgres, replaces: 'state/sqlite' }],
     }))
   }
 

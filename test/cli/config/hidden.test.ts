@@ -66,7 +66,7 @@ const registryFile = {
 const listFile = {
   plugins: [
     listen,
-    { use: 'state/files', with: { directory: './state', passphrase: 'x', passphraseFile: './pass' } },
+    { use: 'state/sqlite', with: { directory: './state', passphrase: 'x', passphraseFile: './pass' } },
     { use: 'registrar/given', with: { clientId: 'x', clientSecretFile: './secret' } },
     { use: 'credential/static-bearer', with: { file: './token', token: 'x', headerName: 'authorization' } },
     { use: 'credential/oauth', with: { target: 'https://target.example', issuer: 'https://idp.example' } },

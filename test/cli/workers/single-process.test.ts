@@ -27,7 +27,7 @@ test('a list whose values or files are of one process alone is refused for sever
   assert.deepEqual(await refusedIn(['listen/stdio', { target: 'http://127.0.0.1:9/mcp' }]), [
     '--workers listen/stdio',
   ])
-  assert.deepEqual(await refusedIn(['store/files']), [])
-  const published = await refusedIn(['store/files'], ['source/managed', { name: 'own' }])
-  assert.deepEqual(published, ['--workers store/files'])
+  assert.deepEqual(await refusedIn(['store/sqlite']), [])
+  const published = await refusedIn(['store/sqlite'], ['source/managed', { name: 'own' }])
+  assert.deepEqual(published, ['--workers store/sqlite'])
 })

@@ -12,7 +12,7 @@ test('what is wrong is told once, whoever finds it', async (t) => {
     'unknown.yaml': `${listen('127.0.0.1:0')}  - { use: guard/orgin }\n  - { use: guard/host, with: { alowed: [] } }\n`,
     'taken.yaml': listen(`127.0.0.1:${port}`),
     'memory.yaml': `${listen('127.0.0.1:0')}  - { use: state/memory }\n`,
-    'published.yaml': `${listen('127.0.0.1:0')}  - { use: store/files, with: { directory: ./state } }\n  - { use: source/managed, with: { name: published } }\n`,
+    'published.yaml': `${listen('127.0.0.1:0')}  - { use: store/sqlite, with: { directory: ./state } }\n  - { use: source/managed, with: { name: published } }\n`,
     'stdio.yaml': `${listen('127.0.0.1:0')}  - { use: listen/stdio, with: { target: 'http://127.0.0.1:9' } }\n  - { use: auth/anonymous }\n`,
   })
   const told = async (file: string): Promise<readonly string[]> => {
@@ -32,6 +32,6 @@ test('what is wrong is told once, whoever finds it', async (t) => {
   assert.deepEqual(others, [])
   assert.equal(busy?.startsWith(`address 127.0.0.1:${port}: `), true, busy)
   assert.match((await told('memory.yaml')).join(), /^--workers: .*"state\/memory"/)
-  assert.match((await told('published.yaml')).join(), /^--workers: .*"store\/files".*`store\/postgres`/)
+  assert.match((await told('published.yaml')).join(), /^--workers: .*"store\/sqlite".*`store\/postgres`/)
   assert.match((await told('stdio.yaml')).join(), /^--workers: .*"listen\/stdio"/)
 })

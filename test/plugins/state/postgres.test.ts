@@ -44,6 +44,29 @@ test('nobody reads a value in the database, and keys are listed by any prefix', 
   assert.doesNotMatch(JSON.stringify(dump), /canary|open sesame/)
 })
 
+test('a value that cannot be opened is taken by nobody, and each write deletes values that expired', {
+  skip,
+}, async (t) => {
+  const { url, query } = await cluster.database()
+  const store = await storeAt(t, url)
+  await store.set('ticket', 'mine')
+  const other = await storeAt(t, url, { passphrase: 'another' })
+  await assert.rejects(other.take('ticket'), { code: 'STATE_SEALED' })
+  assert.equal(await store.take('ticket'), 'mine')
+
+  await query(
+    `insert into sallyport.state (key, value, expires_at) select i::text::bytea, 'x', now() from generate_series(1, 150) i`,
+  )
+  const counts: unknown[] = []
+  for (const key of ['a', 'b']) {
+    await store.set(key, 'value')
+    counts.push(
+      (await query<{ count: number }>('select count(*)::int as count from sallyport.state'))[0]?.count,
+    )
+  }
+  assert.deepEqual(counts, [51, 2])
+})
+
 test('a value of another passphrase, one that was moved, and one that was changed are refused, and stay', {
   skip,
 }, async (t) => {

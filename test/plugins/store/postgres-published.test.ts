@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -9,6 +9,7 @@ import { opened } from '#kit/listening.js'
 import { noPostgres, PostgresCluster } from '#kit/postgres.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { BASE } from '../registry/registry.js'
+import { documentsIn } from './catalogue-stores.js'
 import { actor, limits, publish, publishing, versionOf } from './publishing.js'
 
 const skip = noPostgres
@@ -101,7 +102,7 @@ test('while the database is away a write is a 503 in time, what is served stays,
   await publish(first.publications, 'a.example/one', '1.0.0')
   await first.refresh()
   // The copy is written soon, not at once.
-  await eventually(() => readdirSync(directory).some((name) => name.endsWith('.state')))
+  await eventually(() => documentsIn(directory).length > 0)
   await cluster.stop()
   t.after(() => cluster.start())
 
@@ -128,12 +129,7 @@ test('a copy that a full disk did not take is saved once there is room', {
   const { url } = await cluster.database()
   const { place, faults } = smallDisk(t)
   const { publications, refresh, lines } = await publishing(t, storeIn(url, place))
-  const copy = (): string =>
-    readdirSync(place)
-      .filter((name) => name.endsWith('.state'))
-      .map((name) => readFileSync(join(place, name), 'utf8'))
-      .join('')
-  await eventually(() => copy() !== '')
+  await eventually(() => existsSync(join(place, 'catalogue.sqlite')))
   faults.full.begin()
   await publish(publications, 'a.example/one', '1.0.0')
   await refresh()
@@ -141,7 +137,7 @@ test('a copy that a full disk did not take is saved once there is room', {
   await eventually(() => failed().length > 0)
   faults.full.end()
 
-  await eventually(() => copy().includes('a.example/one'), 30)
+  await eventually(() => documentsIn(place).join().includes('a.example/one'), 30)
   assert.equal(failed().length, 1)
 })
 

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { keyring, noKeyring } from '#kit/keyring.js'
 import { startedProgram } from '#kit/started-program.js'
 import { startAuthorizationServer } from '../../../plugins/credential/oauth/authorization-server.js'
+import { textIn } from '../../../plugins/state/stored.js'
 
 const skip = noKeyring ?? (process.platform === 'linux' ? false : 'the tests bring a keyring for Linux alone')
 
@@ -34,11 +35,7 @@ test('a login is encrypted with a key in the keyring; without it that is said, a
   assert.equal(await signed.ended(), 0)
   assert.equal(own.entries().size, 1)
 
-  const kept = () =>
-    readdirSync(join(state, 'sallyport'))
-      .filter((name) => name.endsWith('.json'))
-      .map((name) => readFileSync(join(state, 'sallyport', name), 'utf8'))
-      .join('')
+  const kept = () => textIn(join(state, 'sallyport'))
   const before = kept()
   assert.doesNotMatch(before, /access|refresh|127\.0\.0\.1/)
 
