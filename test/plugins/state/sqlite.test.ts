@@ -45,7 +45,10 @@ test('only this user may read the files and their directory', {
     return files.map((file) => (file.isFile() ? 0 : 0o100) | (file.mode & 0o677))
   })
   // The database, its log and index, the folder of locks, and a lock.
-  assert.deepEqual([...modes].sort(), [0o600, 0o600, 0o600, 0o600, 0o700].sort())
+  assert.deepEqual(
+    modes.toSorted((one, other) => one - other),
+    [0o600, 0o600, 0o600, 0o600, 0o700],
+  )
   assert.equal(statSync(directory).mode & 0o777, 0o700)
 })
 
