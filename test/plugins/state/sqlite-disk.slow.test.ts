@@ -48,7 +48,7 @@ for (const [fault, [skip, diskOf]] of Object.entries(DISKS)) {
     const flags = [`--target-uri=${target}`, '--remote-auth', '--remote-auth-skip-browser']
     const ports = ['--port=0', '--remote-auth-callback-port=0', '--internal-address=127.0.0.1:0']
     const start = () =>
-      program(t, ['proxy', 'mine', ...flags, ...ports], {
+      startedProgram(t, ['proxy', 'mine', ...flags, ...ports], {
         environment: { XDG_STATE_HOME: place, ...environment },
         patience: 30,
       })

@@ -11,7 +11,7 @@ const [PROCESSES, ROUNDS] = [4, 250]
 test('of processes that fight for a lock one has it at a time, although each holder deletes its file', async (t) => {
   const place = folder(t, { count: '0' })
   const [lock, count] = [join(place, 'lock'), join(place, 'count')]
-  const script = ownSources.script(join(import.meta.dirname, 'lock-process.ts'))
+  const script = ownSources.script(join(import.meta.dirname, '../lock-process.ts'))
   const command = [process.execPath, ...ownSources.node, script, lock, count, String(ROUNDS)]
   const all = Array.from({ length: PROCESSES }, () => spawned(t, command, { stdio: 'inherit' }).closed)
 
