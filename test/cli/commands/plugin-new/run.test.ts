@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { chmodSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { chmodSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -13,16 +13,6 @@ import { program } from '#kit/program.js'
 
 const root = join(import.meta.dirname, '../../../..')
 const _run = promisify(execFile)
-
-/** A folder in which this package is installed, with what a new plugin asks for. */
-function _workplace(t: TestContext): string {
-  const home = folder(t, {})
-  mkdirSync(join(home, 'node_modules/@types'), { recursive: true })
-  for (const name of ['tsx', 'typescript', 'zod', '@types/node'])
-    symlinkSync(join(root, 'node_modules', name), join(home, 'node_modules', name))
-  symlinkSync(root, join(home, 'node_modules/sallyport'))
-  return home
-}
 
 async function written(t: TestContext, home: string, name: string): Promise<string> {
   const making = program(t, ['plugin', 'new', name], { cwd: home })
