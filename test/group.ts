@@ -26,11 +26,12 @@ const failures: Failure[] = []
 const times: Record<string, number> = {}
 
 // The runner's own limit holds only where each file has a process.
-let limit = setTimeout(() => {}, 0)
+let limit: NodeJS.Timeout | undefined
 for await (const { type, data } of run({ files, isolation: 'none' })) {
   if (type === 'test:dequeue') {
     clearTimeout(limit)
-    limit = setTimeout(() => giveUp(data.file, data.name), Number(patience))
+    // The runner is done when nothing else keeps the process alive.
+    limit = setTimeout(() => giveUp(data.file, data.name), Number(patience)).unref()
   }
   if (type !== 'test:pass' && type !== 'test:fail') continue
   const file = pathOf(data.file)
