@@ -79,7 +79,7 @@ async function inTurn(groups: readonly (readonly string[])[], lanes: number): Pr
 }
 
 async function run(group: readonly string[]): Promise<void> {
-  const report = join(reports, `${String(started++)}.json`)
+  const report = join(reports, `${started++}.json`)
   const flags = ['-C', 'source', '--import', 'tsx', '--enable-source-maps']
   const argv = [join(import.meta.dirname, 'group.ts'), report, String(PATIENCE)]
   const child = spawn(process.execPath, [...flags, ...argv, ...group.map((file) => join('test', file))], {
