@@ -25,6 +25,8 @@ let [passed, skipped] = [0, 0]
 const failures: Failure[] = []
 const times: Record<string, number> = {}
 
+// Those of before a test puts its own clock in their place.
+const { clearTimeout, setTimeout } = globalThis
 // The runner's own limit holds only where each file has a process.
 let limit: NodeJS.Timeout | undefined
 for await (const { type, data } of run({ files, isolation: 'none' })) {

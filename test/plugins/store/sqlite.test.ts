@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type TestContext, test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
-import type { FetchResult, StoredDocument } from 'sallyport'
+import type { FetchResult } from 'sallyport'
 import { booted, contractSuite } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
 import { variables } from '#kit/variables.js'
@@ -86,31 +84,6 @@ test('a state that is damaged is reported, and what the source gives is served',
   assert.equal((await app.inject(BASE)).json().metadata.count, 2)
   const store = (await inFolder(t, directory))('main')
   await assert.rejects(store.read(undefined, forever), /damaged, or no database: move it away/)
-})
-
-test('20,000 documents are written and read while the event loop goes on', async (t) => {
-  const store = (await inFolder(t, folder(t)))('main')
-  const all: StoredDocument[] = Array.from({ length: 20_000 }, (_, index) => ({
-    ...{ name: `a.example/${index}`, version: '1.0.0' },
-    parts: [Buffer.from(JSON.stringify(server(`a.example/${index}`, 'x'.repeat(1_000))))],
-  }))
-  const delay = monitorEventLoopDelay({ resolution: 1 })
-  delay.enable()
-  await setTimeout(20)
-  delay.reset()
-  const began = performance.now()
-  await store.write({ changed: all, removed: [], all, bookmark: undefined }, forever)
-  const written = performance.now()
-  const stored = await store.read(undefined, forever)
-  const readAt = performance.now()
-  delay.disable()
-  t.diagnostic(
-    `written in ${Math.round(written - began)} ms, read in ${Math.round(readAt - written)} ms, longest pause ${Math.round(delay.max / 1e6)} ms`,
-  )
-  const payloads = (stored?.payloads ?? []) as Iterable<Uint8Array>
-  assert.ok([...payloads].reduce((sum, { length }) => sum + length, 0) > 20_000_000)
-  // 14 ms on a machine that has nothing else to do.
-  assert.ok(delay.max < 100e6, `${delay.max / 1e6} ms`)
 })
 
 test('without a directory the files are in the state directory of the user', async (t) => {
