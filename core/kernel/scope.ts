@@ -103,6 +103,7 @@ export class GatewayScope {
       path: pathsFrom(shared.folder),
       provide: (capability, value) => this.provide(provisions, capability, value),
       use: <T>(capability: One<T> | Many<T>) => this.accessor(plugin.requires ?? [], capability),
+      find: <T>(capability: One<T>) => this.finder(capability),
       share,
       keyFor: (purpose) => shared.sharedResources.keyFor(`${this.path} ${plugin.name} ${purpose}`),
       onStart: hook('start'),
@@ -134,6 +135,14 @@ export class GatewayScope {
       found =
         capability.kind === 'many' ? Object.freeze(this.container.many(capability)) : this.one(capability)
       return found
+    }
+  }
+
+  private finder<T>(capability: One<T>): () => T | undefined {
+    return () => {
+      if (!this.shared.complete)
+        throw misuse(`${capability.name} was asked for during setup: ask from onStart on`)
+      return this.container.one(capability)
     }
   }
 

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { accessLog } from './access-log.js'
 import { authSection, incomingEntries, signInEntries } from './incoming.js'
 import { publishEntries, publisherRules, publishersSection } from './registry/publishers.js'
-import { stateDirectory, storeEntries, storeRules, storeSection } from './registry/store.js'
+import { signedOutEntries, stateDirectory, storeEntries, storeRules, storeSection } from './registry/store.js'
 import { registryTable } from './registry/table.js'
 import { EntryMaker, spanOf } from './settings/entry.js'
 import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
@@ -105,6 +105,7 @@ function ownEntries(settings: RegistrySettings): Entry[] {
     { use: 'registry/catalogue', with: { registries }, origin: { registries: ['registries'] } },
     ...publishEntries(settings),
     { use: 'registry/api' },
+    ...signedOutEntries(settings),
     ...signInEntries(auth),
     { use: 'pages/browse' },
   ]

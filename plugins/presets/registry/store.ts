@@ -1,5 +1,6 @@
 import type { Entry } from 'sallyport'
 import { z } from 'zod'
+import type { AuthSection } from '../incoming.js'
 import { oneKindOf, refuse } from '../settings/refuse.js'
 
 // What stands below is the business of the plugin, which has a schema of its own.
@@ -26,6 +27,7 @@ export const stateDirectory = z
   .describe('the directory of the files, also of the copies that a database has here; null keeps none')
 
 interface Settings {
+  readonly auth?: Pick<AuthSection, 'oauth'>
   readonly sources?: readonly { readonly managed?: unknown }[]
   readonly store?: z.output<typeof storeSection>
   readonly stateDirectory?: z.output<typeof stateDirectory>
@@ -67,6 +69,24 @@ export function storeEntries({ store, stateDirectory }: Settings): Entry[] {
         ...(stateDirectory !== undefined && { directory: ['stateDirectory'] }),
       },
       ...(store !== undefined && { named: ['store', kind] }),
+    },
+  ]
+}
+
+/** Where all replicas find who has signed out: they share a database, and the key of the cookies. */
+export function signedOutEntries({ auth, store }: Settings): Entry[] {
+  const { cookieKeyFile } = auth?.oauth?.signIn ?? {}
+  if (store?.postgres === undefined || cookieKeyFile === undefined) return []
+  const { directory: _, ...database } = store.postgres
+  return [
+    {
+      use: 'state/postgres',
+      with: { ...database, passphraseFile: cookieKeyFile },
+      origin: {
+        '': ['store', 'postgres'],
+        passphraseFile: ['auth', 'oauth', 'signIn', 'cookieKeyFile'],
+      },
+      named: ['store', 'postgres'],
     },
   ]
 }

@@ -393,3 +393,21 @@ test('a database whose URL is none ends the start, and its password is nowhere',
     assert.doesNotMatch(said, /the-secret|\n\s+at /)
   }
 })
+
+test('replicas that share a database and the key of the cookies share who has signed out', () => {
+  const signIn = { clientId: 'pages', scopes: ['openid'], cookieKeyFile: './cookie.key' }
+  const providers = [{ name: 'corp', issuerUrl: 'https://idp.example.com', audience: 'registry' }]
+  const settings = (own: object, store: object) => ({
+    auth: { oauth: { resourceUrl: 'https://r.example.com', providers, signIn: { ...signIn, ...own } } },
+    store,
+  })
+  const stateOf = (own: object, store: object) =>
+    registry(RegistrySettings.parse(settings(own, store))).filter(({ use }) => use === 'state/postgres')
+  const postgres = { url: 'postgres://db.example.com/registry', directory: './copies' }
+  assert.deepEqual(
+    stateOf({}, { postgres }).map((entry) => entry.with),
+    [{ url: postgres.url, passphraseFile: './cookie.key' }],
+  )
+  assert.deepEqual(stateOf({ cookieKeyFile: undefined }, { postgres }), [])
+  assert.deepEqual(stateOf({}, { files: {} }), [])
+})
