@@ -84,6 +84,14 @@ test('every mistake is told, at its place', () => {
     [{ store: { postgres: { directory: './x' } } }, /^stateDirectory: the store has a `directory` already/],
     [{ address: 'here' }, /^address: expected HOST:PORT/],
     [{ adress: 'x' }, /adress/],
+    [{ internalAddress: '127.0.0.1:8080' }, /^internalAddress: is the port of `address` too/],
+    [{ address: '0.0.0.0:8081' }, /^internalAddress: is the port of `address` too/],
+    [
+      { sources: [{ name: 'one', file: './s.json' }] },
+      /^sources\.0\.file: .*`file: \{ path: \.\/servers\.json \}`$/,
+    ],
+    [{ sources: [{ name: 'one', git: 'https://x' }] }, /^sources\.0\.git: .*`git: \{ url: /],
+    [{ sources: [{ name: 'one', managed: null }] }, /^sources\.0\.managed: .*`managed: \{\}`$/],
   ]
   for (const [settings, expected] of wrong) {
     const told = complaints({ ...anonymous, ...settings })
