@@ -114,15 +114,16 @@ export class GatewayInstance {
     const open = scopes.filter(({ container }) =>
       container.many(Authenticator).some((authenticator) => authenticator.open === true),
     )
-    if (open.length > 0) {
+    // Whoever started a process that speaks on standard output is the only one who can ask it anything.
+    const isReached = !this.keepsStdout || this.listeners.some(({ port }) => port === 'main')
+    if (open.length > 0 && isReached) {
       const found = open.map(({ path }) => (path === '' ? '/' : path))
       this.context.log.warn({ scopes: found }, 'nobody is asked for credentials here')
     }
     await this.lifecycle.run('start')
     const routes = this.main.publicRoutes()
     const paths = [...new Set(scopes.flatMap(({ container }) => container.many(PublicPath)))]
-    this.context.log.info({ routes: routes.length, paths }, 'these need no credentials')
-    this.context.log.debug({ routes, paths }, 'each route that needs no credentials')
+    this.context.log.info({ routes, paths }, 'these need no credentials')
   }
 
   private async setUpScope(plan: PlannedScope, scope: GatewayScope, scopes: GatewayScope[]): Promise<void> {
