@@ -23,6 +23,8 @@ export class SourceSync {
   private bookmark: string | undefined
   /** Why the store failed last. */
   private storeError: unknown
+  /** Why the last sync failed, as all processes read it. */
+  private storedFailure: string | undefined
   /** What of the contents is in a store of this process alone. */
   private saved: SourceContents | undefined
   private readonly report: SyncReport
@@ -83,6 +85,8 @@ export class SourceSync {
     if (this.signal.aborted) return
     this.bookmark = resumable(this.bookmark, this.report.refused)
     this.report.refusals(NO_REFUSALS)
+    // That the store was away may be known here alone: the next leader, whose syncs do not fail, has nothing to store of it.
+    this.report.failure = this.storedFailure
   }
 
   private get shared() {
@@ -128,7 +132,7 @@ export class SourceSync {
     if (contents !== undefined || this.revision === undefined || refusals.count > 0)
       this.bookmark = resumable(bookmark, refusals)
     this.revision = revision
-    this.report.failure = failure
+    this.report.failure = this.storedFailure = failure
     // Better what was served before than nothing.
     if (given.kind === 'whole' && accepted === 0 && refusals.count > 0) return
     if (contents !== undefined || !this.loaded) await this.replaceContents(contents ?? this.contents)
@@ -144,6 +148,7 @@ export class SourceSync {
     try {
       result = await timeLimited(this.options.timeout, leading, (signal) => this.read(signal))
       this.report.recovered()
+      this.storedFailure = undefined
     } catch (error) {
       result = await this.failed(error, leading)
     }
@@ -230,7 +235,12 @@ export class SourceSync {
     const reason = leading.aborted ? reasonOf(error) : this.report.failed(error)
     // A store that is away would keep whoever asked for this sync waiting.
     if (!leading.aborted && error !== this.storeError)
-      await this.shared?.report(reason, leading).catch(() => {})
+      await this.shared?.report(reason, leading).then(
+        () => {
+          this.storedFailure = reason
+        },
+        () => {},
+      )
     return failedResult(error, reason)
   }
 
