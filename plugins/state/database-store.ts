@@ -8,7 +8,7 @@ import {
   type TransactionOptions,
   WRITE_LIMIT,
 } from '#plugins/store/database/database.js'
-import { bytesOf, textOf } from '#plugins/store/database/text-bytes.js'
+import { bytesOf, textOf } from '#plugins/store/text-bytes.js'
 import type { SealedValues } from './sealed-values.js'
 
 type SetOptions = NonNullable<Parameters<StateStore['set']>[2]>

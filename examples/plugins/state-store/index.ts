@@ -13,7 +13,7 @@ export default definePlugin({
 
   setup(gateway) {
     const values = new Map<string, { readonly value: string; readonly expiresAt: number }>()
-    const valueOf = (key: string): string | undefined => {
+    const read = (key: string): string | undefined => {
       const found = values.get(key)
       if (found === undefined || found.expiresAt > Date.now()) return found?.value
       values.delete(key)
@@ -22,19 +22,19 @@ export default definePlugin({
     const turns = new Map<string, Promise<unknown>>()
     // A database is opened in `gateway.onStart` and closed in `gateway.onStop`.
     gateway.provide(StateStore, {
-      get: async (key) => valueOf(key),
+      get: async (key) => read(key),
       set: async (key, value, { expiresAt = Number.POSITIVE_INFINITY } = {}) =>
         void values.set(key, { value, expiresAt }),
       // In a database, one statement reads and deletes: only one of several processes may get the value.
       take: async (key) => {
-        const value = valueOf(key)
+        const value = read(key)
         values.delete(key)
         return value
       },
       delete: async (key) => void values.delete(key),
       // A prefix is text, not a pattern.
       keys: async (prefix) =>
-        [...values.keys()].filter((key) => key.startsWith(prefix) && valueOf(key) !== undefined),
+        [...values.keys()].filter((key) => key.startsWith(prefix) && read(key) !== undefined),
       async locked(key, work) {
         const turn = (turns.get(key) ?? Promise.resolve()).then(work)
         // Whatever happened inside, the next one may enter.
