@@ -23,8 +23,6 @@ export class SourceSync {
   private bookmark: string | undefined
   /** Why the store failed last. */
   private storeError: unknown
-  /** Why the last sync failed, as all processes read it. */
-  private storedFailure: string | undefined
   /** What of the contents is in a store of this process alone. */
   private saved: SourceContents | undefined
   private readonly report: SyncReport
@@ -84,9 +82,7 @@ export class SourceSync {
     // The list of plugins that replaces this one counts already.
     if (this.signal.aborted) return
     this.bookmark = resumable(this.bookmark, this.report.refused)
-    this.report.refusals(NO_REFUSALS)
-    // That the store was away may be known here alone: the next leader, whose syncs do not fail, has nothing to store of it.
-    this.report.failure = this.storedFailure
+    this.report.leadEnded()
   }
 
   private get shared() {
@@ -132,7 +128,7 @@ export class SourceSync {
     if (contents !== undefined || this.revision === undefined || refusals.count > 0)
       this.bookmark = resumable(bookmark, refusals)
     this.revision = revision
-    this.report.failure = this.storedFailure = failure
+    this.report.failure = this.report.storedFailure = failure
     // Better what was served before than nothing.
     if (given.kind === 'whole' && accepted === 0 && refusals.count > 0) return
     if (contents !== undefined || !this.loaded) await this.replaceContents(contents ?? this.contents)
@@ -148,7 +144,6 @@ export class SourceSync {
     try {
       result = await timeLimited(this.options.timeout, leading, (signal) => this.read(signal))
       this.report.recovered()
-      this.storedFailure = undefined
     } catch (error) {
       result = await this.failed(error, leading)
     }
@@ -234,13 +229,10 @@ export class SourceSync {
   private async failed(error: unknown, leading: AbortSignal): Promise<SyncResult> {
     const reason = leading.aborted ? reasonOf(error) : this.report.failed(error)
     // A store that is away would keep whoever asked for this sync waiting.
-    if (!leading.aborted && error !== this.storeError)
-      await this.shared?.report(reason, leading).then(
-        () => {
-          this.storedFailure = reason
-        },
-        () => {},
-      )
+    if (!leading.aborted && error !== this.storeError) {
+      const stored = (): void => void (this.report.storedFailure = reason)
+      await this.shared?.report(reason, leading).then(stored, () => {})
+    }
     return failedResult(error, reason)
   }
 

@@ -73,20 +73,30 @@ export function storeEntries({ store, stateDirectory }: Settings): Entry[] {
   ]
 }
 
-/** Where all replicas find who has signed out: they share a database, and the key of the cookies. */
-export function signedOutEntries({ auth, store }: Settings): Entry[] {
-  const { cookieKeyFile } = auth?.oauth?.signIn ?? {}
-  if (store?.postgres === undefined || cookieKeyFile === undefined) return []
-  const { directory: _, ...database } = store.postgres
-  return [
-    {
-      use: 'state/postgres',
-      with: { ...database, passphraseFile: cookieKeyFile },
-      origin: {
-        '': ['store', 'postgres'],
-        passphraseFile: ['auth', 'oauth', 'signIn', 'cookieKeyFile'],
+/**
+ * Where all processes find who has signed out, also after a restart: they share the key of the cookies, and a database or a
+ * directory.
+ */
+export function signedOutEntries({ auth, store, stateDirectory }: Settings): Entry[] {
+  const { cookieKeyFile: passphraseFile } = auth?.oauth?.signIn ?? {}
+  if (passphraseFile === undefined || store?.use !== undefined) return []
+  const origin = { passphraseFile: ['auth', 'oauth', 'signIn', 'cookieKeyFile'] }
+  if (store?.postgres !== undefined) {
+    const { directory: _, ...database } = store.postgres
+    const at = ['store', 'postgres']
+    return [
+      {
+        use: 'state/postgres',
+        with: { ...database, passphraseFile },
+        origin: { '': at, ...origin },
+        named: at,
       },
-      named: ['store', 'postgres'],
-    },
-  ]
+    ]
+  }
+  const own = store?.sqlite?.['directory']
+  const directory = own ?? stateDirectory
+  // That of the user, where none is named, has the logins of proxies.
+  if (typeof directory !== 'string') return []
+  const at = own === undefined ? ['stateDirectory'] : ['store', 'sqlite', 'directory']
+  return [{ use: 'state/sqlite', with: { directory, passphraseFile }, origin: { '': at, ...origin } }]
 }

@@ -402,7 +402,7 @@ test('a database whose URL is none ends the start, and its password is nowhere',
   }
 })
 
-test('replicas that share a database and the key of the cookies share who has signed out', () => {
+test('processes that share a database or a directory, and the key of the cookies, share who has signed out', () => {
   const signIn = { clientId: 'pages', scopes: ['openid'], cookieKeyFile: './cookie.key' }
   const providers = [{ name: 'corp', issuerUrl: 'https://idp.example.com', audience: 'registry' }]
   const settings = (own: object, store: object) => ({
@@ -410,12 +410,17 @@ test('replicas that share a database and the key of the cookies share who has si
     store,
   })
   const stateOf = (own: object, store: object) =>
-    registry(RegistrySettings.parse(settings(own, store))).filter(({ use }) => use === 'state/postgres')
+    registry(RegistrySettings.parse(settings(own, store))).filter(({ use }) => /^state\//.test(String(use)))
   const postgres = { url: 'postgres://db.example.com/registry', directory: './copies' }
   assert.deepEqual(
     stateOf({}, { postgres }).map((entry) => entry.with),
     [{ url: postgres.url, passphraseFile: './cookie.key' }],
   )
   assert.deepEqual(stateOf({ cookieKeyFile: undefined }, { postgres }), [])
-  assert.deepEqual(stateOf({}, { files: {} }), [])
+  const directory = './state'
+  assert.deepEqual(
+    stateOf({}, { sqlite: { directory } }).map((entry) => entry.with),
+    [{ directory, passphraseFile: './cookie.key' }],
+  )
+  assert.deepEqual(stateOf({}, { sqlite: {} }), [])
 })
