@@ -1,9 +1,8 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError, type Gateway } from 'sallyport'
-import { isLoopbackHost, listenAddress, parseHostPort } from 'sallyport/toolkit'
+import { isLoopbackHost, listenAddress, loopbackHosts, parseHostPort } from 'sallyport/toolkit'
 import type { z } from 'zod'
-import { loopbackHosts } from '#plugins/guard/loopback.js'
 
 /** An address of loopback, which only this machine can reach: no host name, since one may resolve to any address. */
 export const loopbackAddress = (): z.ZodString =>

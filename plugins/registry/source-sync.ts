@@ -128,7 +128,8 @@ export class SourceSync {
     if (contents !== undefined || this.revision === undefined || refusals.count > 0)
       this.bookmark = resumable(bookmark, refusals)
     this.revision = revision
-    this.report.failure = this.report.storedFailure = failure
+    this.report.stored(failure)
+    this.report.failure = failure
     // Better what was served before than nothing.
     if (given.kind === 'whole' && accepted === 0 && refusals.count > 0) return
     if (contents !== undefined || !this.loaded) await this.replaceContents(contents ?? this.contents)
@@ -230,7 +231,7 @@ export class SourceSync {
     const reason = leading.aborted ? reasonOf(error) : this.report.failed(error)
     // A store that is away would keep whoever asked for this sync waiting.
     if (!leading.aborted && error !== this.storeError) {
-      const stored = (): void => void (this.report.storedFailure = reason)
+      const stored = (): void => this.report.stored(reason)
       await this.shared?.report(reason, leading).then(stored, () => {})
     }
     return failedResult(error, reason)

@@ -10,7 +10,7 @@ export class SyncReport {
   /** Why the last sync failed, here or at the process that leads. */
   failure: string | undefined
   /** The same as all processes read it. */
-  storedFailure: string | undefined
+  private storedFailure: string | undefined
   private storeFailure: string | undefined
   private saveFailure: string | undefined
 
@@ -72,6 +72,11 @@ export class SyncReport {
     if (this.failure !== undefined) this.log.info({ source: this.source }, 'a source can be read again')
     this.failure = undefined
     this.storedFailure = undefined
+  }
+
+  /** All processes read this, or have read it. */
+  stored(failure: string | undefined): void {
+    this.storedFailure = failure
   }
 
   /** What is known here alone ends with the lead: the next leader may have nothing to store of it. */
