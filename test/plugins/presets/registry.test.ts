@@ -410,7 +410,9 @@ test('processes that share a database or a directory, and the key of the cookies
     store,
   })
   const stateOf = (own: object, store: object) =>
-    registry(RegistrySettings.parse(settings(own, store))).filter(({ use }) => /^state\//.test(String(use)))
+    registry(RegistrySettings.parse(settings(own, store))).filter(
+      ({ use }) => typeof use === 'string' && use.startsWith('state/'),
+    )
   const postgres = { url: 'postgres://db.example.com/registry', directory: './copies' }
   assert.deepEqual(
     stateOf({}, { postgres }).map((entry) => entry.with),
