@@ -21,6 +21,7 @@ export { MAX_OBSERVED_BODY } from './http/observed-body.js'
 export type { ObservedRequest } from './http/observed-request.js'
 export { takeSocket } from './http/pending-upgrade.js'
 export { timesSent } from './http/raw-headers.js'
+export { keyOf as requestKeyOf, openProviders } from './http/request-key.js'
 export { isUpgrade } from './http/upgrades.js'
 export {
   askForBody,

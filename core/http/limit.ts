@@ -5,29 +5,7 @@ import { Refusal } from '../contract/errors.js'
 import type { McpMessage } from '../contract/message.js'
 import { isPromise, within } from '../toolkit/deadline.js'
 import { isJsonObject } from '../toolkit/json-object.js'
-import { isDispatched } from './dispatched-request.js'
-
-/** Whom a request counts for, found out when the limiter asks. */
-class RequestKey implements LimitKey {
-  constructor(
-    private readonly request: FastifyRequest,
-    private readonly kind: 'known' | 'anybody' | 'refused',
-  ) {}
-
-  get caller(): string | undefined {
-    const { request, kind } = this
-    const { identity } = request
-    if (kind === 'refused') return undefined
-    if (kind === 'anybody' || identity === undefined) return this.address
-    // As JSON, so that no provider and subject read like another provider and subject, or like an address.
-    return JSON.stringify([identity.provider, identity.subject])
-  }
-
-  // All that plugins dispatch, for whichever client, would have one address.
-  get address(): string | undefined {
-    return isDispatched(this.request) ? undefined : this.request.clientAddress
-  }
-}
+import { keyOf, openProviders, RequestKey } from './request-key.js'
 
 /** Asks the limiter of a scope about each request at its gate. */
 export class RequestLimit {
@@ -39,7 +17,7 @@ export class RequestLimit {
     /** Milliseconds that the limiter may take. */
     private readonly deadline: number,
   ) {
-    this.open = new Set(authenticators.filter(({ open }) => open === true).map(({ provider }) => provider))
+    this.open = openProviders(authenticators)
   }
 
   /** Counts what `admit` lets in, and what it refuses with 401; throws or rejects with the refusal. */
@@ -50,9 +28,9 @@ export class RequestLimit {
     } catch (error) {
       return this.refused(request, error)
     }
-    if (waiting === undefined) return this.take(this.keyOf(request))
+    if (waiting === undefined) return this.take(keyOf(request, this.open))
     return waiting.then(
-      () => this.take(this.keyOf(request)),
+      () => this.take(keyOf(request, this.open)),
       (error: unknown) => this.refused(request, error),
     )
   }
@@ -61,11 +39,7 @@ export class RequestLimit {
   applyToCalls(request: FastifyRequest, message: McpMessage): Promise<void> | undefined {
     const { limiter } = this
     if (limiter.takeCalls === undefined) return undefined
-    return this.refuseWhenLimited(() => limiter.takeCalls?.(this.keyOf(request), message))
-  }
-
-  private keyOf(request: FastifyRequest): LimitKey {
-    return new RequestKey(request, this.open.has(request.identity?.provider ?? '') ? 'anybody' : 'known')
+    return this.refuseWhenLimited(() => limiter.takeCalls?.(keyOf(request, this.open), message))
   }
 
   private refused(request: FastifyRequest, error: unknown): Promise<void> {

@@ -1,7 +1,17 @@
 import { METHODS, type ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { Authenticator, Credential, type Gateway, HeaderSource, Policy, Refusal, Tracer } from 'sallyport'
-import { askForBody, bodyKeptBy, bodyRead, isPromise, isUpgrade, readBodyBy } from 'sallyport/toolkit'
+import {
+  askForBody,
+  bodyKeptBy,
+  bodyRead,
+  isPromise,
+  isUpgrade,
+  networkOf,
+  openProviders,
+  readBodyBy,
+  requestKeyOf,
+} from 'sallyport/toolkit'
 import { AnnouncedPaths } from './announced-paths.js'
 import { Body, type BodyLimits } from './body.js'
 import { BodyBudget } from './body-budget.js'
@@ -38,6 +48,7 @@ export class Forwarder {
   private readonly announced: AnnouncedPaths
   private readonly limits: BodyLimits
   private context: ForwardContext | undefined
+  private open: ReadonlySet<string> = new Set()
 
   constructor(
     private readonly gateway: Gateway,
@@ -69,6 +80,7 @@ export class Forwarder {
     const policies = gateway.use(Policy)
     const tracers = gateway.use(Tracer)
     gateway.onStart(() => {
+      this.open = openProviders(authenticators())
       if (settings.forwardAuthorization && authenticators().some(({ open }) => open !== true)) {
         gateway.log.warn(
           "callers' tokens are forwarded to the target, whose operator can use them at this gateway",
@@ -143,7 +155,7 @@ export class Forwarder {
       send(this.transportFor(framing, request, early), early)
       return
     }
-    const body = new Body(request.raw, this.limits, (refusal) => {
+    const body = new Body(request.raw, this.limits, this.callerOf(request), (refusal) => {
       if (isTooSlow(refusal)) reply.header('connection', 'close')
       if (proxied === undefined) done(refusal)
       else proxied.fail(refusal)
@@ -176,7 +188,7 @@ export class Forwarder {
     try {
       const { length } = bodyFraming(request.raw, Math.min(maxBytes, this.limits.maxBytes))
       if (length === 0) return NO_BODY
-      const body = new Body(request.raw, this.limits, () => {})
+      const body = new Body(request.raw, this.limits, this.callerOf(request), () => {})
       bodyKeptBy(request, body)
       response.on('close', () => body.drop())
       askForBody(request, response)
@@ -185,6 +197,11 @@ export class Forwarder {
     } catch (error) {
       return fail(error)
     }
+  }
+
+  private callerOf(request: FastifyRequest): string | undefined {
+    const { caller } = requestKeyOf(request, this.open)
+    return caller && networkOf(caller)
   }
 
   /** For a body that was read. */

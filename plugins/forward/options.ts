@@ -75,7 +75,7 @@ export const forwarderOptions = {
     .nonnegative()
     .default(64 * 1024 * 1024)
     .describe(
-      'bytes of all request bodies that are kept to be sent again with a renewed credential, or read for a policy or a limit; further ones are streamed, or refused with 503 where they have to be read; a quarter is for the first 64 KiB of each',
+      'bytes of all request bodies that are kept to be sent again with a renewed credential, or read for a policy or a limit; further ones are streamed, or refused with 503 where they have to be read; a quarter is for the first 64 KiB of each, and each caller has an eighth at most',
     ),
 }
 

@@ -26,7 +26,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   BODY_TOO_LARGE: answer(
     'send less, or raise `--max-body`; 16 MiB are the most where a policy or a limit by tool reads bodies; for a document `maxDocumentBytes` of `registry/catalogue`',
   ),
-  BODY_TOO_SLOW: answer('send the body faster, and without long pauses'),
+  BODY_TOO_SLOW: answer(
+    'send the body faster, and without pauses: one of a second is too long while `keptBodies` is full',
+  ),
   TRANSFER_CODING: answer('send the body chunked or with its length'),
   REQUEST_UNSUPPORTED: answer(
     'use `forward/http`: `forward/balanced` cannot send this path, a WebSocket, or a GET with a body',
@@ -99,7 +101,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   TARGET_DNS: answer('correct the host of `--target-uri`, or the name server'),
   TARGET_TLS: answer('check the certificate of the target; `NODE_EXTRA_CA_CERTS` adds an authority'),
   BODY_INCOMPLETE: answer('send the whole body: the connection ended before it did'),
-  BODIES_FULL: answer('ask again, or raise `keptBodies` of `forward/http`'),
+  BODIES_FULL: answer(
+    'ask again, send less at once, or raise `keptBodies` of `forward/http`: one caller has an eighth of it',
+  ),
   TARGET_PLAIN_HTTP: answer(
     'give the target an https URL; `--allow-plain-http` sends credentials in plain text all the same',
   ),
