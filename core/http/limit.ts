@@ -5,7 +5,37 @@ import { Refusal } from '../contract/errors.js'
 import type { McpMessage } from '../contract/message.js'
 import { isPromise, within } from '../toolkit/deadline.js'
 import { isJsonObject } from '../toolkit/json-object.js'
-import { keyOf, openProviders, RequestKey } from './request-key.js'
+import { isDispatched } from './dispatched-request.js'
+
+/** Whom a request counts for, found out when the limiter asks. */
+class RequestKey implements LimitKey {
+  constructor(
+    private readonly request: FastifyRequest,
+    private readonly kind: 'known' | 'anybody' | 'refused',
+  ) {}
+
+  get caller(): string | undefined {
+    const { request, kind } = this
+    const { identity } = request
+    if (kind === 'refused') return undefined
+    if (kind === 'anybody' || identity === undefined) return this.address
+    // As JSON, so that no provider and subject read like another provider and subject, or like an address.
+    return JSON.stringify([identity.provider, identity.subject])
+  }
+
+  // All that plugins dispatch, for whichever client, would have one address.
+  get address(): string | undefined {
+    return isDispatched(this.request) ? undefined : this.request.clientAddress
+  }
+}
+
+/** Those that let anybody in: nobody proves to be one caller. */
+export const openProviders = (authenticators: readonly Authenticator[]): ReadonlySet<string> =>
+  new Set(authenticators.filter(({ open }) => open === true).map(({ provider }) => provider))
+
+/** Of a request that was let in. */
+export const requestKeyOf = (request: FastifyRequest, open: ReadonlySet<string>): LimitKey =>
+  new RequestKey(request, open.has(request.identity?.provider ?? '') ? 'anybody' : 'known')
 
 /** Asks the limiter of a scope about each request at its gate. */
 export class RequestLimit {
@@ -28,9 +58,9 @@ export class RequestLimit {
     } catch (error) {
       return this.refused(request, error)
     }
-    if (waiting === undefined) return this.take(keyOf(request, this.open))
+    if (waiting === undefined) return this.take(requestKeyOf(request, this.open))
     return waiting.then(
-      () => this.take(keyOf(request, this.open)),
+      () => this.take(requestKeyOf(request, this.open)),
       (error: unknown) => this.refused(request, error),
     )
   }
@@ -39,7 +69,7 @@ export class RequestLimit {
   applyToCalls(request: FastifyRequest, message: McpMessage): Promise<void> | undefined {
     const { limiter } = this
     if (limiter.takeCalls === undefined) return undefined
-    return this.refuseWhenLimited(() => limiter.takeCalls?.(keyOf(request, this.open), message))
+    return this.refuseWhenLimited(() => limiter.takeCalls?.(requestKeyOf(request, this.open), message))
   }
 
   private refused(request: FastifyRequest, error: unknown): Promise<void> {

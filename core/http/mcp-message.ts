@@ -10,6 +10,7 @@ import { checkContentHeaders, checkMcpHeaders } from './mcp-header-checks.js'
 import { checkMethod } from './method-check.js'
 import { wholeBodyOf } from './whole-body.js'
 
+const MAX_BYTES = 1024 * 1024
 const MAX_NAME_BYTES = 8 * 1024
 const MAX_NAMES_BYTES = 64 * 1024
 
@@ -53,13 +54,17 @@ function readMessage(request: FastifyRequest): McpMessage | Promise<McpMessage> 
   }
   try {
     checkContentHeaders(request.raw)
-    const body = wholeBodyOf(request)
+    const body = wholeBodyOf(request, longestMessage(request))
     return isPromise(body) ? body.then(take) : take(body)
   } catch (error) {
     // Whoever asks next gets the same.
     return Promise.reject(error)
   }
 }
+
+/** In bytes: parsing blocks all other requests. */
+export const longestMessage = ({ routeOptions }: FastifyRequest): number =>
+  routeOptions.config.maxMessage ?? MAX_BYTES
 
 /** Reads the message of a POST whose body was read already; throws the refusal that `request.message` would. */
 export function readMessageFrom(request: FastifyRequest, body: Buffer): void {

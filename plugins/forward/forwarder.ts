@@ -32,6 +32,8 @@ import { LARGEST_HELD, type RequestParts, type Transport } from './transport.js'
 const BUFFERED_BODY = 256 * 1024
 // The most that is kept of a body to send it again with a renewed credential.
 const KEPT_BODY = 16 * 1024 * 1024
+// The most that `maxBody` lets a policy read: parsing blocks all other requests.
+const LONGEST_MESSAGE = 16 * 1024 * 1024
 const NO_BODY = Buffer.alloc(0)
 
 /** How requests reach the target, by what they need. */
@@ -107,6 +109,7 @@ export class Forwarder {
 
   private async addRoutes(): Promise<void> {
     // TRACE has the target send back what it got, the gateway's own credential too (RFC 9110, 9.3.8).
+    const { settings } = this
     const methods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
     await this.gateway.http.register(async (http) => {
       await this.transports.register?.(http)
@@ -119,6 +122,7 @@ export class Forwarder {
           forwardsExpect: true,
           upgrades: true,
           mcp: true,
+          ...(settings.maxBody !== undefined && { maxMessage: Math.min(settings.maxBody, LONGEST_MESSAGE) }),
           readBody: (request, response, maxBytes) => this.readBody(request, response, maxBytes),
         },
         // The last hook before Fastify parses the body: it would refuse content types it does not know.

@@ -54,7 +54,13 @@ export const forwarderOptions = {
     .max(LONGEST_WAIT)
     .default(60_000)
     .describe('milliseconds for the target to begin its response, none for event streams; 0 for no limit'),
-  maxBody: z.int().positive().optional().describe('bytes of the largest request body; none by default'),
+  maxBody: z
+    .int()
+    .positive()
+    .optional()
+    .describe(
+      'bytes of the largest request body; without it no limit, but 1 MiB where a policy or a limit reads the body; it reads 16 MiB at most',
+    ),
   bodyTimeout: z
     .int()
     .positive()

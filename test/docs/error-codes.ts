@@ -24,7 +24,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   HOST_REPEATED: answer('send one `Host` header'),
   METHOD_NOT_ALLOWED: answer('use a method that the header `Allow` names'),
   BODY_TOO_LARGE: answer(
-    'send less, or raise `--max-body`; 16 MiB are the most where a policy or a limit by tool reads bodies; for a document `maxDocumentBytes` of `registry/catalogue`',
+    'send less, or raise `--max-body`; without it 1 MiB is the most where a policy or a limit reads bodies, and 16 MiB with it; for a document `maxDocumentBytes` of `registry/catalogue`',
   ),
   BODY_TOO_SLOW: answer(
     'send the body faster, and without pauses: one of a second is too long while `keptBodies` is full',

@@ -198,6 +198,21 @@ test('what is kept of bodies to judge them has one room, and is freed when they 
   await eventually(async () => (await post(large)).status === 200)
 })
 
+test('a policy reads 1 MiB at most, and other sizes where `maxBody` is set', async (t) => {
+  const sized = (bytes: number) => toolCall('open').padEnd(bytes)
+  for (const [options, most] of [
+    [{}, 1024 ** 2],
+    [{ maxBody: 3_000_000 }, 3_000_000],
+    [{ maxBody: 1_000 }, 1_000],
+  ] as const) {
+    const { post, target } = await judged(t, options)
+    assert.equal((await post(sized(most))).status, 200)
+    assert.equal((await post(sized(most + 1))).status, 413)
+    assert.equal((await post(sized(most + 1), { 'transfer-encoding': 'chunked' })).status, 413)
+    assert.equal(target.seen.length, 1)
+  }
+})
+
 test('a body that stalls while it is read for a policy is a 408', async (t) => {
   const { main, target } = await judged(t, { bodyTimeout: 200 })
   for (const framing of ['Content-Length: 9', 'Transfer-Encoding: chunked']) {

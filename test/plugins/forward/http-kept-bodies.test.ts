@@ -227,7 +227,12 @@ test('a body is let go of when a response begins, which may last', async (t) => 
       ['content-length', String(body.length)],
       ['transfer-encoding', 'chunked'],
     ] as const) {
-      const { main } = await proxied(t, origin, { keptBodies: roomFor(2 * body.length) }, [more])
+      const { main } = await proxied(
+        t,
+        origin,
+        { keptBodies: roomFor(2 * body.length), maxBody: body.length },
+        [more],
+      )
       const before = collected()
       for (let count = 0; count < 8; count++) {
         const headers = { 'content-type': 'application/json', [framing[0]]: framing[1] }
