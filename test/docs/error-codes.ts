@@ -35,6 +35,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   ),
   TARGET_FORM: answer('ask for a path'),
   PATH_OUTSIDE_TARGET: answer("stay below the target's path: `..` must not lead out of it"),
+  QUERY_FIXED: answer('leave out what the query of `--target-uri` has: a request cannot change it'),
   STARTING: answer('try again in a second'),
   POLICY_DENIED: answer(
     'ask the operator; the log names the rule, and `sallyport explain` tells why it holds',

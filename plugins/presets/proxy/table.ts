@@ -5,7 +5,7 @@ const SEEN = 'other users of this machine can see a flag, so prefer the file'
 
 // biome-ignore format: a setting is a line
 export const target = [
-  { name: 'target-uri', type: 'url', required: true, to: 'forward/http.target', help: 'The MCP server that requests are forwarded to' },
+  { name: 'target-uri', type: 'url', required: true, to: 'forward/http.target', help: 'The MCP server that requests are forwarded to; a query of it goes before that of a request' },
 ] as const satisfies SettingGroup['options']
 
 // biome-ignore format: a setting is a line
