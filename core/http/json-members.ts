@@ -1,4 +1,5 @@
 import { Refusal } from '../contract/errors.js'
+import { folded } from '../toolkit/folded.js'
 
 /** The members of a message that say what it calls, by the object that they are in. */
 export const ENVELOPE = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
@@ -101,16 +102,26 @@ function memberName(quoted: string): unknown {
 }
 
 /**
- * Whether some server could take a name for a known one: Go's own JSON package folds case, also that of U+017F and
- * U+212A; text in C ends at a NUL; some trim.
+ * Whether some server could take a name for a known one: Go's own JSON package folds case; text in C ends at a NUL; some
+ * trim.
  */
 export function resembles(name: string, known: ReadonlySet<string>): boolean {
   if (known.has(name)) return false
   const [beforeNul = ''] = name.split('\0', 1)
   const text = beforeNul.trim()
   // No letter folds to fewer. A name may have megabytes, and other requests wait meanwhile.
-  return text.length <= LONGEST_NAME && known.has(text.toUpperCase().toLowerCase())
+  return text.length <= LONGEST_NAME && known.has(folded(text))
 }
+
+const PROTOTYPE = new RegExp(`"${[...'__proto__'].map(spelled).join('')}"[ \t\r\n]*:`)
+
+function spelled(letter: string): string {
+  const code = letter.charCodeAt(0).toString(16)
+  return `(?:${letter}|\\\\u00${code.replace('f', '[fF]')})`
+}
+
+/** Whether an object anywhere in a text has a member that copies of it, as many servers make them, inherit from. */
+export const hasPrototype = (text: string): boolean => PROTOTYPE.test(text)
 
 export const tooLarge = (what: string): Refusal =>
   new Refusal(400, 'MESSAGE_TOO_LARGE', `the message ${what}`)

@@ -5,7 +5,16 @@ import type { McpCall, McpMessage, McpSubject, TraceContext } from '../contract/
 import { isPromise } from '../toolkit/deadline.js'
 import { isJsonObject, type JsonObject } from '../toolkit/json-object.js'
 import { MCP_METHODS } from '../toolkit/mcp-methods.js'
-import { countMembers, ENVELOPE, INNER, MAX_SUBJECTS, PARAMS, resembles, tooLarge } from './json-members.js'
+import {
+  countMembers,
+  ENVELOPE,
+  hasPrototype,
+  INNER,
+  MAX_SUBJECTS,
+  PARAMS,
+  resembles,
+  tooLarge,
+} from './json-members.js'
 import { checkContentHeaders, checkMcpHeaders } from './mcp-header-checks.js'
 import { checkMethod } from './method-check.js'
 import { wholeBodyOf } from './whole-body.js'
@@ -93,6 +102,7 @@ export function parsed(body: Buffer): unknown {
   } catch {
     throw refusal('MESSAGE_NOT_JSON', 'the body is not JSON')
   }
+  if (hasPrototype(text)) throw ambiguous('a member is called __proto__')
   if (count === distinctMembers(value)) return value
   const isOutside = countMembers(text, 1) !== distinctMembers(value, 1)
   throw ambiguous(`a member ${isOutside ? 'of the message' : 'in its params'} comes twice`)

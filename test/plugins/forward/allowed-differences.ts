@@ -119,6 +119,18 @@ export const allowedDifferences: readonly Difference[] = [
     why: 'the challenge is about the credential of the proxy',
   },
   {
+    side: 'request',
+    headers: ['cookie'],
+    what: 'lacks the cookies of the gateway itself, whose names begin with `sallyport-`',
+    why: 'the target could use the session of a person',
+  },
+  {
+    side: 'response',
+    headers: ['set-cookie'],
+    what: 'dropped where it sets such a cookie',
+    why: 'the target could sign a person in as somebody else',
+  },
+  {
     side: 'response',
     headers: ['set-cookie'],
     what: 'dropped from responses to a credential of the proxy, unless `forwardCookies` is set',
