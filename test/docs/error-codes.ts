@@ -22,6 +22,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
     'call the gateway by a name that it knows, or list the one that the log names: `allowedHosts`, `--resource-url`',
   ),
   HOST_REPEATED: answer('send one `Host` header'),
+  HOST_INVALID: answer('send the name or address of the gateway as `Host`, with its port, and nothing else'),
   METHOD_NOT_ALLOWED: answer('use a method that the header `Allow` names'),
   BODY_TOO_LARGE: answer(
     'send less, or raise `--max-body`; without it 1 MiB is the most where a policy or a limit reads bodies, and 16 MiB with it; for a document `maxDocumentBytes` of `registry/catalogue`',
