@@ -118,7 +118,7 @@ function expected(value: Written): boolean {
 
 const codeOf = (text: string): string | undefined => {
   try {
-    parsed(Buffer.from(text))
+    parsed(text)
     return undefined
   } catch (error) {
     return (error as { code: string }).code

@@ -74,6 +74,7 @@ test('what is denied never reaches the target, and the error has the id of the r
   for (const [body, id] of [
     [toolCall('secret', 7), 7],
     [toolCall('secret', 'seven'), 'seven'],
+    [toolCall('secret', 0.5), 0.5],
     [toolCall('secret', 8, 'x'.repeat(100_000)), 8],
     [toolCall('secret').replace('"id":7,', ''), null],
     [`[${toolCall('open')},${toolCall('secret')}]`, null],

@@ -214,6 +214,20 @@ test('an error for a large body does not parse it, and one for a small body has 
   for (const length of [64 * 1024 + 1, 15 * MIB]) assert.deepEqual(await idFor(length), [null, false])
 })
 
+test('an error has the id of its call as it was written, whether or not the body was read before', async (t) => {
+  const policy = { use: 'policy/tools', with: { rules: [{ allow: ['a'] }] } }
+  for (const more of [[], [policy]]) {
+    const { main } = await proxied(t, await closedPort(), {}, more)
+    for (const id of ['1764316800000000001', '-9223372036854775808', '1.10', '7', '"7"']) {
+      const call = `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"a"},"id":${id}}`
+      const headers = { 'content-type': 'application/json' }
+      const { status, body } = await send(main, { method: 'POST', headers, body: call })
+      assert.equal(status, 502)
+      assert.ok(body.includes(`"id":${id},`), body)
+    }
+  }
+})
+
 test('a body is let go of when a response begins, which may last', async (t) => {
   const origin = await listening(t, (request, response) => {
     const begin = () => response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': here\n\n')

@@ -11,7 +11,7 @@ const echo = (t: Parameters<typeof listening>[0]) =>
   listening(t, ({ url = '', headers }, response) => {
     const { 'x-location': location } = headers
     if (location === undefined) response.end(url)
-    else response.writeHead(307, { location }).end()
+    else response.writeHead(307, { location: String(location) }).end()
   })
 
 for (const base of ['/mcp', '/', '']) {
