@@ -15,6 +15,7 @@ import { credentialsFor } from './credentials.js'
 import { owesBody } from './early-response.js'
 import { checkHost } from './host-check.js'
 import type { RequestLimit } from './limit.js'
+import { askGuard } from './named-guard.js'
 import { observationOf } from './observation.js'
 import type { PublicPaths } from './public-paths.js'
 import { mayUseSession, sessionToken } from './session-token.js'
@@ -81,10 +82,10 @@ export class Gate {
   ): Promise<void> | undefined {
     const { guards } = checks
     for (let index = from; index < guards.length; index++) {
-      const result = guards[index]?.(request)
-      if (isPromise(result)) {
-        return waitFor(checks, result, 'a guard').then(() => this.guard(checks, request, isPublic, index + 1))
-      }
+      const guard = guards[index]
+      if (guard === undefined) continue
+      const waiting = askGuard(guard, request, checks.deadline)
+      if (waiting !== undefined) return waiting.then(() => this.guard(checks, request, isPublic, index + 1))
     }
     const isOpen = isPublic || (checks.publicPaths.any && checks.publicPaths.covers(request))
     request.isOpen = isOpen

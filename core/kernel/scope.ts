@@ -16,6 +16,7 @@ import type { Scrubber } from '../contract/scrubber.js'
 import { CallChecks } from '../http/call-checks.js'
 import type { Gate } from '../http/gate.js'
 import { RequestLimit } from '../http/limit.js'
+import { nameGuard } from '../http/named-guard.js'
 import { PublicPaths } from '../http/public-paths.js'
 import { pathsFrom } from '../toolkit/paths-from.js'
 import type { Container } from './container.js'
@@ -105,7 +106,7 @@ export class GatewayScope {
       dispatch: shared.dispatch,
       connect: shared.connect,
       path: pathsFrom(shared.folder),
-      provide: (capability, value) => this.provide(plugin.provides ?? [], capability, value),
+      provide: (capability, value) => this.provide(name, plugin.provides ?? [], capability, value),
       use: <T>(capability: One<T> | Many<T>) => this.accessor(plugin.requires ?? [], capability),
       share,
       keyFor: (purpose) => shared.sharedResources.keyFor(`${this.path} ${plugin.name} ${purpose}`),
@@ -116,7 +117,12 @@ export class GatewayScope {
     } as Gateway
   }
 
-  private provide(declared: readonly Capability[], capability: Capability, value: unknown): void {
+  private provide(
+    plugin: string,
+    declared: readonly Capability[],
+    capability: Capability,
+    value: unknown,
+  ): void {
     const { name } = capability
     if (this.shared.complete)
       throw misuse(`${name} was provided after setup: it may be provided in setup only`)
@@ -127,6 +133,7 @@ export class GatewayScope {
     const shared = capability.kind === 'many' && capability.shared
     const container = shared ? this.shared.rootContainer : this.container
     if (capability.kind === 'one' && container.holds(capability)) throw misuse(`${name} was provided twice`)
+    if (capability.token === Guard.token && typeof value === 'function') nameGuard(value as Guard, plugin)
     // A path that is public in one scope is not public in another.
     container.provide(capability, capability.token === PublicPath.token ? `${this.path}${value}` : value)
   }

@@ -7,6 +7,7 @@ type Failure = readonly [sentence: string, statusCode?: 504]
 const MESSAGES: Readonly<Record<string, Failure>> = {
   REFUSED: ['nothing listens where the target is expected'],
   DNS: ["the target's name does not resolve"],
+  CLIENT_CERTIFICATE: ['the target asks for a client certificate that it accepts'],
   TLS: ['the TLS handshake with the target failed'],
   RESET: ['the target closed the connection before its response was complete'],
   UNREACHABLE: ['there is no route to the target'],

@@ -101,7 +101,12 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   // The target
   TARGET_REFUSED: answer('start the target, or correct `--target-uri`'),
   TARGET_DNS: answer('correct the host of `--target-uri`, or the name server'),
-  TARGET_TLS: answer('check the certificate of the target; `NODE_EXTRA_CA_CERTS` adds an authority'),
+  TARGET_TLS: answer(
+    'check the certificate of the target, `NODE_EXTRA_CA_CERTS` adds an authority; with TLS 1.2 it may ask for a client certificate',
+  ),
+  TARGET_CLIENT_CERTIFICATE: answer(
+    'give the certificate that the target asks for: `targetClientCert` and `targetClientKey`',
+  ),
   BODY_INCOMPLETE: answer('send the whole body: the connection ended before it did'),
   BODIES_FULL: answer(
     'ask again, send less at once, or raise `keptBodies` of `forward/http`: one caller has an eighth of it',
@@ -193,6 +198,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   EGRESS_TIMEOUT: log('check firewalls: nothing came back in time'),
   EGRESS_UNREACHABLE: log('check routes and firewalls'),
   EGRESS_TLS: log('name the authority with `caCertPath`, or repair the certificate'),
+  EGRESS_CLIENT_CERTIFICATE: log('reach it without a client certificate: only a target is given one'),
   EGRESS_PRIVATE_ADDRESS: log('set `allowPrivateIP`, if that address is meant'),
   EGRESS_INSECURE: log('use https; `SALLYPORT_INSECURE_HTTP=1` lifts that for a try'),
   EGRESS_REDIRECT: log('give the address that it redirects to: redirects are not followed'),
@@ -272,7 +278,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   KEYRING_UNAVAILABLE: start('unlock the keyring, or keep the secret elsewhere'),
 
   // Plugins
-  PLUGIN_FAILED: start('read the plugin and the step in the message'),
+  PLUGIN_FAILED: start(
+    'read the plugin and the step in the message; in an answer, the plugin that the log names',
+  ),
   PLUGIN_LATE: start('find out why a plugin takes so long to load'),
   CONTRACT_BROKEN: start('report it to the author of the plugin'),
   WORKERS_FAILED: start('read the lines before it: they say how the workers ended'),
