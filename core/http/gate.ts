@@ -15,7 +15,7 @@ import { credentialsFor } from './credentials.js'
 import { owesBody } from './early-response.js'
 import { checkHost } from './host-check.js'
 import type { RequestLimit } from './limit.js'
-import { askGuard } from './named-guard.js'
+import { askGuard, type GuardPlugins } from './named-guard.js'
 import { observationOf } from './observation.js'
 import type { PublicPaths } from './public-paths.js'
 import { mayUseSession, sessionToken } from './session-token.js'
@@ -24,6 +24,7 @@ import { askForBody, rememberResponse } from './whole-body.js'
 /** What the gate of one scope checks a request with, once its list is complete. */
 export interface GateChecks {
   readonly guards: readonly Guard[]
+  readonly guardPlugins: GuardPlugins
   readonly authenticators: readonly Authenticator[]
   readonly sessions: readonly BrowserSession[]
   readonly publicPaths: PublicPaths
@@ -84,7 +85,7 @@ export class Gate {
     for (let index = from; index < guards.length; index++) {
       const guard = guards[index]
       if (guard === undefined) continue
-      const waiting = askGuard(guard, request, checks.deadline)
+      const waiting = askGuard(guard, request, checks.deadline, checks.guardPlugins)
       if (waiting !== undefined) return waiting.then(() => this.guard(checks, request, isPublic, index + 1))
     }
     const isOpen = isPublic || (checks.publicPaths.any && checks.publicPaths.covers(request))

@@ -115,7 +115,7 @@ export function resembles(name: string, known: ReadonlySet<string>): boolean {
   return text.length <= LONGEST_NAME && known.has(folded(text))
 }
 
-const PROTOTYPE = new RegExp(`"${[...'__proto__'].map(spelled).join('')}"[ \t\r\n]*:`)
+const PROTOTYPE = new RegExp(`"${'__proto__'.split('').map(spelled).join('')}"[ \t\r\n]*:`)
 
 function spelled(letter: string): string {
   const code = letter.charCodeAt(0).toString(16)

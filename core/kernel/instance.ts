@@ -80,6 +80,7 @@ export class GatewayInstance {
       lifecycle: this.lifecycle,
       internal: this.internal,
       rootContainer: this.container,
+      guardPlugins: new WeakMap(),
       sharedResources,
       dispatch: (request) => this.dispatch(request),
       connect: () => this.connect(),

@@ -16,7 +16,6 @@ import type { Scrubber } from '../contract/scrubber.js'
 import { CallChecks } from '../http/call-checks.js'
 import type { Gate } from '../http/gate.js'
 import { RequestLimit } from '../http/limit.js'
-import { nameGuard } from '../http/named-guard.js'
 import { PublicPaths } from '../http/public-paths.js'
 import { pathsFrom } from '../toolkit/paths-from.js'
 import type { Container } from './container.js'
@@ -38,6 +37,8 @@ export interface SharedContext {
   readonly sharedResources: SharedResources
   readonly dispatch: Dispatch
   readonly connect: () => Duplex
+  /** Which plugin provided it, in whatever scope. */
+  readonly guardPlugins: WeakMap<Guard, string>
   /** False while plugins are being set up. */
   complete: boolean
 }
@@ -63,6 +64,7 @@ export class GatewayScope {
     const batchesAlone = policies.length === 0 && limiter?.readsBodies === false
     this.gate.open({
       guards: container.many(Guard),
+      guardPlugins: this.shared.guardPlugins,
       authenticators,
       sessions: container.many(BrowserSession),
       publicPaths: new PublicPaths(container.many(PublicPath)),
@@ -133,7 +135,8 @@ export class GatewayScope {
     const shared = capability.kind === 'many' && capability.shared
     const container = shared ? this.shared.rootContainer : this.container
     if (capability.kind === 'one' && container.holds(capability)) throw misuse(`${name} was provided twice`)
-    if (capability.token === Guard.token && typeof value === 'function') nameGuard(value as Guard, plugin)
+    if (capability.token === Guard.token && typeof value === 'function')
+      this.shared.guardPlugins.set(value as Guard, plugin)
     // A path that is public in one scope is not public in another.
     container.provide(capability, capability.token === PublicPath.token ? `${this.path}${value}` : value)
   }
