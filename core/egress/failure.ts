@@ -45,7 +45,10 @@ const byCode: Readonly<Record<string, Failure>> = {
   CERT_HAS_EXPIRED: ['EGRESS_TLS', 'its certificate has expired'],
   CERT_NOT_YET_VALID: ['EGRESS_TLS', 'its certificate is not valid yet; the clock of one side may be wrong'],
   ERR_TLS_CERT_ALTNAME_INVALID: ['EGRESS_TLS', 'its certificate is for another host name'],
-  EPROTO: ['EGRESS_TLS', 'no TLS session could be agreed on; it may not speak https'],
+  EPROTO: [
+    'EGRESS_TLS',
+    'no TLS session was agreed on; it may not speak https, or want a client certificate',
+  ],
 
   UND_ERR_HEADERS_OVERFLOW: ['EGRESS_TOO_LARGE', 'its headers are larger than allowed'],
   UND_ERR_DESTROYED: ['EGRESS_CLOSED', 'the gateway is stopping'],
@@ -54,7 +57,17 @@ const byCode: Readonly<Record<string, Failure>> = {
   EGRESS_PROXY_TIMEOUT: ['EGRESS_PROXY_TIMEOUT', 'the proxy did not answer in time'],
 }
 
+// The alerts by which a server refuses a client's certificate, or the lack of one (RFC 8446, 6.2).
+const wantsCertificate: Failure = [
+  'EGRESS_CLIENT_CERTIFICATE',
+  'it asks for a client certificate that it accepts, and got none',
+]
+
 const byPattern: readonly (readonly [RegExp, Failure])[] = [
+  [
+    /^ERR_SSL_(?:TLSV13_ALERT_CERTIFICATE_REQUIRED|(?:SSLV3|TLSV1)_ALERT_(?:BAD_CERTIFICATE|CERTIFICATE_UNKNOWN|UNKNOWN_CA|NO_CERTIFICATE)(?:_.*)?)$/,
+    wantsCertificate,
+  ],
   [
     /^(?:ERR_SSL_|ERR_TLS_|CERT_|CRL_)/,
     ['EGRESS_TLS', 'no TLS session could be agreed on; it may not speak https'],

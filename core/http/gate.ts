@@ -13,16 +13,18 @@ import { BODY_DEADLINE, limitBody } from './body-limit.js'
 import type { CallChecks } from './call-checks.js'
 import { credentialsFor } from './credentials.js'
 import { owesBody } from './early-response.js'
+import { checkHost } from './host-check.js'
 import type { RequestLimit } from './limit.js'
+import { askGuard, type GuardPlugins } from './named-guard.js'
 import { observationOf } from './observation.js'
 import type { PublicPaths } from './public-paths.js'
-import { timesSent } from './raw-headers.js'
 import { mayUseSession, sessionToken } from './session-token.js'
 import { askForBody, rememberResponse } from './whole-body.js'
 
 /** What the gate of one scope checks a request with, once its list is complete. */
 export interface GateChecks {
   readonly guards: readonly Guard[]
+  readonly guardPlugins: GuardPlugins
   readonly authenticators: readonly Authenticator[]
   readonly sessions: readonly BrowserSession[]
   readonly publicPaths: PublicPaths
@@ -64,9 +66,7 @@ export class Gate {
   admit(request: FastifyRequest, isPublic: boolean, isMcp: boolean): Promise<void> | undefined {
     const checks = this.opened
     const { limit, calls } = checks
-    // RFC 9112, 3.2: Node keeps the first, and what reads the last would take it for another host.
-    if (timesSent(request.raw.rawHeaders, 'host') > 1)
-      throw new Refusal(400, 'HOST_REPEATED', 'a request has one Host')
+    checkHost(request)
     const admitted =
       limit === undefined
         ? this.guard(checks, request, isPublic, 0)
@@ -83,10 +83,10 @@ export class Gate {
   ): Promise<void> | undefined {
     const { guards } = checks
     for (let index = from; index < guards.length; index++) {
-      const result = guards[index]?.(request)
-      if (isPromise(result)) {
-        return waitFor(checks, result, 'a guard').then(() => this.guard(checks, request, isPublic, index + 1))
-      }
+      const guard = guards[index]
+      if (guard === undefined) continue
+      const waiting = askGuard(guard, request, checks.deadline, checks.guardPlugins)
+      if (waiting !== undefined) return waiting.then(() => this.guard(checks, request, isPublic, index + 1))
     }
     const isOpen = isPublic || (checks.publicPaths.any && checks.publicPaths.covers(request))
     request.isOpen = isOpen

@@ -44,6 +44,8 @@ export class ObservedRequest {
   /** By the ids of the calls: what failed, or that they have their answer. */
   private answers: Map<McpCall['id'], CallFailure | undefined> | undefined
   private failureOfRest: CallFailure | undefined
+  /** Of the first error of JSON-RPC that an answer tells. */
+  private rpcCode: number | undefined
   private parts: TracePart[] | undefined
   private open: Set<OpenPart> | undefined
   private trace: Trace | undefined
@@ -121,13 +123,15 @@ export class ObservedRequest {
   }
 
   /** The call with this id was answered, perhaps by a failure. */
-  callAnswered(id: McpCall['id'], failure: CallFailure | undefined): void {
+  callAnswered(id: McpCall['id'], failure: CallFailure | undefined, rpcCode?: number): void {
+    this.rpcCode ??= rpcCode
     this.answers ??= new Map()
     this.answers.set(id, failure ?? this.answers.get(id))
   }
 
   /** No answer names them: the server could not read an id, has refused a batch as a whole, or their stream was ended. */
-  restFailed(failure: CallFailure): void {
+  restFailed(failure: CallFailure, rpcCode?: number): void {
+    this.rpcCode ??= rpcCode
     this.failureOfRest = failure
   }
 
@@ -183,12 +187,13 @@ export class ObservedRequest {
   end(status: number, { outcome, causes }: Pick<TraceEnd, 'outcome' | 'causes'>): void {
     const { started } = this
     if (started === undefined) return
+    const rpcCode = causes[0] === 'rpc_error' ? this.rpcCode : undefined
     // What is allowed may have causes too.
-    this.targetEnded(outcome === 'allowed' ? undefined : causes[0])
+    this.targetEnded(outcome === 'allowed' ? undefined : (rpcCode?.toString() ?? causes[0]))
     for (const { name, startedAt } of this.open ?? []) this.addPart(name, startedAt, causes[0] ?? 'aborted')
     this.open = undefined
     this.state = 'ended'
-    const end = { endedAt: this.now(), status, outcome, causes }
+    const end = { endedAt: this.now(), status, outcome, causes, ...(rpcCode !== undefined && { rpcCode }) }
     this.safely(() => started.end?.(end), TRACER_FAILED)
   }
 

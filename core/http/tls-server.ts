@@ -8,6 +8,14 @@ import { LogThrottle } from './log-throttle.js'
 
 const HANDSHAKE_TIMEOUT = 10_000
 
+// Mozilla's intermediate list (5.7): forward secrecy and AEAD alone. The first three are those of TLS 1.3.
+const MODERN_CIPHERS = [
+  ...['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
+  ...['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384'],
+  ...['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
+  ...['DHE-RSA-AES128-GCM-SHA256', 'DHE-RSA-AES256-GCM-SHA384', 'DHE-RSA-CHACHA20-POLY1305'],
+].join(':')
+
 /** An HTTPS server whose certificates can be replaced while it is open. */
 export function createTlsServer(options: ServerOptions, tls: ListenerTls, log: Logger): Server {
   const server = createServer({
@@ -24,12 +32,17 @@ export function createTlsServer(options: ServerOptions, tls: ListenerTls, log: L
 }
 
 /** What a handshake uses; for `setSecureContext` too. */
-export function secureContext({ certificates, minVersion }: ListenerTls): SecureContextOptions {
+export function secureContext({
+  certificates,
+  minVersion,
+  modernCiphers,
+}: ListenerTls): SecureContextOptions {
   const { cert, key, ca } = certificates
   // A resumed session brings no certificate: one of an authority that was removed since would still be believed.
   const resumption = ca === undefined ? 0 : constants.SSL_OP_NO_TICKET
   return {
     ...{ cert, key, ca, minVersion: `TLSv${minVersion}` },
+    ...(modernCiphers !== false && { ciphers: MODERN_CIPHERS }),
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | resumption,
   }
 }

@@ -37,6 +37,8 @@ export interface SharedContext {
   readonly sharedResources: SharedResources
   readonly dispatch: Dispatch
   readonly connect: () => Duplex
+  /** Which plugin provided it, in whatever scope. */
+  readonly guardPlugins: WeakMap<Guard, string>
   /** False while plugins are being set up. */
   complete: boolean
 }
@@ -58,15 +60,20 @@ export class GatewayScope {
     const limiter = container.one(Limiter)
     const limit = limiter && new RequestLimit(limiter, authenticators, deadline)
     const policies = container.many(Policy)
-    const countsCalls = limiter?.takeCalls !== undefined && limiter.readsBodies !== false
+    const countsCalls = limiter?.takeCalls !== undefined
+    const batchesAlone = policies.length === 0 && limiter?.readsBodies === false
     this.gate.open({
       guards: container.many(Guard),
+      guardPlugins: this.shared.guardPlugins,
       authenticators,
       sessions: container.many(BrowserSession),
       publicPaths: new PublicPaths(container.many(PublicPath)),
       challenge: container.one(Challenge),
       limit,
-      calls: policies.length > 0 || countsCalls ? new CallChecks(policies, limit, deadline) : undefined,
+      calls:
+        policies.length > 0 || countsCalls
+          ? new CallChecks(policies, limit, deadline, batchesAlone)
+          : undefined,
       deadline,
     })
   }
@@ -101,7 +108,7 @@ export class GatewayScope {
       dispatch: shared.dispatch,
       connect: shared.connect,
       path: pathsFrom(shared.folder),
-      provide: (capability, value) => this.provide(provisions, capability, value),
+      provide: (capability, value) => this.provide(name, provisions, capability, value),
       use: <T>(capability: One<T> | Many<T>) => this.accessor(plugin.requires ?? [], capability),
       find: <T>(capability: One<T>) => this.finder(capability),
       share,
@@ -113,12 +120,14 @@ export class GatewayScope {
     } as Gateway
   }
 
-  private provide(provisions: Provisions, capability: Capability, value: unknown): void {
+  private provide(plugin: string, provisions: Provisions, capability: Capability, value: unknown): void {
     provisions.add(capability, value)
     const shared = capability.kind === 'many' && capability.shared
     const container = shared ? this.shared.rootContainer : this.container
     if (capability.kind === 'one' && container.holds(capability))
       throw misuse(`${capability.name} was provided twice`)
+    if (capability.token === Guard.token && typeof value === 'function')
+      this.shared.guardPlugins.set(value as Guard, plugin)
     // A path that is public in one scope is not public in another.
     container.provide(capability, capability.token === PublicPath.token ? `${this.path}${value}` : value)
   }

@@ -19,6 +19,7 @@ const MESSAGE = 2
 const RESULT = 3
 const TOOLS = 4
 const TOOL = 5
+const ERROR = 6
 
 // What may come next.
 const VALUE = 0
@@ -97,6 +98,7 @@ export class AnswerScanner {
       this.parts = new AnswerParts()
       this.enter(MESSAGE, KEY)
     } else if (member === 'result') this.enter(RESULT, KEY)
+    else if (member === 'error') this.enter(ERROR, KEY)
     else if (place === TOOLS) this.enter(TOOL, KEY)
     else this.skipped = 1
     return at + 1
@@ -125,7 +127,7 @@ export class AnswerScanner {
       const { answer } = this.parts
       if (answer !== undefined) this.found(answer)
     }
-    const outer = place === MESSAGE && !isBatch ? OUTSIDE : place - 1
+    const outer = place === MESSAGE && !isBatch ? OUTSIDE : place === ERROR ? MESSAGE : place - 1
     this.enter(outer, outer === OUTSIDE ? NOTHING : AFTER_VALUE)
     return at + 1
   }
@@ -194,7 +196,7 @@ export class AnswerScanner {
   }
 }
 
-const IN_LIST: readonly boolean[] = [false, true, false, false, true, false]
+const IN_LIST: readonly boolean[] = [false, true, false, false, true, false, false]
 
 const MEMBERS: readonly (readonly Member[])[] = [
   [],
@@ -203,6 +205,7 @@ const MEMBERS: readonly (readonly Member[])[] = [
   ['isError', 'tools'],
   [],
   ['name'],
+  ['code'],
 ]
 
 const HAVE_TEXT: ReadonlySet<Member | undefined> = new Set(['id', 'name'] as const)

@@ -31,6 +31,7 @@ export function leftOutFor(error: Error, code: string): 'everything' | 'beginnin
 
 // Without a connection, or one that was reset before the response. A tunnel that was refused is aborted by undici.
 const NOT_CONNECTED = new Set([
+  'EGRESS_CLIENT_CERTIFICATE',
   'EGRESS_DNS',
   'EGRESS_REFUSED',
   'EGRESS_RESET',

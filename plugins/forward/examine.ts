@@ -23,7 +23,8 @@ export async function examineTarget(examination: Examination, settings: Settings
     else await examineRefusal(examination, target, status, tls)
   } catch (error) {
     const message = messageOf(error)
-    const wantsCertificate = /certificate required|bad certificate|handshake failure/i.test(message)
+    const wantsCertificate =
+      /certificate required|bad certificate|handshake failure|client certificate/i.test(message)
     const advice = wantsCertificate
       ? 'give the target a client certificate that it accepts: targetClientCert and targetClientKey'
       : 'look into the log of the target'

@@ -65,7 +65,7 @@ const isPlain = ({ headers }: ResponseHead): boolean =>
 
 const PLAIN = /^(?:identity)?$/i
 
-function tell(observed: ObservedRequest, { id, failure, tools }: Answer): void {
+function tell(observed: ObservedRequest, { id, failure, code, tools }: Answer): void {
   const calls = callsOf(observed)
   if (id === UNREADABLE || (failure !== undefined && observed.body.isComing)) {
     observed.answerNotRead()
@@ -73,10 +73,10 @@ function tell(observed: ObservedRequest, { id, failure, tools }: Answer): void {
   }
   const call = calls.find((each) => each.id === id)
   if (call === undefined) {
-    if (failure === 'rpc_error' && (id ?? null) === null) observed.restFailed(failure)
+    if (failure === 'rpc_error' && (id ?? null) === null) observed.restFailed(failure, code)
     return
   }
-  observed.callAnswered(call.id, failure)
+  observed.callAnswered(call.id, failure, code)
   if (failure === undefined && call.method === 'tools/list') observed.toolsListed?.(tools)
 }
 

@@ -5,7 +5,7 @@ import { notAllowed } from './not-allowed.js'
 import { allowLatest } from './public.js'
 
 // Other schemes too: pages of editors and browser extensions have their own.
-const ORIGIN = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#@*\s]+|null)$/i
+const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/[^/?#@*\s]+$/i
 
 const origin = z.string().superRefine((value, context) => {
   const message = ORIGIN.test(value)
@@ -23,6 +23,7 @@ function unwritten(value: string): string | undefined {
 }
 
 function expected(written: string): string {
+  if (/^null$/i.test(written)) return 'any page can hide its origin so: expected one that a page has'
   if (written.includes('*')) return 'a pattern stands for no origin: expected each origin by itself'
   if (/^[a-z][a-z\d+.-]*:\/\/[^/?#]+[/?#]/i.test(written))
     return 'expected an origin without a path or a slash at the end, as browsers send it'

@@ -26,7 +26,9 @@ export default definePlugin({
       ),
     tls: tlsOptions
       .optional()
-      .describe('speak https: `cert`, `key`, `clientCa`, `clientCertificate`, `minVersion`'),
+      .describe(
+        'speak https: `cert`, `key`, `clientCa`, `clientCertificate`, `minVersion`, `modernCiphers`: TLS 1.2 with forward secrecy and AEAD alone, unless `false`',
+      ),
     trustedProxies: z
       .array(addressRange())
       .default([])

@@ -22,17 +22,21 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
     'call the gateway by a name that it knows, or list the one that the log names: `allowedHosts`, `--resource-url`',
   ),
   HOST_REPEATED: answer('send one `Host` header'),
+  HOST_INVALID: answer('send the name or address of the gateway as `Host`, with its port, and nothing else'),
   METHOD_NOT_ALLOWED: answer('use a method that the header `Allow` names'),
   BODY_TOO_LARGE: answer(
-    'send less, or raise `--max-body`; 16 MiB are the most where a policy or a limit by tool reads bodies; for a document `maxDocumentBytes` of `registry/catalogue`',
+    'send less, or raise `--max-body`; without it 1 MiB is the most where a policy or a limit reads bodies, and 16 MiB with it; for a document `maxDocumentBytes` of `registry/catalogue`',
   ),
-  BODY_TOO_SLOW: answer('send the body faster, and without long pauses'),
+  BODY_TOO_SLOW: answer(
+    'send the body faster, and without pauses: one of a second is too long while `keptBodies` is full',
+  ),
   TRANSFER_CODING: answer('send the body chunked or with its length'),
   REQUEST_UNSUPPORTED: answer(
     'use `forward/http`: `forward/balanced` cannot send this path, a WebSocket, or a GET with a body',
   ),
   TARGET_FORM: answer('ask for a path'),
   PATH_OUTSIDE_TARGET: answer("stay below the target's path: `..` must not lead out of it"),
+  QUERY_FIXED: answer('leave out what the query of `--target-uri` has: a request cannot change it'),
   STARTING: answer('try again in a second'),
   POLICY_DENIED: answer(
     'ask the operator; the log names the rule, and `sallyport explain` tells why it holds',
@@ -96,9 +100,16 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   // The target
   TARGET_REFUSED: answer('start the target, or correct `--target-uri`'),
   TARGET_DNS: answer('correct the host of `--target-uri`, or the name server'),
-  TARGET_TLS: answer('check the certificate of the target; `NODE_EXTRA_CA_CERTS` adds an authority'),
+  TARGET_TLS: answer(
+    'check the certificate of the target, `NODE_EXTRA_CA_CERTS` adds an authority; with TLS 1.2 it may ask for a client certificate',
+  ),
+  TARGET_CLIENT_CERTIFICATE: answer(
+    'give the certificate that the target asks for: `targetClientCert` and `targetClientKey`',
+  ),
   BODY_INCOMPLETE: answer('send the whole body: the connection ended before it did'),
-  BODIES_FULL: answer('ask again, or raise `keptBodies` of `forward/http`'),
+  BODIES_FULL: answer(
+    'ask again, send less at once, or raise `keptBodies` of `forward/http`: one caller has an eighth of it',
+  ),
   TARGET_PLAIN_HTTP: answer(
     'give the target an https URL; `--allow-plain-http` sends credentials in plain text all the same',
   ),
@@ -186,6 +197,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   EGRESS_TIMEOUT: log('check firewalls: nothing came back in time'),
   EGRESS_UNREACHABLE: log('check routes and firewalls'),
   EGRESS_TLS: log('name the authority with `caCertPath`, or repair the certificate'),
+  EGRESS_CLIENT_CERTIFICATE: log('reach it without a client certificate: only a target is given one'),
   EGRESS_PRIVATE_ADDRESS: log('set `allowPrivateIP`, if that address is meant'),
   EGRESS_INSECURE: log('use https; `SALLYPORT_INSECURE_HTTP=1` lifts that for a try'),
   EGRESS_REDIRECT: log('give the address that it redirects to: redirects are not followed'),
@@ -262,7 +274,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   KEYRING_UNAVAILABLE: start('unlock the keyring, or keep the secret elsewhere'),
 
   // Plugins
-  PLUGIN_FAILED: start('read the plugin and the step in the message'),
+  PLUGIN_FAILED: start(
+    'read the plugin and the step in the message; in an answer, the plugin that the log names',
+  ),
   PLUGIN_LATE: start('find out why a plugin takes so long to load'),
   CONTRACT_BROKEN: start('report it to the author of the plugin'),
   WORKERS_FAILED: start('read the lines before it: they say how the workers ended'),

@@ -13,6 +13,8 @@ export interface ListenerTls {
   /** Whether callers are asked for a certificate of `ca`; `require` refuses one that has none. */
   readonly clientCertificate: 'none' | 'request' | 'require'
   readonly minVersion: '1.2' | '1.3'
+  /** `false`: TLS 1.2 with any cipher that Node has, also those without forward secrecy or authenticated encryption. */
+  readonly modernCiphers?: boolean | undefined
   /** What is in force now: connections that are open keep what they began with. */
   readonly certificates: TlsCertificates
   /** Calls `listener` after a change of `certificates`, until the function that it returns is called. */

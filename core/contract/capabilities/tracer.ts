@@ -32,6 +32,8 @@ export interface TraceEnd {
   readonly outcome: AuditOutcome
   /** Why it was refused or failed, in words of a small set. */
   readonly causes: readonly string[]
+  /** The code of the error of JSON-RPC that it failed by. */
+  readonly rpcCode?: number
 }
 
 /** The trace of one request. Its functions, as far as it has them, are called in this order; nothing follows `end`. */

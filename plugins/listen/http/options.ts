@@ -16,6 +16,10 @@ export const tlsOptions = z
       .enum(['none', 'request', 'require'])
       .optional()
       .describe('whether callers are asked for a certificate; `request` with `clientCa`, else `none`'),
+    modernCiphers: z
+      .boolean()
+      .optional()
+      .describe('`false`: TLS 1.2 also with ciphers without forward secrecy or authenticated encryption'),
     minVersion: version.prefault('1.2').describe('the oldest version of TLS that is spoken'),
   })
   .superRefine(({ clientCa, clientCertificate = 'none' }, context) => {

@@ -4,12 +4,13 @@ import type { TlsOptions } from './options.js'
 
 /** The TLS of a port, with the files that are in force. */
 export function openTls(gateway: Gateway, options: TlsOptions): ListenerTls {
-  const { clientCertificate, minVersion } = options
+  const { clientCertificate, minVersion, modernCiphers } = options
   const files = tlsFiles(gateway, options)
   gateway.onStop(() => files.close())
   return {
     clientCertificate,
     minVersion,
+    modernCiphers,
     get certificates() {
       const { cert = '', key = '', ca } = files.texts
       return { cert, key, ...(ca !== undefined && { ca }) }

@@ -62,7 +62,7 @@ export class SampledTrace implements Trace {
     })
   }
 
-  end({ endedAt, status, outcome, causes }: TraceEnd): void {
+  end({ endedAt, status, outcome, causes, rpcCode }: TraceEnd): void {
     const { beginning, parent, links } = this.begun
     const isFailed = outcome === 'failed'
     const { name, attributes } = describe(beginning)
@@ -74,7 +74,12 @@ export class SampledTrace implements Trace {
       isRemote: true,
       startedAt: beginning.startedAt,
       endedAt,
-      attributes: { ...attributes, 'http.response.status_code': status, ...errorOf(cause) },
+      attributes: {
+        ...attributes,
+        'http.response.status_code': status,
+        ...errorOf(rpcCode?.toString() ?? cause),
+        ...rpcOf(rpcCode),
+      },
       links: links(),
       // A refusal is what the gateway is for. The conventions for HTTP leave the status of a 4xx unset at a server, too.
       isFailed: isFailed && !isOwnAnswer(status, causes),
@@ -94,6 +99,10 @@ export class SampledTrace implements Trace {
 /** Whether it is a 4xx of the gateway itself. */
 const isOwnAnswer = (status: number, causes: readonly string[]): boolean =>
   status >= 400 && status < 500 && !causes.includes('target_status') && !causes.includes('aborted')
+
+// As text, by the conventions.
+const rpcOf = (code: number | undefined): Attributes =>
+  code === undefined ? {} : { 'rpc.response.status_code': String(code) }
 
 const errorOf = (cause: string | undefined): Attributes =>
   cause === undefined ? {} : { 'error.type': cause.slice(0, MAX_LENGTH) }

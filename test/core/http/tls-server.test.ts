@@ -46,6 +46,23 @@ test('TLS 1.2 and 1.3 are spoken and nothing older; HTTP/1.1 is agreed on, HTTP/
   assert.deepEqual(await asked(main, 'GET /', undefined, verified), { status: 200, body: 'hello' })
 })
 
+test('TLS 1.2 has forward secrecy and AEAD, unless the operator wants other ciphers too', async (t) => {
+  const list = (tls: object) => [secureListener(t, undefined, { tls }), hello]
+  const { main = '' } = (await serving(t, list({}))).addresses
+  const older = (await serving(t, list({ modernCiphers: false }))).addresses.main ?? ''
+  const old = (ciphers: string) => ({ maxVersion: 'TLSv1.2', ciphers }) as const
+  for (const ciphers of [
+    'AES128-GCM-SHA256',
+    'AES256-SHA',
+    'ECDHE-RSA-AES128-SHA256',
+    'ECDHE-ECDSA-AES128-SHA256',
+  ])
+    assert.match(await shaken(main, old(ciphers)), /HANDSHAKE_FAILURE|NO_CIPHERS/, ciphers)
+  assert.equal(await shaken(main, old('ECDHE+AESGCM')), 'TLSv1.2')
+  assert.equal(await shaken(main, { maxVersion: 'TLSv1.3' }), 'TLSv1.3')
+  assert.equal(await shaken(older, old('ECDHE+AES')), 'TLSv1.2')
+})
+
 test('plain HTTP on the https port gets a 400 and is logged once, and the port goes on', async (t) => {
   const { log, lines } = recordedLog()
   const { main = '' } = (await serving(t, [secureListener(t), hello], { log })).addresses

@@ -39,10 +39,16 @@ function expected(text: string): Answer[] {
       {
         id: idOf(id),
         failure: error !== null ? 'rpc_error' : isError ? 'tool_error' : undefined,
+        code: codeOf(error),
         tools: toolsOf(result),
       },
     ]
   })
+}
+
+const codeOf = (error: unknown): number | undefined => {
+  const code = isObject(error) ? error['code'] : undefined
+  return typeof code === 'number' && Number.isSafeInteger(code) ? code : undefined
 }
 
 const idOf = (id: unknown): Answer['id'] =>
@@ -196,7 +202,16 @@ test('bytes that are no JSON, and no events, have no answer, and do no harm', ()
 
 test('an event that is no JSON hides none after it', () => {
   const stream = 'data: {"id":1,"resu\n\ndata: OK\n\ndata: ["\n\ndata: {"id":2,"result":{}}\n\n'
-  assert.deepEqual(found(Buffer.from(stream), [], true), [{ id: 2, failure: undefined, tools: [] }])
+  assert.deepEqual(found(Buffer.from(stream), [], true), [
+    { id: 2, failure: undefined, code: undefined, tools: [] },
+  ])
+})
+
+test('the code of an error is found, and of nothing else', () => {
+  const codeIn = (json: string) => found(Buffer.from(json), [1]).map(({ code }) => code)
+  assert.deepEqual(codeIn('{"id":1,"error":{"data":{"code":1},"code":-32602,"message":"no"}}'), [-32602])
+  assert.deepEqual(codeIn('[{"error":{"code":-1},"id":1},{"error":{"code":"-1"},"id":2}]'), [-1, undefined])
+  assert.deepEqual(codeIn('{"id":1,"code":7,"result":{"code":8}}'), [undefined])
 })
 
 test('the last of a member that comes twice counts, in the message and in its result', () => {

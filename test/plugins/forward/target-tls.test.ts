@@ -53,6 +53,14 @@ async function strictTarget(t: TestContext, listener: RequestListener = SAYS_CAL
   return { ca, port, pair, options: { targetCaCert: ca.file, ...pair.files } }
 }
 
+test('a target that asks for a client certificate is told as that', async (t) => {
+  const ca = authority(t)
+  const more = { requestCert: true, rejectUnauthorized: true, ca: ca.certificate }
+  const port = await tlsListening(t, ca.issue(['127.0.0.1']), SAYS_CALLER, more)
+  const { main } = await proxied(t, `https://127.0.0.1:${port}`, { targetCaCert: ca.file })
+  assert.deepEqual(failure(await send(main, chunked)), [502, 'target_client_certificate'])
+})
+
 const failure = ({ status, body }: { status: number; body: string }) => [
   status,
   JSON.parse(body).error?.data?.error,
@@ -71,7 +79,10 @@ test('a target with an authority of its own gets the certificate of the operator
     assert.equal(status, 200)
     assert.match(body, /^[\dA-F]+$/)
     assert.deepEqual(failure(await send(untrusting.main, asked)), [502, 'target_tls'])
-    assert.match(String(failure(await send(silent.main, asked))), /^502,target_(?:tls|reset)$/)
+    assert.match(
+      String(failure(await send(silent.main, asked))),
+      /^502,target_(?:client_certificate|tls|reset)$/,
+    )
   }
 })
 

@@ -50,10 +50,16 @@ test('an origin that no browser sends stops the start, and the message has the o
     'https://app.example:444',
     'http://[::1]:8080',
     'vscode-webview://1Ab',
-    'null',
     ...cases.map(([, sent]) => sent),
   ]
   await booted(t, [{ use: 'guard/origin', with: { allowed: good } }])
+})
+
+test('`null` is the origin of any page that hides its own, and none to list', async (t) => {
+  for (const written of ['null', 'NULL'])
+    await assert.rejects(booted(t, [{ use: 'guard/origin', with: { allowed: [written] } }]), {
+      code: 'CONFIG_INVALID',
+    })
 })
 
 test('two Origin headers are refused, also when both are listed', async (t) => {

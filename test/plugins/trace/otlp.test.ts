@@ -146,6 +146,28 @@ test('what failed is an error, and what was refused is none', async (t) => {
   )
 })
 
+test('an error of JSON-RPC is told by its code', async (t) => {
+  const { url, spans } = await collector(t)
+  const target = await listening(t, (request, response) => {
+    const error = { code: -32602, message: 'Unknown tool: SECRET' }
+    request.resume().on('end', () => {
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: 7, error }))
+    })
+  })
+  const { running, main } = await traced(t, { url }, target)
+  const call = { method: 'POST', headers: JSON_TYPE, body: '{"jsonrpc":"2.0","id":7,"method":"ping"}' }
+  await (await fetch(main, call)).text()
+  await running.stop(0)
+
+  const [server] = spans().filter(({ kind }) => kind === SERVER)
+  assert.deepEqual(
+    ['error.type', 'rpc.response.status_code'].map((name) => server?.attributes[name]),
+    ['-32602', '-32602'],
+  )
+  assert.ok(!JSON.stringify(spans()).includes('SECRET'))
+})
+
 test('a 4xx of the gateway itself is no error, and a 5xx is one', async (t) => {
   const { url, spans } = await collector(t)
   const answering = plugin('answering', ({ http }) => {
