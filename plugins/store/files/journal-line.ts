@@ -10,7 +10,7 @@ const event = z.strictObject({
   name: z.string(),
   version: z.string(),
   at: z.iso.datetime(),
-  action: z.enum(['publish', 'status']),
+  action: z.enum(['publish', 'status', 'purge']),
   actor: z.strictObject({ provider: z.string(), subject: z.string() }),
   before: state.optional(),
   after: state,
