@@ -15,7 +15,7 @@ const { out, types } = parseArgs({
 // What these need is one file: the first lines of every program, the command line, and what every gateway loads.
 const TOGETHER = {
   start: ['cli/start'],
-  program: ['cli/program', 'cli/colour', 'cli/line/dispatch'],
+  program: ['cli/program', 'cli/colour', 'cli/line/dispatch', 'cli/config/hidden', 'core/toolkit/address'],
   gateway: [
     ...['core/index', 'core/toolkit', 'core/embed', 'cli/run-gateway', 'plugins/index'],
     ...['cli/config/preset-settings', 'plugins/presets/incoming', 'plugins/presets/tls', 'plugins/auth/oidc'],
@@ -26,7 +26,8 @@ const TOGETHER = {
 
 const entries = [
   ...['core/index', 'core/toolkit', 'core/embed', 'core/toolkit/yaml/child', 'cli/start'],
-  ...['plugins/index', 'plugins/registry/parse-thread', 'cli/tools/verify/child', 'test/kit/index'],
+  ...['plugins/index', 'plugins/registry/parse-thread', 'plugins/store/sqlite/thread'],
+  ...['cli/tools/verify/child', 'test/kit/index'],
   'plugins/registry/publish/validation/server-json',
   ...readdirSync('plugins/presets')
     .filter((name) => name.endsWith('.ts'))

@@ -1,5 +1,6 @@
 import type { Addresses, List } from 'sallyport'
 import type { Result } from './config/result.js'
+import type { Io } from './io.js'
 import type { Invocation } from './line/option.js'
 
 /** A command that boots a list of plugins and runs until it is stopped. */
@@ -13,5 +14,5 @@ export interface GatewayCommand<Settings> {
    * Printed to stdout when the ports are open: where the gateway can be reached. A command without it uses stdout
    * for a protocol.
    */
-  readyLine?(settings: Settings, addresses: Addresses): string | undefined | Promise<string>
+  readyLine?(settings: Settings, addresses: Addresses, io: Io): string | undefined | Promise<string>
 }

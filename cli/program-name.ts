@@ -4,11 +4,8 @@ import { delimiter, dirname, join } from 'node:path'
 
 /** How to call the program at path `started` again in a shell: as it was called, if that works elsewhere too. */
 export function programName(started: string, environment: NodeJS.ProcessEnv): string {
-  const { PATH = '', npm_command: npmCommand } = environment
-  if (started.endsWith('.ts')) return `npm --silent --prefix ${shellQuoted(packageFolder())} run sallyport --`
-  // npx puts its folder into PATH for this process alone.
-  if (npmCommand === 'exec') return 'npx sallyport'
-  return isInPath(started, PATH) ? 'sallyport' : `node ${shellQuoted(realPath(started) ?? started)}`
+  if (environment['npm_command'] === 'exec') return 'npx sallyport'
+  return programCommand(started, environment).map(shellQuoted).join(' ')
 }
 
 /** How another program starts this one again, from any folder and with few variables: a command and its first arguments. */
@@ -16,10 +13,9 @@ export function programCommand(
   started: string,
   { PATH = '', npm_command: npmCommand }: NodeJS.ProcessEnv,
 ): readonly [command: string, ...args: string[]] {
-  if (started.endsWith('.ts'))
-    return ['npm', '--silent', '--prefix', packageFolder(), 'run', 'sallyport', '--']
   // npx puts its folder into PATH for this process alone.
   if (npmCommand !== 'exec' && isInPath(started, PATH)) return ['sallyport']
+  // The Node of a shell may be older than the one that a checkout brings.
   return [process.execPath, realPath(started) ?? started]
 }
 

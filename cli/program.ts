@@ -1,4 +1,5 @@
 import { commands } from './commands/index.js'
+import type { Io } from './io.js'
 import type { Command, Invocation } from './line/option.js'
 import type { Parsed } from './line/parse.js'
 import { parse } from './line/parse.js'
@@ -8,75 +9,82 @@ import { tooFewFiles } from './open-files.js'
 // As in `terminal.ts`, which help and versions do not wait for.
 const FAILED = 1
 
-/** Runs the program with the arguments of the process. `preset` is the command of a bin such as `sallyport-proxy`. */
-export async function main(preset?: string): Promise<void> {
+/** Runs a command line, and returns its exit code. `preset` is the command of a bin such as `sallyport-proxy`. */
+export async function main(argv: readonly string[], io: Io, preset?: string): Promise<number> {
   let unsaid = false
-  process.stdout.on('error', ({ code = 'unknown reason' }: NodeJS.ErrnoException) => {
+  io.stdout.on('error', ({ code = 'unknown reason' }: NodeJS.ErrnoException) => {
     // `sallyport --help | head -1` closes the pipe early; that is no failure.
     if (code === 'EPIPE' || unsaid) return
     unsaid = true
-    process.exitCode = FAILED
-    process.stderr.write(`sallyport: cannot write to standard output (${code}): the rest of it is missing\n`)
+    io.stderr.write(`sallyport: cannot write to standard output (${code}): the rest of it is missing\n`)
   })
   // There is no other place to say that nothing can be said here.
-  process.stderr.on('error', () => {})
-  const argv = process.argv.slice(2)
-  const code = await program(preset === undefined ? argv : [preset, ...argv], preset)
-  process.exitCode = unsaid && code === 0 ? FAILED : code
+  io.stderr.on('error', () => {})
+  const code = await program(preset === undefined ? argv : [preset, ...argv], io, preset)
+  await new Promise<void>((written) => io.stdout.write('', () => written()))
+  return unsaid && code === 0 ? FAILED : code
 }
 
-async function program(argv: readonly string[], preset: string | undefined): Promise<number> {
-  const parsed = parse(argv, process.env, commands, helpOptions)
-  if (parsed.asksFor === 'help') return help(parsed.command, preset)
-  if (parsed.asksFor === 'version') return version()
+async function program(argv: readonly string[], io: Io, preset: string | undefined): Promise<number> {
+  const parsed = parse(argv, io.env, commands, helpOptions)
+  if (parsed.asksFor === 'help') return help(parsed.command, io, preset)
+  if (parsed.asksFor === 'version') return version(io)
   const invocation = parsed.invocation ?? readOn(parsed)
-  if (invocation !== undefined) return execute(invocation, parsed)
+  if (invocation !== undefined) return execute(invocation, io, parsed)
   const { printProblems } = await import('./terminal.js')
-  return printProblems(parsed.problems)
+  return printProblems(parsed.problems, io)
 }
 
 /** A wrong command line of a gateway: the command prints what else is wrong in it, and in its file. */
 const readOn = ({ command, partial, problems }: Parsed): Invocation | undefined =>
   command?.readsFile === true && problems.every(({ place }) => place !== '--config') ? partial : undefined
 
-async function execute(invocation: Invocation, { canonical }: Parsed): Promise<number> {
+async function execute(invocation: Invocation, io: Io, { canonical }: Parsed): Promise<number> {
   const debug = invocation.options.get('debug')?.value === true
   // A service manager may ask for a reload at once, which would end a gateway that has no listener for it yet.
-  if (invocation.command.readsFile === true) process.on('SIGHUP', () => {})
+  if (invocation.command.readsFile === true) io.signals.on('SIGHUP', () => {})
+  const { hidden } = await import('./config/hidden.js')
+  hidden.begin()
   try {
     const { dispatch } = await import('./line/dispatch.js')
     // sade wants a command line without problems.
     const run = await (invocation.problems.length > 0
       ? invocation.command.run()
       : dispatch(canonical, commands))
-    return (await run(invocation, commands)) ?? 0
+    return (await run(invocation, io, commands)) ?? 0
   } catch (error) {
     // Even what tells errors could not be loaded then.
     if (tooFewFiles(error) !== undefined) throw error
     const { printError } = await import('./terminal.js')
-    return printError(error, debug)
+    return await printError(error, io, debug)
+  } finally {
+    hidden.end()
   }
 }
 
-async function help(command: Command | undefined, preset: string | undefined): Promise<number> {
+async function help(
+  command: Command | undefined,
+  { stdout, env }: Io,
+  preset: string | undefined,
+): Promise<number> {
   const [{ commandHelp, programHelp }, { painter }] = await Promise.all([
     import('./line/help.js'),
     import('./colour.js'),
   ])
-  const { columns, isTTY } = process.stdout
+  const { columns = 0, isTTY } = stdout
   const page = {
     width: isTTY ? Math.min(Math.max(columns, 80), 120) : 80,
-    paint: painter(process.stdout, process.env),
+    paint: painter(stdout, env),
     called: ({ name }: Command) => `sallyport${preset === undefined ? ' ' : '-'}${name}`,
   }
   const text = command === undefined ? programHelp(commands, helpOptions, page) : commandHelp(command, page)
-  process.stdout.write(`${text}\n`)
+  stdout.write(`${text}\n`)
   return 0
 }
 
-async function version(): Promise<number> {
+async function version({ stdout }: Io): Promise<number> {
   const { createRequire } = await import('node:module')
   const { version: text }: { version: string } = createRequire(import.meta.url)('sallyport/package.json')
-  process.stdout.write(`${text}\n`)
+  stdout.write(`${text}\n`)
   return 0
 }

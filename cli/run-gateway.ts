@@ -1,41 +1,36 @@
-import { isatty } from 'node:tty'
-import type { List, Log } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
+import { ConfigError, type List, type Log } from 'sallyport'
+import { catalogueOn } from 'sallyport/builtin'
 import type { GatewayServer } from 'sallyport/embed'
-import { createLog, LogScrubber, serve } from 'sallyport/embed'
+import { LogScrubber, serve } from 'sallyport/embed'
 import { allProblems, silentContext } from './config/all-problems.js'
 import { type Located, mapped, type Result } from './config/result.js'
 import type { GatewayCommand } from './gateway-command.js'
+import { createRunLog, type Io } from './io.js'
 import type { Invocation } from './line/option.js'
 import { logOptions } from './log-options.js'
 import { fewOpenFiles } from './open-files.js'
-import { endProcess } from './process-end.js'
-import { reload } from './reload.js'
-import { tuneHeap } from './runtime-tuning.js'
-import { exitOnUncaughtError, handleSignals, logWarnings } from './signals.js'
-import { endOnceSaid, exitCode, printError, printProblems } from './terminal.js'
+import { guardProcess, handleSignals } from './signals.js'
+import { endOnceSaid, exitCode, printError, printProblems, problemText } from './terminal.js'
 import { workerCount, workers } from './workers/flags.js'
 import { workerNumber } from './workers/worker-id.js'
-
-const STDERR = 2
 
 /** Boots the list of a command, reloads it on SIGHUP, and returns the exit code. */
 export async function runGateway<Settings>(
   command: GatewayCommand<Settings>,
   invocation: Invocation,
+  io: Io,
 ): Promise<number> {
-  tuneHeap()
-  const worker = workerNumber()
+  const worker = workerNumber(io.env)
   if (worker !== undefined) {
     const { runWorker } = await import('./workers/worker.js')
-    return endOnceSaid(await runWorker(worker, logOptions(invocation)))
+    return endOnceSaid(await runWorker(worker, logOptions(invocation)), io)
   }
   const result = await readWhole(command, invocation)
-  if ('problems' in result) return printProblems(result.problems)
-  if (invocation.problems.length > 0) return printProblems(invocation.problems)
-  if (isOn(invocation, 'print-plugins')) return printPlugins(command.list(result.settings), result)
+  if ('problems' in result) return printProblems(result.problems, io)
+  if (invocation.problems.length > 0) return printProblems(invocation.problems, io)
+  if (isOn(invocation, 'print-plugins')) return printPlugins(command.list(result.settings), result, io)
   // Everything was stopped: a timer that a plugin forgot must not keep the process here.
-  return endOnceSaid(await new GatewayProcess(command, invocation).run(result))
+  return endOnceSaid(await new GatewayRun(command, invocation, io).run(result), io)
 }
 
 /** The settings of a command, or everything that is wrong with them and with their plugins. */
@@ -49,9 +44,9 @@ async function readWhole<Settings>(
   return 'problems' in list ? { problems: await allProblems(list) } : result
 }
 
-async function printPlugins(list: List, located: Located<unknown>): Promise<number> {
+async function printPlugins(list: List, located: Located<unknown>, { stdout }: Io): Promise<number> {
   const { canonicalText } = await import('./config/canonical.js')
-  process.stdout.write(await canonicalText(list, located.secrets, silentContext(located)))
+  stdout.write(await canonicalText(list, located.secrets, silentContext(located)))
   return exitCode.ok
 }
 
@@ -60,7 +55,7 @@ const isOn = ({ options }: Invocation, flag: string): boolean => options.get(fla
 /** A list that is served, by this process or by its workers. */
 type Running = Pick<GatewayServer, 'addresses' | 'keepsStdout' | 'over' | 'swap' | 'stop'>
 
-class GatewayProcess<Settings> {
+class GatewayRun<Settings> {
   private readonly debug: boolean
   private readonly scrubber = new LogScrubber()
   private readonly log: Log
@@ -75,10 +70,14 @@ class GatewayProcess<Settings> {
   constructor(
     private readonly command: GatewayCommand<Settings>,
     private readonly invocation: Invocation,
+    private readonly io: Io,
   ) {
     this.debug = isOn(invocation, 'debug')
-    const isQuiet = command.quietOnTerminal === true && isatty(STDERR)
-    this.log = createLog({ ...logOptions(invocation, isQuiet ? 'error' : 'info'), scrubber: this.scrubber })
+    const isQuiet = command.quietOnTerminal === true && io.stderr.isTTY === true
+    this.log = createRunLog(io, {
+      ...logOptions(invocation, isQuiet ? 'error' : 'info'),
+      scrubber: this.scrubber,
+    })
   }
 
   async run(located: Located<Settings>): Promise<number> {
@@ -92,7 +91,7 @@ class GatewayProcess<Settings> {
       await this.untilStopped(running)
       return exitCode.ok
     } catch (error) {
-      return this.ending.signal.aborted ? exitCode.ok : printError(error, this.debug)
+      return this.ending.signal.aborted ? exitCode.ok : printError(error, this.io, this.debug)
     }
   }
 
@@ -106,24 +105,23 @@ class GatewayProcess<Settings> {
   }
 
   private async announce({ settings }: Located<Settings>, { addresses }: Running): Promise<void> {
-    const line = await this.command.readyLine?.(settings, addresses)
-    if (line !== undefined) process.stdout.write(`${line}\n`)
+    const line = await this.command.readyLine?.(settings, addresses, this.io)
+    if (line !== undefined) this.io.stdout.write(`${line}\n`)
   }
 
   private handleSignals(): void {
-    handleSignals(this.log, {
+    handleSignals(this.log, this.io, {
       stop: (signal, atTerminal) => {
         this.drains = !atTerminal
         this.ending.abort(new Error(`stopped by ${signal}`))
       },
-      stopNow: () => endProcess(exitCode.failed),
+      stopNow: () => this.io.exit?.(exitCode.failed),
       reload: () => {
         if (this.running === undefined) this.log.warn('still starting: the configuration is not read again')
         else void this.reload(this.running)
       },
     })
-    exitOnUncaughtError(this.log)
-    logWarnings(this.log)
+    if (this.io.exit !== undefined) guardProcess(this.log)
   }
 
   private async untilStopped(running: Running): Promise<void> {
@@ -158,7 +156,34 @@ class GatewayProcess<Settings> {
 
   private contextOf({ folder, locate, secrets }: Located<Settings>) {
     for (const secret of secrets) this.scrubber.add(secret)
-    const { log, scrubber, ending } = this
-    return { catalogue, folder, locate, secrets, log, scrubber, signal: ending.signal }
+    const { log, scrubber, ending, io } = this
+    return { catalogue: catalogueOn(io), folder, locate, secrets, log, scrubber, signal: ending.signal }
+  }
+}
+
+/**
+ * Reads the configuration again and applies it, unless what was read later takes its place. A wrong one
+ * changes nothing, and is logged.
+ */
+async function reload<Settings>(
+  log: Log,
+  read: () => Promise<Result<Settings>>,
+  apply: (located: Located<Settings>) => Promise<boolean>,
+): Promise<void> {
+  try {
+    const result = await read()
+    if ('problems' in result) throw new ConfigError(result.problems)
+    const isApplied = await apply(result)
+    log.info(
+      isApplied
+        ? 'the configuration was read again and is in force'
+        : 'the configuration was read again, but what was read later takes its place',
+    )
+  } catch (error) {
+    const problems = error instanceof ConfigError ? error.problems.map(problemText) : undefined
+    log.error(
+      problems === undefined ? { err: error } : { problems },
+      'the configuration was read again and is not in force: the previous one still is',
+    )
   }
 }

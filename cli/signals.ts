@@ -1,5 +1,5 @@
-import { isatty } from 'node:tty'
 import type { Log } from 'sallyport'
+import type { Io } from './io.js'
 import { endProcess } from './process-end.js'
 import { exitCode } from './terminal.js'
 
@@ -12,30 +12,41 @@ interface SignalHandlers {
 }
 
 /** From the boot on: without a listener a signal would end the process. */
-export function handleSignals(log: Log, { stop, stopNow, reload }: SignalHandlers): void {
+export function handleSignals(
+  log: Log,
+  { signals, stdin, stdout, stderr }: Io,
+  { stop, stopNow, reload }: SignalHandlers,
+): void {
+  const isAtTerminal = [stdin, stdout, stderr].some(({ isTTY }) => isTTY === true)
   let stopping = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.on(signal, () => {
+    signals.on(signal, () => {
       if (stopping) return stopNow()
       stopping = true
       log.info({ signal }, 'asked to stop')
-      stop(signal, signal === 'SIGINT' && [0, 1, 2].some(isatty))
+      stop(signal, signal === 'SIGINT' && isAtTerminal)
     })
   }
-  process.on('SIGHUP', () => {
+  signals.on('SIGHUP', () => {
     if (stopping) log.warn('stopping: the configuration is not read again')
     else reload()
   })
+}
+
+/** What a process of its own needs besides. */
+export function guardProcess(log: Log): void {
+  exitOnUncaughtError(log)
+  logWarnings(log)
   openNoInspector(log)
 }
 
 /** Without a listener Node would open a port through which every user of the machine can read all secrets. */
-export function openNoInspector(log: Log): void {
+function openNoInspector(log: Log): void {
   process.on('SIGUSR1', () => log.warn('SIGUSR1 opens no inspector: start with `node --inspect` to debug'))
 }
 
 /** Without this Node would print the error itself, past the scrubber. */
-export function exitOnUncaughtError(log: Log): void {
+function exitOnUncaughtError(log: Log): void {
   const fail = (error: unknown): void => {
     log.fatal({ err: error }, 'uncaught error')
     endProcess(exitCode.failed)
@@ -45,7 +56,7 @@ export function exitOnUncaughtError(log: Log): void {
 }
 
 /** Node would print its warnings between the lines of the log, past the scrubber; with NODE_NO_WARNINGS it prints none. */
-export function logWarnings(log: Log): void {
+function logWarnings(log: Log): void {
   if (process.listenerCount('warning') === 0) return
   process.removeAllListeners('warning')
   process.on('warning', (warning) => log.warn({ err: warning }, 'Node warns'))

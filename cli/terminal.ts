@@ -4,29 +4,34 @@ import { problemLine } from '#core/contract/problem.js'
 import { messageOf } from '#core/toolkit/message-of.js'
 import { painter } from './colour.js'
 import { hidden } from './config/hidden.js'
+import type { Io } from './io.js'
 import { tooFewFiles } from './open-files.js'
-import { endProcess } from './process-end.js'
 
 export const exitCode = { ok: 0, failed: 1, misconfigured: 2 } as const
 
 /** Prints problems to stderr, one line each, and returns their exit code. */
-export function printProblems(problems: readonly Problem[]): number {
-  printLines(problems, 'red')
+export function printProblems(problems: readonly Problem[], io: Io): number {
+  printLines(problems, io, 'red')
   return exitCode.misconfigured
 }
 
 /** Prints what is probably a mistake to stderr, one line each. */
-export const printWarnings = (warnings: readonly Problem[]): void =>
-  printLines(warnings, 'yellow', 'warning: ')
+export const printWarnings = (warnings: readonly Problem[], io: Io): void =>
+  printLines(warnings, io, 'yellow', 'warning: ')
 
-function printLines(problems: readonly Problem[], colour: 'red' | 'yellow', before = ''): void {
-  const paint = painter(process.stderr, process.env)
+function printLines(
+  problems: readonly Problem[],
+  { stderr, env }: Io,
+  colour: 'red' | 'yellow',
+  before = '',
+): void {
+  const paint = painter(stderr, env)
   const lines = problems.map((problem) => {
     const place = printable(problem.place)
     const line = problemText(problem)
     return `${before}${line.startsWith(place) ? paint(colour, place) + line.slice(place.length) : line}\n`
   })
-  process.stderr.write(lines.join(''))
+  stderr.write(lines.join(''))
 }
 
 /** A problem in one line that shows nothing that came from outside of the configuration. */
@@ -36,28 +41,29 @@ export const problemText = (problem: Problem): string => printable(hidden.text(p
  * Prints the error that ended a command. A problem of the configuration has no stack; that of any other error is
  * printed with `--debug`.
  */
-export async function printError(error: unknown, debug: boolean): Promise<number> {
+export async function printError(error: unknown, io: Io, debug: boolean): Promise<number> {
   const sentence = tooFewFiles(error)
   const { ConfigError } = await import('sallyport')
-  if (sentence === undefined && error instanceof ConfigError) return printProblems(error.problems)
-  const paint = painter(process.stderr, process.env)
+  if (sentence === undefined && error instanceof ConfigError) return printProblems(error.problems, io)
+  const { stderr, env } = io
+  const paint = painter(stderr, env)
   const message = sentence ?? messageOf(error)
-  process.stderr.write(`${paint('red', 'sallyport')}: ${printable(hidden.text(message))}\n`)
-  if (debug && error instanceof Error) process.stderr.write(`${hidden.text(stackOf(error))}\n`)
+  stderr.write(`${paint('red', 'sallyport')}: ${printable(hidden.text(message))}\n`)
+  if (debug && error instanceof Error) stderr.write(`${hidden.text(stackOf(error))}\n`)
   return exitCode.failed
 }
 
 /** Milliseconds that the end of the process waits for whoever reads what it said. */
 const LAST_WORDS = 1_000
 
-/** Ends the process, whatever would keep it alive, once what was said has left it or nobody takes it. */
-export async function endOnceSaid(code: number): Promise<never> {
-  await said()
-  endProcess(code)
+/** Ends a process, whatever would keep it alive, once what was said has left it or nobody takes it. */
+export async function endOnceSaid(code: number, io: Io): Promise<number> {
+  await said(io)
+  return io.exit?.(code) ?? code
 }
 
-async function said(): Promise<void> {
-  const full = [process.stdout, process.stderr].filter(({ writableLength }) => writableLength > 0)
+async function said({ stdout, stderr }: Io): Promise<void> {
+  const full = [stdout, stderr].filter(({ writableLength }) => writableLength > 0)
   if (full.length === 0) return
   const left = full.map((stream) => new Promise<void>((done) => stream.write('', () => done())))
   await Promise.race([Promise.all(left), pause(LAST_WORDS)])

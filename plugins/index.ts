@@ -1,4 +1,6 @@
 import type { Catalogue } from 'sallyport/embed'
+import type { Terminal } from './credential/oauth/prompt.js'
+import type { Streams as OutputStreams } from './listen/stdio.js'
 
 /** Every built-in plugin by its name, which is its path. */
 export const catalogue: Catalogue = {
@@ -52,14 +54,24 @@ export const catalogue: Catalogue = {
   'source/git': () => import('./source/git.js'),
   'source/http': () => import('./source/http.js'),
   'source/managed': () => import('./source/managed.js'),
-  'state/files': () => import('./state/files.js'),
   'state/memory': () => import('./state/memory.js'),
   'state/postgres': () => import('./state/postgres.js'),
   'state/redis': () => import('./state/redis.js'),
-  'store/files': () => import('./store/files.js'),
+  'state/sqlite': () => import('./state/sqlite.js'),
   'store/postgres': () => import('./store/postgres.js'),
+  'store/sqlite': () => import('./store/sqlite.js'),
   'trace/otlp': () => import('./trace/otlp.js'),
   'tunnel/command': () => import('./tunnel/command.js'),
   'tunnel/connection': () => import('./tunnel/connection.js'),
   'tunnel/ssh': () => import('./tunnel/ssh.js'),
 }
+
+/** The streams of a run of the program. */
+export type Streams = OutputStreams & Terminal
+
+/** The built-in plugins, of which those that speak to whoever started the program have other streams than the process. */
+export const catalogueOn = (streams: Streams): Catalogue => ({
+  ...catalogue,
+  'listen/stdio': async () => ({ default: (await import('./listen/stdio.js')).stdioOn(streams) }),
+  'credential/oauth': async () => ({ default: (await import('./credential/oauth.js')).oauthAt(streams) }),
+})

@@ -272,7 +272,7 @@ test('every plugin is known by its path, and every file that makes one is in the
     .filter(
       (file) =>
         file.startsWith('plugins/') &&
-        /^export default definePlugin\(/m.test(readFileSync(join(root, file), 'utf8')),
+        /^export default (?:definePlugin|\w+)\(/m.test(readFileSync(join(root, file), 'utf8')),
     )
     .map((file) => relative('plugins', file).replace(/\.ts$/, ''))
   assert.deepEqual(Object.keys(catalogue).toSorted(), making.toSorted())

@@ -7,7 +7,7 @@ import { folder } from '#kit/folder.js'
 import { issuing } from '#kit/issuer.js'
 import { listening } from '#kit/listening.js'
 import { oidcSettings } from '#kit/oidc-settings.js'
-import { type Program, program } from '#kit/program.js'
+import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 
 /** A value that stands nowhere but where it was put, in the spellings in which it could come out. */
 function canary(name: string): string {
@@ -29,8 +29,8 @@ function assertNowhere(text: string, values: Readonly<Record<string, string>>, w
   }
 }
 
-async function ended(running: Program): Promise<string> {
-  running.process.kill('SIGTERM')
+async function ended(running: StartedProgram): Promise<string> {
+  running.stop()
   assert.equal(await running.ended(), 0)
   return running.output.stdout + running.output.stderr
 }
@@ -72,7 +72,7 @@ test('T10, RS-31: the proxy at debug level tells no secret to anybody', async (t
   const home = folder(t, { bearer: values.bearer, client: values.client, 'secrets/stored': values.stored })
   for (const file of ['bearer', 'client', 'secrets/stored']) chmodSync(join(home, file), 0o600)
 
-  const proxy = program(
+  const proxy = startedProgram(
     t,
     [
       'proxy',
@@ -188,7 +188,7 @@ test('T10: what was called is written down everywhere, and nothing that was said
     }),
   })
   for (const file of ['bearer', 'receiver', 'collector']) chmodSync(join(home, file), 0o600)
-  const proxy = program(t, ['proxy', 'canary', '--debug', '--config=proxy.json'], {
+  const proxy = startedProgram(t, ['proxy', 'canary', '--debug', '--config=proxy.json'], {
     cwd: home,
     environment: { SALLYPORT_INSECURE_HTTP: '1' },
   })
@@ -267,7 +267,7 @@ registries:
   - { name: default, sources: [upstream] }
 `,
   })
-  const registry = program(t, ['registry', '--debug', '--config', 'registry.yaml'], {
+  const registry = startedProgram(t, ['registry', '--debug', '--config', 'registry.yaml'], {
     cwd: home,
     environment: { SOURCE_KEY: values.source },
   })

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, styleText } from 'node:util'
-import type { Failure, Report } from './reporter.js'
+import type { Failure, Report } from './group.js'
 
 // `npm test` runs every test that a person waits for, `npm run test:slow` the others, and both take words: files whose path
 // holds one of them, without those that hold a word after `!`.
@@ -79,20 +79,13 @@ async function inTurn(groups: readonly (readonly string[])[], lanes: number): Pr
 
 async function run(group: readonly string[]): Promise<void> {
   const report = join(reports, `${left}-${group.length}.json`)
-  const flags = ['-C', 'source', '--import', 'tsx', '--enable-source-maps', '--test', '--test-isolation=none']
-  const reporting = [
-    `--test-reporter=${join(import.meta.dirname, 'reporter.ts')}`,
-    `--test-timeout=${PATIENCE}`,
-  ]
-  const child = spawn(
-    process.execPath,
-    [...flags, ...reporting, ...group.map((file) => join('test', file))],
-    {
-      cwd: root,
-      env: { ...process.env, REPORT: report, ...(values.slow === true && { SALLYPORT_SLOW: '1' }) },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
+  const flags = ['-C', 'source', '--import', 'tsx', '--enable-source-maps']
+  const argv = [join(import.meta.dirname, 'group.ts'), report, String(PATIENCE)]
+  const child = spawn(process.execPath, [...flags, ...argv, ...group.map((file) => join('test', file))], {
+    cwd: root,
+    env: { ...process.env, ...(values.slow === true && { SALLYPORT_SLOW: '1' }) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += String(text)))
   const limit = setTimeout(() => child.kill('SIGKILL'), PATIENCE * 4)
@@ -155,7 +148,9 @@ function tell(): void {
   process.stdout.write('\nthe files that took longest:\n')
   for (const [file, time] of slowest)
     process.stdout.write(`${(time / 1000).toFixed(1).padStart(7)} s  ${file}\n`)
-  process.stdout.write(`\n${total.failures.map(textOf).join('')}`)
+  process.stdout.write('\n')
+  for (const { file, name } of total.failures)
+    process.stdout.write(`${styleText('red', 'failed')}: ${file}: ${name}\n`)
   const seconds = Math.round((performance.now() - began) / 1000)
   process.stdout.write(`${files.length} files in ${seconds} s${processorTime()}\n`)
   process.stdout.write(`${total.passed} passed, ${total.failures.length} failed, ${total.skipped} skipped\n`)

@@ -8,7 +8,7 @@ import { furtherPlugin } from '../line/shared-flags.js'
 export function fromHere(option: Option, text: string): string {
   const { path, isMixed } = formsOf(option)
   if (path === undefined) return text
-  return isMixed ? usedFrom(process.cwd(), text) : resolve(text)
+  return isMixed ? usedFrom('.', text) : resolve(text)
 }
 
 /** What `--plugin` names. */

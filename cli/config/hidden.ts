@@ -19,6 +19,7 @@ class Hidden {
   private readonly written = new Map<string, string>()
   private readonly pieces = new Set<string>()
   private pattern: RegExp | undefined
+  private runs = 0
 
   /** From now on `value` is hidden, in any of the spellings it may have in a line. */
   add(value: string, written = HIDDEN): void {
@@ -28,6 +29,20 @@ class Hidden {
       if (!this.written.has(key)) this.written.set(key, isTold ? HIDDEN : written)
       for (let at = 0; at + PIECE <= key.length; at++) this.pieces.add(key.slice(at, at + PIECE))
     }
+    this.pattern = undefined
+  }
+
+  /** Runs that go on at once in one process hide the secrets of each other. */
+  begin(): void {
+    this.runs++
+  }
+
+  /** The last of them forgets all. */
+  end(): void {
+    this.runs--
+    if (this.runs > 0) return
+    this.written.clear()
+    this.pieces.clear()
     this.pattern = undefined
   }
 

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { isScope, type List, type Plugin, type Problem } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { Loader } from 'sallyport/embed'
+import type { Environment } from '../line/environment.js'
 import { readList } from './read-list.js'
 
 /** A plugin that a file may name in `use`. */
@@ -17,18 +18,21 @@ export type KnownPlugins =
   | { readonly problems: readonly Problem[] }
 
 /** The built-in plugins, and those that a file names, whatever else is wrong in it. */
-export async function knownPlugins(config: string | undefined): Promise<KnownPlugins> {
+export async function knownPlugins(
+  config: string | undefined,
+  environment: Environment,
+): Promise<KnownPlugins> {
   const { version }: { version: string } = createRequire(import.meta.url)('sallyport/package.json')
   const loading = Object.entries(catalogue).map(async ([use, load]): Promise<KnownPlugin> => {
     return { use, builtIn: true, plugin: (await load()).default, version }
   })
-  const foreign = config === undefined ? { plugins: [] } : await foreignPlugins(config)
+  const foreign = config === undefined ? { plugins: [] } : await foreignPlugins(config, environment)
   const builtIn = await Promise.all(loading)
   return 'problems' in foreign ? foreign : { plugins: [...builtIn, ...foreign.plugins] }
 }
 
-async function foreignPlugins(config: string): Promise<KnownPlugins> {
-  const result = await readList(config)
+async function foreignPlugins(config: string, environment: Environment): Promise<KnownPlugins> {
+  const result = await readList(config, environment)
   const readable = 'problems' in result ? result.readable : result
   if (readable === undefined) return { problems: 'problems' in result ? result.problems : [] }
 

@@ -1,4 +1,12 @@
-import { type Capability, ConfigError, type Entry, isScope, type List, type Plugin } from 'sallyport'
+import {
+  type Capability,
+  ConfigError,
+  type Entry,
+  isScope,
+  type List,
+  type Log,
+  type Plugin,
+} from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { createLog, isPlannedScope, type PlannedScope, planList } from 'sallyport/embed'
 import type { Located } from './result.js'
@@ -8,16 +16,17 @@ interface PartOptions<Taken> extends Omit<Taker<Taken>, 'requires'> {
   readonly capabilities: readonly Capability[]
   /** What needs the first of them, in the root: the place of the problem where nothing there provides it. */
   readonly neededBy?: string
-  readonly logLevel?: 'warn'
+  /** Nothing is logged without one. */
+  readonly log?: Log
 }
 
 /** Boots what provides these capabilities in a list, and nothing else of it; stops it when `work` is done. */
 export async function withPart<Taken, T>(
   { settings, folder, locate }: Located<List>,
-  { name, take, capabilities, neededBy, logLevel }: PartOptions<Taken>,
+  { name, take, capabilities, neededBy, log }: PartOptions<Taken>,
   work: (taken: readonly [Taken, ...Taken[]]) => Promise<T>,
 ): Promise<T> {
-  const context = { catalogue, folder, locate, log: createLog({ level: logLevel ?? 'silent' }) }
+  const context = { catalogue, folder, locate, log: log ?? createLog({ level: 'silent' }) }
   const list = neededBy === undefined ? settings : settings.filter((item) => !isScope(item))
   const requires = neededBy === undefined ? [] : capabilities.slice(0, 1)
   const plan = await planList(list, context)

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Problem, SettingPath } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import type { z } from 'zod'
@@ -5,7 +6,7 @@ import { valueAt } from '#core/kernel/find-faults.js'
 import { formatHostPort } from '#core/toolkit/host-port.js'
 import { pathText } from '#core/toolkit/path-text.js'
 import { flagOf, keyOf, type SettingGroup } from '#plugins/presets/settings/setting.js'
-import { environmentNames } from '../line/environment.js'
+import { type Environment, environmentNames } from '../line/environment.js'
 import type { Invocation, Option, OptionValue, ResolvedOption } from '../line/option.js'
 import { expectation, readValue } from '../line/read.js'
 import type { Document, Read } from './document.js'
@@ -26,16 +27,17 @@ export async function readPreset<Settings>(
   invocation: Invocation,
 ): Promise<Result<Settings>> {
   const config = invocation.options.get('config')?.value
-  const read: Read = typeof config === 'string' ? await readConfig(config) : { problems: [] }
+  const read: Read =
+    typeof config === 'string' ? await readConfig(config, invocation.environment) : { problems: [] }
   const earlier = [...invocation.problems, ...read.problems]
   if (read.document === undefined && read.problems.length > 0) return { problems: earlier }
   return new PresetSettings(preset, invocation, read.document).read(earlier)
 }
 
 /** Who has no file does not wait for what reads YAML. */
-async function readConfig(file: string): Promise<Read> {
+async function readConfig(file: string, environment: Environment): Promise<Read> {
   const { readDocument } = await import('./document.js')
-  return readDocument(file, process.env)
+  return readDocument(file, environment)
 }
 
 /** The settings in a file of a preset, without flags. */
@@ -74,7 +76,7 @@ class PresetSettings<Settings> {
     this.takePlugins()
     for (const secret of this.secrets) hidden.add(secret)
     const { value, secrets } = this
-    const folder = this.document?.folder ?? process.cwd()
+    const folder = this.document?.folder ?? resolve('.')
     const locate = (path: SettingPath, part?: 'key' | 'value') => this.locate(path, part)
     // An unresolved reference leaves a wrong value: reported once.
     const reported = new Set(earlier.map(({ place }) => place))

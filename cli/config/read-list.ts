@@ -1,6 +1,7 @@
 import type { List, Problem } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import { keyOf } from '#plugins/presets/settings/setting.js'
+import type { Environment } from '../line/environment.js'
 import type { Document } from './document.js'
 import { readDocument } from './document.js'
 import { type FilePreset, filePresets } from './file-presets.js'
@@ -8,8 +9,8 @@ import { mapped, type Result } from './result.js'
 import { runSettings } from './run-file.js'
 
 /** The list of a file of `sallyport run`, or of a preset's file. */
-export async function readList(file: string): Promise<Result<List>> {
-  const { document, problems } = await readDocument(file, process.env, 'mapping or list')
+export async function readList(file: string, environment: Environment): Promise<Result<List>> {
+  const { document, problems } = await readDocument(file, environment, 'mapping or list')
   return document === undefined ? { problems } : listSettings(document, problems)
 }
 

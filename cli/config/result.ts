@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Problem, SettingPath } from 'sallyport'
 import { pathText } from '#core/toolkit/path-text.js'
 
@@ -14,7 +15,7 @@ export interface Located<Settings> {
 /** Settings that nobody wrote. */
 export const locatedHere = <Settings>(settings: Settings): Located<Settings> => ({
   settings,
-  folder: process.cwd(),
+  folder: resolve('.'),
   secrets: new Set(),
   locate: pathText,
 })

@@ -1,6 +1,7 @@
 import type { Problem } from 'sallyport'
 import type { HostPort } from '#core/toolkit/host-port.js'
 import type { Setting, SettingType } from '#plugins/presets/settings/setting.js'
+import type { Io } from '../io.js'
 
 export type OptionType = SettingType
 
@@ -31,12 +32,14 @@ export interface Invocation {
   readonly command: Command
   readonly positionals: readonly string[]
   readonly options: ResolvedOptions
+  /** Its variables are those of options, and of references in files. */
+  readonly environment: Readonly<Record<string, string | undefined>>
   /** What is wrong with the command line; only a command with `readsFile` is run with some. */
   readonly problems: readonly Problem[]
 }
 
 /** Runs a command, one of `commands`. The number is the exit code; none means 0. */
-type Run = (invocation: Invocation, commands: readonly Command[]) => Promise<number | undefined>
+type Run = (invocation: Invocation, io: Io, commands: readonly Command[]) => Promise<number | undefined>
 
 /** All that is known of a command without its code: what `--help` prints and what a command line is read by. */
 export interface CommandDefinition {

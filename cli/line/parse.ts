@@ -51,7 +51,7 @@ export function parse(
   ]
   const flags = occurrences.map(({ name, text }) => `--${name}=${text}`)
   const canonical = [...commandWords, ...flags, '--', ...positionals]
-  const read = { command, positionals, options, problems: all }
+  const read = { command, positionals, options, environment, problems: all }
   return { command, canonical, problems: all, ...(all.length > 0 ? { partial: read } : { invocation: read }) }
 }
 

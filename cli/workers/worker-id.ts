@@ -6,9 +6,9 @@ export const workerEnvironment = (number: number): Record<string, string> => ({
 })
 
 /** The number of this worker; undefined in a process that no primary started, whatever its environment says. */
-export function workerNumber(): number | undefined {
-  const text = process.env[NUMBER_VARIABLE]
+export function workerNumber(environment: NodeJS.ProcessEnv): number | undefined {
+  const text = environment[NUMBER_VARIABLE]
   // Child processes of a worker are no workers.
-  delete process.env[NUMBER_VARIABLE]
+  delete environment[NUMBER_VARIABLE]
   return text === undefined || process.send === undefined ? undefined : Number(text)
 }

@@ -11,7 +11,7 @@ import {
   StderrLines,
   serve,
 } from 'sallyport/embed'
-import { exitOnUncaughtError, logWarnings, openNoInspector } from '../signals.js'
+import { guardProcess } from '../signals.js'
 import { exitCode } from '../terminal.js'
 import { Channel } from './channel.js'
 
@@ -82,9 +82,7 @@ class WorkerProcess {
     // A terminal sends them to the whole process group; the first process stops the others.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
     const log = this.log(() => false)
-    exitOnUncaughtError(log)
-    logWarnings(log)
-    openNoInspector(log)
+    guardProcess(log)
     this.primary = new Channel<PrimaryCalls, WorkerCalls>(worker, this, this.scrubber)
     void this.primary.call('online', undefined)
   }

@@ -2,6 +2,9 @@ import { StateStore } from '../contract/capabilities/state-store.js'
 import { randomName, UNUSUAL_NAMES } from './random-name.js'
 import { type ConformanceSuite, firstFault, messageOf } from './requirement.js'
 
+/** Milliseconds until a value expires. */
+const SOON = 100
+
 const UNUSUAL_VALUES = ['', ' ', '\n', '\0', 'ä€😀', '"{}"', 'x'.repeat(100_000)]
 
 export const stateStoreConformance: ConformanceSuite<StateStore> = {
@@ -50,6 +53,46 @@ export const stateStoreConformance: ConformanceSuite<StateStore> = {
         return found.join() === expected.join()
           ? undefined
           : `it lists ${found.length} keys where there are 2`
+      },
+    },
+    {
+      code: 'STATE_EXPIRED',
+      statement: 'finds nothing after a value expired, and lets no other value expire',
+      advice:
+        'store `expiresAt` beside the value, replace it with each `set`, and compare it in `get`, `take` and `keys`',
+      awaits: 10,
+      async check(store) {
+        const [key, other] = [randomName(), randomName()]
+        await store.set(key, 'x', { expiresAt: Date.now() - 1 })
+        const found = [await store.get(key), await store.take(key), ...(await store.keys(key))]
+        if (found.some((each) => each !== undefined)) return 'it finds a value that has expired'
+        await store.set(key, 'x', { expiresAt: Date.now() + 3_600_000 })
+        if ((await store.get(key)) !== 'x') return 'a value is gone before it expires'
+        const soon = Date.now() + SOON
+        await store.set(key, 'soon', { expiresAt: soon })
+        await store.set(other, 'soon', { expiresAt: soon })
+        await store.set(other, 'for ever')
+        await new Promise((resolve) => void setTimeout(resolve, 2 * SOON))
+        if ((await store.get(key)) !== undefined) return 'it finds a value that has expired'
+        const stays = await store.get(other)
+        await store.delete(other)
+        return stays === 'for ever' ? undefined : 'a value expires when the one that it replaced would have'
+      },
+    },
+    {
+      code: 'STATE_TAKEN_TWICE',
+      statement: 'gives a value to exactly one of many that take it',
+      advice: 'read and delete in one step, such as `delete ... returning`',
+      awaits: 4,
+      async check(store) {
+        const key = randomName()
+        if ((await store.take(key)) !== undefined) return 'it gives a value that nobody wrote'
+        await store.set(key, 'x')
+        const taken = await Promise.all(Array.from({ length: 10 }, () => store.take(key)))
+        const got = taken.filter((value) => value !== undefined)
+        if (got.length !== 1) return `${got.length} of 10 get the value`
+        if (got[0] !== 'x') return 'a value that is taken comes back changed'
+        return (await store.get(key)) === undefined ? undefined : 'what was taken is still there'
       },
     },
     {

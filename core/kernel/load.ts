@@ -72,7 +72,9 @@ export class Loader {
       return { message: `"${use}" is a folder: name the file in it` }
     if (code !== undefined && NOT_FOUND.has(code)) {
       if (!itself)
-        return { message: `plugin "${use}" was found, but it imports "${missing}", which is not there` }
+        return {
+          message: `plugin "${use}" was found, but it imports "${missing}", which is not there${adviceFor(missing)}`,
+        }
       const kind = isPath(use) ? 'no such file' : 'neither a built-in plugin nor a package installed'
       return {
         message: `plugin "${use}" not found: ${kind} at ${this.folder}`,
@@ -117,6 +119,9 @@ const packageOf = (use: string): string =>
     .split('/')
     .slice(0, use.startsWith('@') ? 2 : 1)
     .join('/')
+
+const adviceFor = (missing = ''): string =>
+  isPackage(missing) ? `: \`npm install ${packageOf(missing)}\`` : ''
 
 const isPath = (use: string): boolean => /^\.{0,2}[/\\]/.test(use) || isAbsolute(use)
 

@@ -13,7 +13,7 @@ export interface LogOptions {
   /** Shared with the other logs of this process. */
   readonly stderr?: StderrLines | undefined
   /** Where lines go in place of stderr. */
-  readonly stream?: { write(line: string): unknown } | undefined
+  readonly stream?: { readonly isTTY?: boolean; write(line: string): unknown } | undefined
   /** Lines for people and not for machines; by default when stderr is a terminal. */
   readonly pretty?: boolean | undefined
   /** It has the secrets of this boot. Every line passes through it last, at every level. */
@@ -31,7 +31,9 @@ export function createLog(options: LogOptions = {}): Log {
   const stream = options.stream ?? options.stderr ?? new StderrLines(options.pretty)
   const dropped = stream instanceof StderrLines ? stream.dropped : new DroppedLines()
   const format =
-    options.stream !== undefined && options.pretty === true ? prettyLines() : (line: string) => line
+    options.stream !== undefined && options.pretty === true
+      ? prettyLines(options.stream.isTTY === true)
+      : (line: string) => line
 
   const clock = new TimeText()
   const log = pino(

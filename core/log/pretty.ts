@@ -9,7 +9,7 @@ const escapeTwice = (line: string): string =>
   line.replace(ESCAPE, (sequence) => (UNCHANGED.has(sequence) ? sequence : `\\${sequence}`))
 
 // Synchronous, because a log that loads pino-pretty later loses the lines of a boot that fails.
-export function prettyLines(colorize = true): (line: string) => string {
+export function prettyLines(colorize: boolean): (line: string) => string {
   const pretty: { prettyFactory: typeof prettyFactory } = createRequire(import.meta.url)('pino-pretty')
   const options = { colorize, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' }
   const print = pretty.prettyFactory(options)

@@ -1,7 +1,6 @@
 import { type AuditEvent, AuditSink, ConfigError, definePlugin } from 'sallyport'
 import { byteSize } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { HeldLocks } from '#plugins/store/files/generation-lock.js'
 import { Delivery, type Destination } from './delivery.js'
 import { AuditFile } from './file/audit-file.js'
 import { placeOf, writeFailure } from './file/place.js'
@@ -37,10 +36,9 @@ export default definePlugin({
     const report = lossReport(gateway)
     if ((mode & READABLE_BY_ALL) !== 0 && process.platform !== 'win32')
       log.warn({ path }, 'the audit file is readable by everybody on this machine')
-    const locks = gateway.share('locks', () => new HeldLocks())
     const onUnrotated = (reason: string): void =>
       report.say('warn', 'the audit file cannot be rotated, and grows', { path, reason })
-    const file = new AuditFile(path, { maxBytes, keep, locks, log, onUnrotated })
+    const file = new AuditFile(path, { maxBytes, keep, log, onUnrotated })
     await file.open().catch((cause: unknown) => {
       throw mistake(`cannot write ${path}: ${writeFailure(cause)}`, cause)
     })

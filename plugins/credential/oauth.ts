@@ -18,48 +18,53 @@ import { readChallenges } from './oauth/challenge.js'
 import { openEgress } from './oauth/egress.js'
 import { Login } from './oauth/login.js'
 import { OAuthOptions } from './oauth/options.js'
+import type { Terminal } from './oauth/prompt.js'
 import { type LatestSession, SessionStore } from './oauth/session.js'
 import { TokenEndpoint } from './oauth/token-endpoint.js'
 import { TokenManager } from './oauth/token-manager.js'
 
-export default definePlugin({
-  name: 'credential/oauth',
-  api: 1,
-  summary: 'Signs in to the target with OAuth, stores the session, and sends its token with every request.',
-  provides: [Credential, Health],
-  requires: [StateStore, ClientRegistrar],
-  options: OAuthOptions,
+/** The plugin for who signs in at the terminal of one run of the program. */
+export const oauthAt = (terminal: Terminal) =>
+  definePlugin({
+    name: 'credential/oauth',
+    api: 1,
+    summary: 'Signs in to the target with OAuth, stores the session, and sends its token with every request.',
+    provides: [Credential, Health],
+    requires: [StateStore, ClientRegistrar],
+    options: OAuthOptions,
 
-  setup(gateway, options) {
-    const manager = openTokenManager(gateway, options)
-    gateway.onStart(async () => {
-      const resumed = await resume(manager, gateway.log)
-      if (resumed === false && options.login === 'start') await requireCallbackPort(options)
-    })
-    gateway.onReady(() => {
-      // In the background: requests wait for the token, and a failure is logged.
-      if (options.login === 'start' && manager.current === undefined) manager.obtain().catch(() => {})
-    })
-    // A login that lasts has the port that the next list needs for its own.
-    gateway.onReplaced(() => manager.stop())
-    gateway.onStop(() => manager.stop())
-    gateway.provide(Credential, new OAuthCredential(manager, options))
-    gateway.provide(Health, { name: gateway.id, check: () => manager.health() })
-  },
+    setup(gateway, options) {
+      const manager = openTokenManager(gateway, options, terminal)
+      gateway.onStart(async () => {
+        const resumed = await resume(manager, gateway.log)
+        if (resumed === false && options.login === 'start') await requireCallbackPort(options)
+      })
+      gateway.onReady(() => {
+        // In the background: requests wait for the token, and a failure is logged.
+        if (options.login === 'start' && manager.current === undefined) manager.obtain().catch(() => {})
+      })
+      // A login that lasts has the port that the next list needs for its own.
+      gateway.onReplaced(() => manager.stop())
+      gateway.onStop(() => manager.stop())
+      gateway.provide(Credential, new OAuthCredential(manager, options))
+      gateway.provide(Health, { name: gateway.id, check: () => manager.health() })
+    },
 
-  async examine(examination, options) {
-    const { examineLogin } = await import('./oauth/examine.js')
-    await examineLogin(examination, options)
-  },
+    async examine(examination, options) {
+      const { examineLogin } = await import('./oauth/examine.js')
+      await examineLogin(examination, options)
+    },
 
-  facts: (_place, { grant, issuer, tokenUrl }) =>
-    // With a configured server the target is not asked for one.
-    issuer !== undefined || tokenUrl !== undefined
-      ? { hasCredential: true }
-      : { signsIn: { redirects: grant === 'authorization_code' } },
-})
+    facts: (_place, { grant, issuer, tokenUrl }) =>
+      // With a configured server the target is not asked for one.
+      issuer !== undefined || tokenUrl !== undefined
+        ? { hasCredential: true }
+        : { signsIn: { redirects: grant === 'authorization_code' } },
+  })
 
-function openTokenManager(gateway: Gateway, options: OAuthOptions): TokenManager {
+export default oauthAt(process)
+
+function openTokenManager(gateway: Gateway, options: OAuthOptions, terminal: Terminal): TokenManager {
   const { log, scrubber, id: plugin } = gateway
   const loginNeeded = gateway.meter.gauge(
     'login_needed',
@@ -77,7 +82,7 @@ function openTokenManager(gateway: Gateway, options: OAuthOptions): TokenManager
     loginNeeded: (needed) => loginNeeded(Number(needed), { plugin }),
     sessions,
     latest,
-    login: new Login({ options, fetch, log, scrubber, registrars }),
+    login: new Login({ terminal, options, fetch, log, scrubber, registrars }),
     endpointOf: async ({ server, client: stored, resource }) => {
       const client = await currentClient(registrars(), stored)
       return new TokenEndpoint({ server, client, resource }, fetch)

@@ -50,12 +50,15 @@ function listen(server: Server, address: string): Promise<void> {
   })
 }
 
-/** Imports an optional dependency. */
+// All that `sallyport quickstart` lacks, at once.
+const INSTALL = 'npm install oidc-provider@9 @modelcontextprotocol/sdk@1'
+
+/** Imports a package that only development needs. */
 export async function optional<Module>(name: string, load: () => Promise<Module>): Promise<Module> {
   try {
     return await load()
   } catch (cause) {
-    const message = `the package ${name} is needed and could not be loaded: npm install ${name}`
-    throw new ConfigError([{ place: 'package', message }], { cause })
+    const message = `the package ${name} is not installed, which only development needs: \`${INSTALL}\``
+    throw new ConfigError([{ place: name, message }], { cause })
   }
 }

@@ -1,3 +1,4 @@
+import type { Readable, Writable } from 'node:stream'
 import { BackgroundTask, ConfigError, definePlugin } from 'sallyport'
 import { LONGEST_WAIT, targetUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
@@ -28,43 +29,52 @@ const options = z.strictObject({
     .describe('milliseconds to wait for open requests when the input has ended'),
 })
 
-export default definePlugin({
-  name: 'listen/stdio',
-  api: 1,
-  summary:
-    'Serves MCP on standard input and output, and sends every message through the gateway. It comes after the forwarder.',
-  provides: [BackgroundTask],
-  stdout: 'protocol',
-  options,
+export interface Streams {
+  readonly stdin: Readable
+  readonly stdout: Writable
+}
 
-  setup(gateway, { target, maxMessage, maxOpen, drainLimit }) {
-    const { log } = gateway
-    const { stdin, stdout } = process
-    let bridge: Bridge | undefined
-    let finish: (over: Promise<void>) => void = () => {}
-    const over = new Promise<void>((resolve) => {
-      finish = resolve
-    })
-    gateway.provide(BackgroundTask, {
-      over,
-      end: () => (bridge === undefined ? finish(Promise.resolve()) : bridge.end()),
-    })
-    gateway.onReady(() => {
-      if (stdin.listenerCount('readable') > 0) throw alreadyRead()
-      const output = new Stdout(stdout, () => bridge?.end())
-      const url = new URL(target)
-      const link = new HttpLink(() => gateway.connect(), url)
-      const conversation = new Conversation({
-        ...{ link, output, log, maxOpen },
-        target: url,
-        maxMessage,
+/** The plugin on the streams of one run of the program. */
+export const stdioOn = (streams: Streams) =>
+  definePlugin({
+    name: 'listen/stdio',
+    api: 1,
+    summary:
+      'Serves MCP on standard input and output, and sends every message through the gateway. It comes after the forwarder.',
+    provides: [BackgroundTask],
+    stdout: 'protocol',
+    options,
+
+    setup(gateway, { target, maxMessage, maxOpen, drainLimit }) {
+      const { log } = gateway
+      const { stdin, stdout } = streams
+      let bridge: Bridge | undefined
+      let finish: (over: Promise<void>) => void = () => {}
+      const over = new Promise<void>((resolve) => {
+        finish = resolve
       })
-      bridge = new Bridge(stdin, output, conversation, { most: maxMessage, drain: drainLimit })
-      finish(bridge.run())
-    })
-    gateway.onStop(() => (bridge === undefined ? undefined : over))
-  },
-})
+      gateway.provide(BackgroundTask, {
+        over,
+        end: () => (bridge === undefined ? finish(Promise.resolve()) : bridge.end()),
+      })
+      gateway.onReady(() => {
+        if (stdin.listenerCount('readable') > 0) throw alreadyRead()
+        const output = new Stdout(stdout, () => bridge?.end())
+        const url = new URL(target)
+        const link = new HttpLink(() => gateway.connect(), url)
+        const conversation = new Conversation({
+          ...{ link, output, log, maxOpen },
+          target: url,
+          maxMessage,
+        })
+        bridge = new Bridge(stdin, output, conversation, { most: maxMessage, drain: drainLimit })
+        finish(bridge.run())
+      })
+      gateway.onStop(() => (bridge === undefined ? undefined : over))
+    },
+  })
+
+export default stdioOn(process)
 
 /** Two readers would each get a part of the input. */
 const alreadyRead = (): ConfigError =>

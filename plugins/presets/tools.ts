@@ -16,7 +16,7 @@ export const encryptedFile = ({ passphrase, passphraseFile }: EncryptedFileSetti
 /** Where a proxy keeps its logins, for `sallyport auth`. */
 export const loginStore = (options: Readonly<Record<string, unknown>>): List => [
   keyring,
-  { use: 'state/files', with: options },
+  { use: 'state/sqlite', with: options },
 ]
 
 /** What a plugin may need of others to be set up by itself, for `sallyport plugin verify`. */

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { threadEntry } from '#plugins/store/thread-entry.js'
 import type { Digest } from './digest.js'
 import type { Batch, ParseJob } from './parse-job.js'
 import type { ParseThreadData } from './parse-thread.js'
@@ -18,8 +19,9 @@ export async function* parsedInThread(
 ): AsyncGenerator<Batch> {
   signal.throwIfAborted()
   const digests = Buffer.from(known.join(''), 'latin1')
-  // A file as entry point would not work with every flag that the process was started with.
-  const worker = new Worker(entryPoint(), {
+  // By name: the published package is bundled, and this code is not in its source folder there.
+  const href = import.meta.resolve('#plugins/registry/parse-thread.js')
+  const worker = new Worker(threadEntry(href), {
     eval: true,
     name: 'registry sync',
     workerData: { job, digests } satisfies ParseThreadData,
@@ -58,14 +60,4 @@ function failureOf(worker: Worker, signal: AbortSignal): Promise<never> {
   // It may come when nobody waits for it any more.
   failure.catch(() => {})
   return failure
-}
-
-function entryPoint(): string {
-  // By name: the published package is bundled, and this code is not in its source folder there.
-  const href = import.meta.resolve('#plugins/registry/parse-thread.js')
-  const thread = JSON.stringify(href)
-  if (href.endsWith('.js')) return `import(${thread})`
-  // On older Nodes, threads do not inherit the loader for TypeScript.
-  const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'))
-  return `import(${tsx}).then(({ register }) => { register(); return import(${thread}) })`
 }

@@ -1,10 +1,11 @@
-import { join } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { definePlugin, GatewayError, type Log, SecretStore } from 'sallyport'
 import { fileFailure, readRegularFile, secretFrom, secretText, userFolder } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { isFileSystemError, replaceFile } from '#plugins/store/files/atomic-file.js'
-import { GenerationLock, type HeldLock, HeldLocks } from '#plugins/store/files/generation-lock.js'
-import { thisProcess } from '#plugins/store/files/lock-owner.js'
+import { DatabaseError } from '#plugins/store/sqlite/database.js'
+import { FileLock } from '#plugins/store/sqlite/file-lock.js'
 import { decrypt, encrypt } from './encryption.js'
 
 type Secrets = Readonly<Record<string, string>>
@@ -55,29 +56,20 @@ export default definePlugin({
       const text = await readIfThere(file)
       return text === undefined ? {} : decrypt(text, readPassphrase())
     }
-    const writeAll = async (values: Secrets, lock: HeldLock): Promise<void> => {
-      const text = await encrypt(values, readPassphrase())
-      await lock.check().catch((cause: unknown) => {
-        const message = `nothing was written to ${file}: another process changes it; try again`
-        throw new GatewayError('SECRET_UNWRITABLE', message, { cause })
-      })
-      await replaceFile(file, text)
-    }
-    const locks = new HeldLocks()
-    const changing = <T>(work: (lock: HeldLock) => Promise<T>): Promise<T> =>
-      underLock(file, { locks, log }, work)
+    const writeAll = async (values: Secrets): Promise<void> =>
+      replaceFile(file, await encrypt(values, readPassphrase()))
+    const changing = <T>(work: () => Promise<T>): Promise<T> => underLock(file, log, work)
 
     gateway.provide(SecretStore, {
       name: `encrypted file ${file}`,
       get: async (name) => ownValue(await readAll(), name),
       keeping: {
-        set: (name, value) =>
-          changing(async (lock) => writeAll({ ...(await readAll()), [name]: value }, lock)),
+        set: (name, value) => changing(async () => writeAll({ ...(await readAll()), [name]: value })),
         names: async () => Object.keys(await readAll()).sort(),
         delete: (name) =>
-          changing(async (lock) => {
+          changing(async () => {
             const { [name]: removed, ...rest } = await readAll()
-            if (removed !== undefined) await writeAll(rest, lock)
+            if (removed !== undefined) await writeAll(rest)
             return removed !== undefined
           }),
       },
@@ -100,20 +92,41 @@ async function readIfThere(file: string): Promise<string | undefined> {
 }
 
 /** Processes that change the file take turns: each writes all that it read before. */
-async function underLock<T>(
-  file: string,
-  { locks, log }: { readonly locks: HeldLocks; readonly log: Pick<Log, 'warn'> },
-  work: (lock: HeldLock) => Promise<T>,
-): Promise<T> {
+async function underLock<T>(file: string, log: Pick<Log, 'warn'>, work: () => Promise<T>): Promise<T> {
   try {
-    const lock = await new GenerationLock(`${file}.lock`, await thisProcess(), locks, log).acquire()
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    const lock = await new FileLock(`${file}.lock`, log).acquire()
     try {
-      return await work(lock)
+      return await work()
     } finally {
-      await lock.release()
+      lock.release()
     }
   } catch (cause) {
-    if (!isFileSystemError(cause)) throw cause
-    throw new GatewayError('SECRET_UNWRITABLE', `cannot write ${file}: ${fileFailure(cause)}`, { cause })
+    if (!isFileSystemError(cause) && !(cause instanceof DatabaseError)) throw cause
+    const reason = cause instanceof DatabaseError ? cause.failure.reason : fileFailure(cause)
+    throw new GatewayError('SECRET_UNWRITABLE', `cannot write ${file}: ${reason}`, { cause })
+  }
+}
+
+const isFileSystemError = (error: unknown): boolean =>
+  error instanceof Error && 'syscall' in error && 'code' in error
+
+/** Replaces a file by a rename, readable by this user only: after a kill it is the old one or the new one. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`
+  try {
+    await writeFile(draft, text, { flag: 'wx', mode: 0o600, flush: true })
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+  // A rename survives a power failure only when the directory is synced too.
+  if (process.platform === 'win32') return
+  const directory = await open(dirname(path), 'r')
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
   }
 }

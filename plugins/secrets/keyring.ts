@@ -43,10 +43,8 @@ async function withKeyring<T>(work: (keyring: Keyring) => Promise<T>): Promise<T
   } catch (cause) {
     throw new GatewayError(
       'KEYRING_MISSING',
-      'there is no keyring: the package @napi-rs/keyring is not installed',
-      {
-        cause,
-      },
+      'there is no keyring: the package @napi-rs/keyring is not installed; `npm install @napi-rs/keyring@2`',
+      { cause },
     )
   }
   try {

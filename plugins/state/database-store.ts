@@ -8,8 +8,13 @@ import {
   type TransactionOptions,
   WRITE_LIMIT,
 } from '#plugins/store/database/database.js'
-import { bytesOf, textOf } from '#plugins/store/database/text-bytes.js'
+import { bytesOf, textOf } from '#plugins/store/text-bytes.js'
 import type { SealedValues } from './sealed-values.js'
+
+type SetOptions = NonNullable<Parameters<StateStore['set']>[2]>
+
+/** How many values that have expired each write deletes. */
+const SWEPT = 100
 
 /**
  * A row for each value, which nobody can read without the key that the processes share. Within `locked`, everything goes
@@ -27,16 +32,33 @@ export class DatabaseStore implements StateStore {
     return this.transaction((statements) => this.read(statements, key), READ_LIMIT)
   }
 
-  async set(key: string, value: string): Promise<void> {
+  async set(key: string, value: string, { expiresAt }: SetOptions = {}): Promise<void> {
     const sealed = Buffer.from(this.values.seal(text(key), text(value)))
     await this.transaction(async (statements) => {
       // Throws for a value of another key, which is not lost as long as nobody overwrites it.
       await this.read(statements, key)
       await statements.query(
-        `insert into state (key, value) values ($1, $2)
-         on conflict (sha256(key)) do update set value = excluded.value, changed_at = now()`,
-        [bytesOf(key), sealed],
+        `insert into state (key, value, expires_at) values ($1, $2, to_timestamp($3::float8 / 1000))
+         on conflict (sha256(key)) do update
+         set value = excluded.value, expires_at = excluded.expires_at, changed_at = now()`,
+        [bytesOf(key), sealed, expiresAt ?? null],
       )
+      // What another process deletes at the same time is skipped: nobody waits for that.
+      await statements.query(
+        `delete from state where ctid = any (array(
+           select ctid from state where expires_at <= now() limit ${SWEPT} for update skip locked))`,
+      )
+    })
+  }
+
+  take(key: string): Promise<string | undefined> {
+    // A value that cannot be opened stays: the error ends the transaction.
+    return this.transaction(async ({ query }) => {
+      const [row] = await query<{ value: Buffer }>(
+        'delete from state where sha256(key) = sha256($1) and (expires_at is null or expires_at > now()) returning value',
+        [bytesOf(key)],
+      )
+      return row && this.opened(key, row.value)
     })
   }
 
@@ -48,7 +70,8 @@ export class DatabaseStore implements StateStore {
 
   async keys(prefix: string): Promise<readonly string[]> {
     const rows = await this.transaction(
-      ({ query }) => query<{ key: Buffer }>('select key from state'),
+      ({ query }) =>
+        query<{ key: Buffer }>('select key from state where expires_at is null or expires_at > now()'),
       READ_LIMIT,
     )
     const keys = rows.map(({ key }) => textOf(key))
@@ -60,12 +83,15 @@ export class DatabaseStore implements StateStore {
   }
 
   private async read({ query }: Statements, key: string): Promise<string | undefined> {
-    const [row] = await query<{ value: Buffer }>('select value from state where sha256(key) = sha256($1)', [
-      bytesOf(key),
-    ])
-    return row === undefined
-      ? undefined
-      : textOf(Buffer.from(this.values.open(text(key), row.value.toString())))
+    const [row] = await query<{ value: Buffer }>(
+      'select value from state where sha256(key) = sha256($1) and (expires_at is null or expires_at > now())',
+      [bytesOf(key)],
+    )
+    return row && this.opened(key, row.value)
+  }
+
+  private opened(key: string, value: Buffer): string {
+    return textOf(Buffer.from(this.values.open(text(key), value.toString())))
   }
 
   private transaction<T>(work: (statements: Statements) => Promise<T>, limit = WRITE_LIMIT): Promise<T> {

@@ -2,6 +2,11 @@ import { definePlugin, StateStore } from 'sallyport'
 import { z } from 'zod'
 import { Turns } from '#plugins/store/turns.js'
 
+interface Held {
+  readonly value: string
+  readonly expiresAt: number
+}
+
 export default definePlugin({
   name: 'state/memory',
   api: 1,
@@ -13,15 +18,54 @@ export default definePlugin({
   setup(gateway) {
     // A reload would have a person sign in again.
     const { values, turns } = gateway.share(gateway.id, () => ({
-      values: new Map<string, string>(),
+      values: new MemoryValues(),
       turns: new Turns(),
     }))
     gateway.provide(StateStore, {
       get: async (key) => values.get(key),
-      set: async (key, value) => void values.set(key, value),
-      delete: async (key) => void values.delete(key),
-      keys: async (prefix) => [...values.keys()].filter((key) => key.startsWith(prefix)).sort(),
+      set: async (key, value, { expiresAt = Number.POSITIVE_INFINITY } = {}) =>
+        values.set(key, { value, expiresAt }),
+      take: async (key) => values.take(key),
+      delete: async (key) => void values.take(key),
+      keys: async (prefix) => values.keys(prefix),
       locked: (key, work) => turns.run(key, work),
     })
   },
 })
+
+// Two for each value that is added: what has expired is found at the latest when as many were added as there are.
+const SWEPT = 2
+
+/** Values that expire; each write looks at a few others, so that none stays that nobody asks for. */
+class MemoryValues {
+  private readonly values = new Map<string, Held>()
+  private sweep = this.values.entries()
+
+  get(key: string): string | undefined {
+    const held = this.values.get(key)
+    if (held === undefined || held.expiresAt > Date.now()) return held?.value
+    this.values.delete(key)
+    return undefined
+  }
+
+  set(key: string, held: Held): void {
+    this.values.set(key, held)
+    for (let looked = 0; looked < SWEPT; looked++) {
+      const { done, value } = this.sweep.next()
+      if (done === true) this.sweep = this.values.entries()
+      else this.get(value[0])
+    }
+  }
+
+  take(key: string): string | undefined {
+    const value = this.get(key)
+    this.values.delete(key)
+    return value
+  }
+
+  keys(prefix: string): readonly string[] {
+    return [...this.values.keys()]
+      .filter((key) => key.startsWith(prefix) && this.get(key) !== undefined)
+      .sort()
+  }
+}

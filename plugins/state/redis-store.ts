@@ -16,13 +16,21 @@ for index = 2, #KEYS do
   if redis.call('get', KEYS[index]) ~= ARGV[index] then return 0 end
 end`
 const SET = `${IF_LOCKED}
-redis.call('set', KEYS[1], ARGV[1])
+local life = tonumber(ARGV[#KEYS + 1])
+if life then redis.call('set', KEYS[1], ARGV[1], 'PX', life) else redis.call('set', KEYS[1], ARGV[1]) end
+return 1`
+// Only what was read is taken: another value, or none, is read anew.
+const TAKE = `${IF_LOCKED}
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 2 end
+redis.call('del', KEYS[1])
 return 1`
 const DELETE = `${IF_LOCKED}
 redis.call('del', KEYS[1])
 return 1`
 
 const SCAN_COUNT = 500
+
+type SetOptions = NonNullable<Parameters<StateStore['set']>[2]>
 
 /**
  * Values in Redis, sealed. Under a lock they are written only while the lock is there; values that cannot be opened throw,
@@ -44,13 +52,24 @@ export class RedisStore implements StateStore {
   }
 
   async get(key: string): Promise<string | undefined> {
-    const sealed = await this.connection.run((client) => client.get(this.values + encoded(key)))
+    const sealed = await this.sealedOf(key)
     return sealed === null ? undefined : this.sealed.open(key, sealed)
   }
 
-  async set(key: string, value: string): Promise<void> {
+  async set(key: string, value: string, { expiresAt }: SetOptions = {}): Promise<void> {
     await this.get(key)
-    await this.write(SET, key, this.sealed.seal(key, value))
+    const life = expiresAt === undefined ? undefined : Math.ceil(expiresAt - Date.now())
+    if (life !== undefined && life <= 0) await this.delete(key)
+    else await this.write(SET, key, this.sealed.seal(key, value), life)
+  }
+
+  async take(key: string): Promise<string | undefined> {
+    for (;;) {
+      const sealed = await this.sealedOf(key)
+      if (sealed === null) return undefined
+      const value = this.sealed.open(key, sealed)
+      if ((await this.write(TAKE, key, sealed)) === 1) return value
+    }
   }
 
   async delete(key: string): Promise<void> {
@@ -78,15 +97,21 @@ export class RedisStore implements StateStore {
     return this.locks.locked(this.lockNames + encoded(key), work)
   }
 
-  private async write(script: string, key: string, value: string): Promise<void> {
+  private sealedOf(key: string): Promise<string | null> {
+    return this.connection.run((client) => client.get(this.values + encoded(key)))
+  }
+
+  /** `life`: milliseconds until it expires. Returns what the script did. */
+  private async write(script: string, key: string, value: string, life?: number): Promise<unknown> {
     const locks = this.locks.current
     const names = [this.values + encoded(key), ...locks.map(({ name }) => name)]
-    const texts = [value, ...locks.map(({ token }) => token)]
+    const texts = [value, ...locks.map(({ token }) => token), life ?? '']
     const written = await this.connection.run(
       (client) => client.eval(script, names.length, ...names, ...texts),
       WRITE_LIMIT,
     )
-    if (written !== 1) throw lockLost()
+    if (written === 0) throw lockLost()
+    return written
   }
 }
 

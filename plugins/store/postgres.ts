@@ -4,7 +4,7 @@ import { Database } from './database/database.js'
 import { databaseOptions } from './database/options.js'
 import { PostgresPublications } from './postgres/postgres-publications.js'
 import { PostgresSource } from './postgres/postgres-source.js'
-import { stateFiles } from './state-file.js'
+import { openSources } from './sqlite/sqlite-sources.js'
 
 export default definePlugin({
   name: 'store/postgres',
@@ -41,7 +41,7 @@ export default definePlugin({
           () => {},
         ),
     )
-    const copies = directory === null ? undefined : stateFiles(gateway.path(directory))
+    const copies = directory === null ? undefined : openSources(gateway, gateway.path(directory))
     gateway.onStart(() => {
       gateway.onStop(database.measureBy(meter))
       return database.start()

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { bin } from '#kit/program.js'
 import { spawned } from '#kit/spawned.js'
+import { bin } from '#kit/started-program.js'
 
 const hooks = `
   import { writeSync } from 'node:fs'
@@ -46,7 +46,7 @@ test('help comes without what only gateways need', async (t) => {
   for (const argv of [['--help'], ['proxy', '--help'], ['completion', 'bash']]) {
     const files = await filesOf(t, argv)
     assert.deepEqual(
-      files.filter((url) => /\/node_modules\/(?!\.cache)(?!sade|mri)|\/gateway-[^/]*$/.test(url)),
+      files.filter((url) => /\/node_modules\/(?!\.cache)(?!sade|mri|ipaddr)|\/gateway-[^/]*$/.test(url)),
       [],
     )
   }

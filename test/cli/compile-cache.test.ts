@@ -4,7 +4,7 @@ import * as nodeModule from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 
 const skip = !('enableCompileCache' in nodeModule) && 'this Node keeps no compiled code'
 
@@ -16,7 +16,7 @@ test('compiled code is kept where nobody else may write, and is not taken from w
   t.after(() => process.umask(before))
   const start = async (environment: Readonly<Record<string, string>>): Promise<void> => {
     const argv = ['proxy', 'stdio', 'n', '--target-uri', 'http://127.0.0.1:1/mcp']
-    assert.equal(await program(t, argv, { environment }).ended(), 0)
+    assert.equal(await startedProgram(t, argv, { environment }).ended(), 0)
   }
   const made = ['.cache', '.cache/sallyport', '.cache/sallyport/compiled']
 

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { commands } from '#cli/commands/index.js'
 import { logOptions } from '#cli/log-options.js'
 import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { parsed, placesOf, proxied } from './parsed.js'
 
 function read(argv: readonly string[], environment: Record<string, string> = {}, usual?: 'error') {
@@ -51,12 +52,12 @@ test('a proxy in a pipe logs as it is told, its workers too', async (t) => {
     started(),
     started('--log-format', 'pretty'),
     started('--log-level', 'off'),
-    started('--workers', '2', '--log-format', 'pretty', '--log-level', 'info'),
+    startedProgram(t, [...argv, '--workers', '2', '--log-format', 'pretty', '--log-level', 'info']),
   ]
   for (const each of [json, pretty, quiet, workers]) {
     const main = await each.ready()
     assert.equal((await fetch(main)).status, 502)
-    each.process.kill('SIGTERM')
+    each.stop()
     assert.equal(await each.ended(), 0)
   }
   const lines = json.output.stderr

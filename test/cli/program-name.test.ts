@@ -4,13 +4,8 @@ import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { packageFolder, programCommand, programName, shellQuoted } from '#cli/program-name.js'
+import { programCommand, programName, shellQuoted } from '#cli/program-name.js'
 import { folder } from '#kit/folder.js'
-
-test('a checkout is called by npm, from wherever', () => {
-  const said = `npm --silent --prefix ${shellQuoted(packageFolder())} run sallyport --`
-  assert.equal(programName('/checkout/cli/bin.ts', { npm_command: 'run-script' }), said)
-})
 
 test('what is installed is called as it was, when that works in another terminal too', (t) => {
   const home = folder(t, { 'package/bin.js': '' })
@@ -21,7 +16,7 @@ test('what is installed is called as it was, when that works in another terminal
 
   assert.equal(programName(started, { npm_command: 'exec', PATH: bin }), 'npx sallyport')
   assert.equal(programName(started, { PATH: `/nowhere:${bin}` }), 'sallyport')
-  assert.equal(programName(started, { PATH: '/nowhere' }), `node ${program}`)
+  assert.equal(programName(started, { PATH: '/nowhere' }), `${process.execPath} ${program}`)
   assert.deepEqual(programCommand(started, { PATH: bin }), ['sallyport'])
   for (const environment of [{ npm_command: 'exec', PATH: bin }, { PATH: '/nowhere' }])
     assert.deepEqual(programCommand(started, environment), [process.execPath, program])
@@ -34,7 +29,7 @@ test('another program of the same name that stands first in the path is not take
   symlinkSync(program, join(home, 'second/sallyport'))
 
   const PATH = `${home}/first:${home}/second`
-  assert.equal(programName(join(home, 'second/sallyport'), { PATH }), `node ${program}`)
+  assert.equal(programName(join(home, 'second/sallyport'), { PATH }), `${process.execPath} ${program}`)
 })
 
 test('a shell reads any text as one word', () => {

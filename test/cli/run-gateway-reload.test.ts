@@ -26,26 +26,26 @@ test('of two reloads the later one is in force, also where a slow file has held 
     renameSync(`${file}.new`, file)
   }
   write(first)
-  const { process: child, output, ready } = program(t, ['run', '--config', file])
-  const main = await ready()
+  const gateway = program(t, ['run', '--config', file])
+  const main = await gateway.ready()
   const answer = async (): Promise<string> => (await fetch(main)).text()
   assert.equal(await answer(), 'first')
 
   const pipe = join(home, 'pipe')
   spawnSync('mkfifo', [pipe])
   write(`\${file:pipe}`)
-  child.kill('SIGHUP')
+  gateway.reload()
   // Open as soon as the gateway reads it.
   const slow = await open(pipe, 'w')
   write(last)
-  child.kill('SIGHUP')
+  gateway.reload()
   // What comes after a signal is answered after it.
   for (let each = 0; each < 3; each++) await answer()
   await slow.write(held ?? '')
   await slow.close()
 
   await eventually(
-    () => (output.stderr.match(/is in force|takes its place/g)?.length === 2 ? true : undefined),
+    () => (gateway.output.stderr.match(/is in force|takes its place/g)?.length === 2 ? true : undefined),
     20,
   )
   assert.equal(await answer(), 'last')
@@ -56,13 +56,13 @@ test('a gateway that is asked to reload while it still reads its file starts', {
   const home = folder(t, { 'proxy.yaml': `targetUri: \${file:pipe}\nport: 0\n` })
   const pipe = join(home, 'pipe')
   spawnSync('mkfifo', [pipe])
-  const { process: child, ready } = program(t, ['proxy', 'notes', '--config', join(home, 'proxy.yaml')])
+  const gateway = program(t, ['proxy', 'notes', '--config', join(home, 'proxy.yaml')])
   const writer = await open(pipe, 'w')
-  child.kill('SIGHUP')
+  gateway.reload()
   await writer.write(target)
   await writer.close()
 
-  assert.equal(await (await fetch(await ready())).text(), 'here')
+  assert.equal(await (await fetch(await gateway.ready())).text(), 'here')
 })
 
 test('a gateway that is asked to reload while its plugins start says that it does not, and starts', {
@@ -84,7 +84,7 @@ test('a gateway that is asked to reload while its plugins start says that it doe
   const gateway = program(t, ['run', '--config', join(home, 'run.json')])
   // Open as soon as the plugin reads it.
   const writer = await open(pipe, 'w')
-  gateway.process.kill('SIGHUP')
+  gateway.reload()
   await gateway.until(/still starting: the configuration is not read again/)
   await writer.close()
 
@@ -102,15 +102,15 @@ test('a configuration from a pipe is in force, and a reload says that it cannot 
   await writeFile(config, text)
   const main = await gateway.ready()
 
-  gateway.process.kill('SIGHUP')
+  gateway.reload()
   // One line for each problem, as at a start.
   await gateway.until(/"problems":\["[^"]*: it is a pipe, and cannot be read again/)
   assert.equal(await (await fetch(main)).text(), 'here')
 
   rmSync(config)
   writeFileSync(config, text)
-  gateway.process.kill('SIGHUP')
+  gateway.reload()
   await gateway.until(/is in force/)
-  gateway.process.kill('SIGTERM')
+  gateway.stop()
   assert.equal(await gateway.ended(), 0)
 })

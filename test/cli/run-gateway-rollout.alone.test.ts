@@ -7,7 +7,7 @@ import { eventually } from '#kit/captured-log.js'
 import { twoFreePorts } from '#kit/free-port.js'
 import { balanced, noHaproxy } from '#kit/haproxy.js'
 import { closedPort, listening } from '#kit/listening.js'
-import { program } from '#kit/program.js'
+import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 
 // Too large for the gateway to keep: it sends on what it has.
 const HALF = 'x'.repeat(1_000_000)
@@ -33,7 +33,7 @@ interface Gateway {
   readonly name: string
   readonly main: string
   readonly internal: string
-  readonly start: () => ReturnType<typeof program>
+  readonly start: () => StartedProgram
 }
 
 async function gateway(
@@ -46,7 +46,7 @@ async function gateway(
   const [main, internal] = [`127.0.0.1:${port}`, `127.0.0.1:${internalPort}`]
   const at = ['--host', '127.0.0.1', '--port', String(port), '--internal-address', internal]
   const all = ['proxy', name, '--target-uri', target, ...at, '--drain-delay', '2s', ...argv]
-  return { name, main, internal, start: () => program(t, all, { patience: 60 }) }
+  return { name, main, internal, start: () => startedProgram(t, all, { patience: 60 }) }
 }
 
 interface Answer {
@@ -135,7 +135,7 @@ test('two gateways behind HAProxy are restarted in turn, and no request fails', 
     upload.write(HALF)
     await eventually(() => target.begun.includes(name) || undefined, 60)
 
-    running.get(each)?.process.kill('SIGTERM')
+    running.get(each)?.stop()
     await is(/^DOWN/, each)
     await calls.more(50)
     await eventually(async () => (await refuses(each.main)) || undefined, 60)

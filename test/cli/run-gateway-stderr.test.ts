@@ -9,7 +9,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { freePort } from '#kit/free-port.js'
 import { listen } from '#kit/plugin.js'
-import { bin } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 
 interface Started {
   readonly child: ChildProcess

@@ -4,8 +4,8 @@ import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
-import { bin, program } from '#kit/program.js'
 import { noTerminal, onTerminal } from '#kit/spawned.js'
+import { bin, startedProgram } from '#kit/started-program.js'
 import { lives } from './workers/several.js'
 
 const LONG = ['--drain-delay', '1h']
@@ -13,7 +13,7 @@ const LONG = ['--drain-delay', '1h']
 /** A proxy whose target is away: whatever it answers, its port is open. */
 async function proxy(t: TestContext, argv: readonly string[], environment = {}) {
   const target = ['--target-uri', await closedPort(), '--internal-address', '127.0.0.1:0']
-  const running = program(t, ['proxy', 'notes', ...target, ...argv], { environment, patience: 60 })
+  const running = startedProgram(t, ['proxy', 'notes', ...target, ...argv], { environment, patience: 60 })
   const main = await running.ready()
   const [, internal = ''] = /metrics on (http:\S+)\)/.exec(running.output.stdout) ?? []
   const status = async (url: string): Promise<number> =>
@@ -63,11 +63,11 @@ for (const argv of [[], ['--workers', '2']]) {
 
 test('the drain delay is 5 s in Kubernetes, and nothing elsewhere', async (t) => {
   const inside = await proxy(t, [], { KUBERNETES_SERVICE_HOST: '10.0.0.1' })
-  inside.process.kill('SIGTERM')
+  inside.stop()
   assert.match(await inside.until(/\{.*not ready any more.*\}/), /"drainDelay":5000,/)
 
   const outside = await proxy(t, [])
-  outside.process.kill('SIGTERM')
+  outside.stop()
   assert.equal(await outside.ended(), 0)
   assert.doesNotMatch(outside.output.stderr, /not ready any more/)
 })
@@ -84,9 +84,11 @@ test('nobody has to wait who stops a start', async (t) => {
     }`
   const home = folder(t, { 'gateway.yaml': list, 'hangs.mjs': hangs })
   for (const argv of [[], ['--workers', '2']]) {
-    const starting = program(t, ['run', '--config', join(home, 'gateway.yaml'), ...argv], { patience: 60 })
+    const starting = startedProgram(t, ['run', '--config', join(home, 'gateway.yaml'), ...argv], {
+      patience: 60,
+    })
     await starting.until(/"hanging"/)
-    starting.process.kill('SIGTERM')
+    starting.stop()
     assert.equal(await starting.ended(), 0)
   }
 })
@@ -115,9 +117,9 @@ for (const argv of [[], ['--workers', '2']]) {
       - { use: ./warns.mjs }`
     const config = join(folder(t, { 'gateway.yaml': list, 'warns.mjs': warns }), 'gateway.yaml')
     const told = async (environment: Record<string, string>) => {
-      const running = program(t, ['run', '--config', config, ...argv], { environment, patience: 60 })
+      const running = startedProgram(t, ['run', '--config', config, ...argv], { environment, patience: 60 })
       await running.ready()
-      running.process.kill('SIGTERM')
+      running.stop()
       assert.equal(await running.ended(), 0)
       const lines = running.output.stderr.trimEnd().split('\n')
       return lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'Node warns')

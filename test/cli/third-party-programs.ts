@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { issuing } from '#kit/issuer.js'
 import { type Program, program } from '#kit/program.js'
@@ -44,7 +45,7 @@ export const rows = {
     ['Tunnel', 'path', 'before', 'guard/host'],
   ],
   'registry with publications': [
-    ['PublicationStore', 'path', 'replaces', 'store/files'],
+    ['PublicationStore', 'path', 'replaces', 'store/sqlite'],
     ['ManagedSource', 'package', 'added'],
     ['Source', 'file', 'replaces', 'source:own'],
   ],
@@ -72,7 +73,7 @@ export const rows = {
     ['Authenticator', 'path', 'replaces', 'auth/oidc', KEY],
     ['Challenge', 'package', 'replaces', 'discovery/resource'],
     ['Tunnel', 'file', 'before', 'guard/host'],
-    ['StateStore', 'path', 'replaces', 'state/files'],
+    ['StateStore', 'path', 'replaces', 'state/sqlite'],
     ['ClientRegistrar', 'package', 'before', 'registrar/remembered'],
   ],
   'proxy stdio': [
@@ -90,7 +91,7 @@ export const rows = {
     ['BackgroundTask', 'file', 'added'],
   ],
   'proxy stdio with a login': [
-    ['StateStore', 'package', 'replaces', 'state/files'],
+    ['StateStore', 'package', 'replaces', 'state/sqlite'],
     ['ClientRegistrar', 'file', 'replaces', 'registrar/dynamic'],
   ],
 } as const satisfies Readonly<Record<string, readonly Row[]>>
@@ -99,6 +100,7 @@ export type Name = keyof typeof rows
 /** A started program of one list, and what it shows outside. */
 export interface Running {
   readonly started: Program
+  readonly input: PassThrough
   readonly home: string
 }
 
@@ -126,10 +128,17 @@ export async function lookTwice(t: TestContext, name: Name, setting: Setting): P
   }))
   const written = JSON.stringify({ ...settings, plugins: [...plugins, ...further] })
   writeFileSync(join(home, 'preset.json'), written)
-  const start = (...argv: readonly string[]): Program =>
-    program(t, argv, { patience: 60, input: 'pipe', environment: { XDG_STATE_HOME: join(home, 'unused') } })
+  const surroundings = { patience: 60, environment: { XDG_STATE_HOME: join(home, 'unused') } }
+  const start = (input: PassThrough, ...argv: readonly string[]): Program =>
+    program(t, argv, { ...surroundings, input })
 
-  const printing = start(...words, '--config', join(home, 'preset.json'), '--print-plugins')
+  const printing = start(
+    new PassThrough(),
+    ...words,
+    '--config',
+    join(home, 'preset.json'),
+    '--print-plugins',
+  )
   assert.equal(await printing.ended(), 0, printing.output.stderr)
   const printed = printing.output.stdout
   assert.doesNotMatch(printed, new RegExp(SECRET))
@@ -140,9 +149,10 @@ export async function lookTwice(t: TestContext, name: Name, setting: Setting): P
     ['run', '--config', join(home, 'run.yaml')],
   ]) {
     rmSync(join(home, 'notes.txt'), { force: true })
-    const started = start(...argv)
-    await look({ started, home })
-    started.process.kill('SIGTERM')
+    const input = new PassThrough()
+    const started = start(input, ...argv)
+    await look({ started, input, home })
+    started.stop()
     assert.equal(await started.ended(), 0, started.output.stderr)
     if (list.some(([kind]) => kind === 'BackgroundTask')) assert.match(notes(home), /^BackgroundTask ended$/m)
   }

@@ -76,6 +76,7 @@ const VALUES = {
   StateStore: `{
     get: async (key) => all()[key],
     set: async (key, value) => save({ ...all(), [key]: value }),
+    take: async (key) => { const { [key]: value, ...rest } = all(); save(rest); return value },
     delete: async (key) => { const { [key]: _, ...rest } = all(); save(rest) },
     keys: async (prefix) => Object.keys(all()).filter((key) => key.startsWith(prefix)),
     locked: (_key, work) => work(),

@@ -90,9 +90,8 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   TOO_MANY_VERSIONS: answer('ask the operator: this server has as many versions as it may have'),
   PURGE_UNSUPPORTED: answer('ask the operator: the store of this registry keeps what was published for ever'),
   VERSION_UNKNOWN: answer('correct the name or the version: nothing is published as that'),
-  JOURNAL_UNWRITABLE: answer('try again; the message says what keeps the registry from storing it'),
+  STORE_UNWRITABLE: answer('try again; the message says what keeps the registry from storing it'),
   PUBLICATION_UNCERTAIN: answer('ask for the version before you send it again: it may have been stored'),
-  JOURNAL_DAMAGED: log('restore the journal of what is published from a backup'),
   SOURCE_NOT_OPEN: start('list `source/managed` before `registry/catalogue`'),
 
   // The target
@@ -248,9 +247,6 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   ),
   STATE_PLAIN: start(
     'a login that was kept before there was a key: `sallyport auth seal`; else `sallyport auth logout all`, and sign in again',
-  ),
-  STATE_LOCK_LOST: log(
-    'nothing: another process has the lock since this one stood still for 20 s; it is tried again',
   ),
   DATABASE_UNAVAILABLE: answer(
     'try again; the log says why the database cannot be used, `sallyport doctor` more',

@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { planOf } from '#cli/config/all-problems.js'
 import { readList } from '#cli/config/read-list.js'
-import { program } from '#kit/program.js'
+import { cli } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { wordsOf } from '#kit/words.js'
 import { parsed } from '../cli/parsed.js'
 import { errorCodes } from './error-codes.js'
@@ -56,7 +57,7 @@ test('every configuration in a page is accepted', async (t) => {
   for (const { page, text } of samples) {
     const file = join(homeOf(t, page), 'sample.yaml')
     writeFileSync(file, text)
-    const checked = await planOf(await readList(file))
+    const checked = await planOf(await readList(file, process.env))
     assert.deepEqual('problems' in checked ? checked.problems : [], [], `${page}\n${text}`)
   }
 })
@@ -76,10 +77,13 @@ test('every command in a page is understood', async (t) => {
     assert.ok(invocation !== undefined || argv.some((word) => word.startsWith('--')), page)
   }
   const homes = new Map([...new Set(serving.map(({ page }) => page))].map((page) => [page, homeOf(t, page)]))
-  await forEach(serving, async ({ page, argv }) => {
-    const asking = program(t, [...argv, '--print-plugins'], { cwd: homes.get(page) ?? root, environment })
-    assert.equal(await asking.ended(), 0, `${page}: sallyport ${argv.join(' ')}\n${asking.output.stderr}`)
-  })
+  for (const { page, argv } of serving) {
+    const { code, stderr } = await cli(t, [...argv, '--print-plugins'], {
+      cwd: homes.get(page) ?? root,
+      environment,
+    })
+    assert.equal(code, 0, `${page}: sallyport ${argv.join(' ')}\n${stderr}`)
+  }
 })
 
 test('every script that a page runs is one of the package', () => {
@@ -122,7 +126,7 @@ test('the plugins in the pages keep their contracts', async (t) => {
   await forEach(whole, async ({ page, text }) => {
     const file = join(homeOf(t, page), 'plugin.mts')
     writeFileSync(file, text)
-    const verifying = program(t, ['plugin', 'verify', file], { typescript: true })
+    const verifying = startedProgram(t, ['plugin', 'verify', file])
     const { output } = verifying
     assert.equal(await verifying.ended(), 0, `${page}\n${output.stdout}${output.stderr}`)
   })

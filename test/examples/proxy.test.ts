@@ -7,8 +7,8 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
 import { realIssuer } from '#kit/oidc-provider.js'
-import { bin } from '#kit/program.js'
 import { spawned } from '#kit/spawned.js'
+import { bin } from '#kit/started-program.js'
 
 const root = join(import.meta.dirname, '../..')
 

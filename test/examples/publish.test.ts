@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { twoFreePorts } from '#kit/free-port.js'
 import { issuing } from '#kit/issuer.js'
-import { bin, program } from '#kit/program.js'
+import { program } from '#kit/program.js'
 
-const example = join(dirname(bin), '../../examples/publish')
+const example = join(import.meta.dirname, '../../examples/publish')
 
 test('the registry of the example takes what its publishers may publish, and shows who did it', async (t) => {
   const issuer = await issuing(t)

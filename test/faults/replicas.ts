@@ -5,19 +5,17 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { freePort } from '#kit/free-port.js'
 import type { TestDatabase } from '#kit/postgres.js'
-import { program } from '#kit/program.js'
+import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 
 /** Seconds that a start, or a recovery, may take while the machine is busy. */
 export const PATIENCE = 60
 const PASSPHRASE = 'a passphrase that the replicas share'
 
-type Program = ReturnType<typeof program>
-
 /** A gateway in a process of its own, on a machine of its own as far as it can tell. It can be started again. */
 export class Replica {
-  private running: Program | undefined
+  private running: StartedProgram | undefined
   /** Since its last start. */
-  output: Program['output'] = { stdout: '', stderr: '' }
+  output: StartedProgram['output'] = { stdout: '', stderr: '' }
   private readonly urlFile: string
   private readonly home: string
 
@@ -59,7 +57,7 @@ export class Replica {
       remoteAuth: true,
       remoteAuthSkipBrowser: true,
       remoteAuthCallbackPort: 0,
-      plugins: [{ use: 'state/postgres', with: replica.database.postgres, replaces: 'state/files' }],
+      plugins: [{ use: 'state/postgres', with: replica.database.postgres, replaces: 'state/sqlite' }],
     }))
   }
 
@@ -72,8 +70,8 @@ export class Replica {
     writeFileSync(this.urlFile, `${url}?application_name=${this.name}`)
   }
 
-  start(): Program {
-    this.running = program(this.t, [...this.argv, '--config', join(this.home, 'config.json')], {
+  start(): StartedProgram {
+    this.running = startedProgram(this.t, [...this.argv, '--config', join(this.home, 'config.json')], {
       cwd: this.home,
       environment: { XDG_STATE_HOME: join(this.home, 'xdg'), SALLYPORT_STATE_PASSPHRASE: PASSPHRASE },
       hostname: this.name,
@@ -113,7 +111,7 @@ const freeAddress = async (): Promise<string> => `127.0.0.1:${await freePort()}`
 export async function migrate(t: TestContext, url: string): Promise<string> {
   const list = [{ use: 'state/postgres', with: { url } }]
   const home = folder(t, { 'list.json': JSON.stringify(list) })
-  const migrating = program(t, ['migrate', '--config', join(home, 'list.json')], {
+  const migrating = startedProgram(t, ['migrate', '--config', join(home, 'list.json')], {
     environment: { SALLYPORT_STATE_PASSPHRASE: PASSPHRASE },
   })
   const code = await migrating.ended()

@@ -1,86 +1,118 @@
 import assert from 'node:assert/strict'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { EventEmitter } from 'node:events'
+import { Readable, Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
+import type { Io } from '#cli/io.js'
+import { main } from '#cli/program.js'
 import { eventually } from './captured-log.js'
-import { type Spawned, spawned } from './spawned.js'
+import { bin, noKeyringOfUser } from './started-program.js'
+import { runVariables } from './variables.js'
 
-const root = dirname(createRequire(import.meta.url).resolve('sallyport/package.json'))
+const HERE = process.cwd()
 
-/** The program as it is published, which `npm test` makes before anything else; that of the checkout without it. */
-export const bin = join(process.env['SALLYPORT_TEST_PACKAGE'] ?? root, 'cli/bin.js')
-
-/** The program as a person starts it, in a process of its own. */
-export interface Program extends Pick<Spawned, 'process' | 'output'> {
+/** A run of the program. */
+export interface Program {
+  /** What it has said. */
+  readonly output: { readonly stdout: string; readonly stderr: string }
   /** The first address on stdout. */
   ready(): Promise<string>
   /** Resolves when stderr has a match. */
   until(pattern: RegExp): Promise<string>
+  /** Its exit code, once it has ended. */
   ended(): Promise<number | null>
+  stop(signal?: NodeJS.Signals): void
+  reload(): void
 }
 
-// Nothing that a test keeps belongs into the keyring of whoever runs it.
-const DBUS_SESSION_BUS_ADDRESS = 'unix:path=/dev/null'
-
-interface Surroundings {
+export interface Surroundings {
   readonly environment?: Readonly<Record<string, string>>
   readonly cwd?: string
+  /** What it reads on stdin: nothing by default. */
+  readonly input?: string | Uint8Array | Readable
   /** Seconds that it may take until what is waited for is seen. */
   readonly patience?: number
-  /** It leads a process group, as a shell would have it. */
-  readonly group?: boolean
-  /** Its standard input is that of the test, and empty by default. */
-  readonly input?: 'pipe' | 'ignore'
-  /** It can load plugins that are not built, on every Node. */
-  readonly typescript?: boolean
-  /** The name of its machine, where root tests. */
-  readonly hostname?: string
+  /** Columns of the terminal that it writes to. */
+  readonly columns?: number
 }
 
-/** Starts `sallyport` with only these variables in its environment. Killed when the test ends. */
-export function program(
-  t: TestContext,
-  argv: readonly string[],
-  {
-    environment = {},
-    cwd = root,
-    patience = 10,
-    group = false,
-    input = 'ignore',
-    typescript = false,
-    hostname,
-  }: Surroundings = {},
-): Program {
-  const { PATH = '', HOME = '' } = process.env
-  const loader = typescript ? ['--import', import.meta.resolve('tsx')] : []
-  const renamed = hostname !== undefined && process.getuid?.() === 0
-  const own = renamed ? ['unshare', '--uts', 'sh', '-c', 'hostname "$0" && exec "$@"', hostname] : []
-  const command = [...own, process.execPath, ...loader, bin, ...argv]
-  const {
-    process: child,
-    output,
-    closed,
-  } = spawned(t, command, {
-    cwd,
-    env: { PATH, HOME, DBUS_SESSION_BUS_ADDRESS, ...environment },
-    stdio: [input, 'pipe', 'pipe'],
-    detached: group,
+/**
+ * Runs `sallyport` in this process, with only these variables in its environment; stopped when the test ends. Plugins see
+ * the variables and the folder too, which are those of this process for so long.
+ */
+export function program(t: TestContext, argv: readonly string[], surroundings: Surroundings = {}): Program {
+  const { environment = {}, cwd, patience = 10 } = surroundings
+  const variables = { ...noKeyringOfUser, ...environment }
+  runVariables.begin(variables)
+  if (cwd !== undefined) inFolder(t, cwd)
+  const { io, output } = testIo(surroundings)
+  let code: number | undefined
+  const ended = main(argv, io).finally(() => runVariables.end(variables))
+  ended.then(
+    (ending) => {
+      code = ending
+    },
+    () => {},
+  )
+  const stop = (signal: NodeJS.Signals = 'SIGTERM'): void => void io.signals.emit(signal)
+  t.after(async () => {
+    stop()
+    await ended
   })
 
   const look = (pattern: RegExp, stream: 'stdout' | 'stderr') => () => {
     const found = pattern.exec(output[stream])?.[0]
-    const end = child.exitCode ?? child.signalCode
-    if (found === undefined && end !== null) {
-      assert.fail(`it ended with ${end} before ${pattern} was seen\n${output.stderr}`)
-    }
+    if (found === undefined && code !== undefined)
+      assert.fail(`it ended with ${code} before ${pattern} was seen\n${output.stderr}`)
     return found
   }
   const explained = (error: Error): never => assert.fail(`${error.message}\n${output.stderr}`)
   return {
-    process: child,
     output,
-    ready: () => eventually(look(/https?:\/\/[^\s,]+/, 'stdout'), patience),
+    ready: () => eventually(look(/https?:\/\/[^\s,]+/, 'stdout'), patience).catch(explained),
     until: (pattern) => eventually(look(pattern, 'stderr'), patience).catch(explained),
-    ended: async () => (await closed)[0],
+    ended: () => ended,
+    stop,
+    reload: () => void io.signals.emit('SIGHUP'),
   }
+}
+
+/** Runs `sallyport` in this process to its end. */
+export async function cli(t: TestContext, argv: readonly string[], surroundings: Surroundings = {}) {
+  const run = program(t, argv, surroundings)
+  return { code: await run.ended(), ...run.output }
+}
+
+/** What a run has in place of a process, and what it says there. */
+export function testIo({ environment = {}, input = '', columns }: Surroundings = {}) {
+  const { PATH = '', HOME = '' } = process.env
+  const output = { stdout: '', stderr: '' }
+  const io = {
+    stdin: input instanceof Readable ? input : Readable.from([Buffer.from(input)]),
+    stdout: writer(output, 'stdout', columns),
+    stderr: writer(output, 'stderr', columns),
+    env: { PATH, HOME, ...noKeyringOfUser, ...environment },
+    started: bin,
+    signals: new EventEmitter(),
+  } satisfies Io
+  return { io, output }
+}
+
+function writer(
+  output: { stdout: string; stderr: string },
+  stream: keyof typeof output,
+  columns: number | undefined,
+) {
+  const writable = new Writable({
+    decodeStrings: false,
+    write(chunk, _encoding, done) {
+      output[stream] += String(chunk)
+      done()
+    },
+  })
+  return Object.assign(writable, columns !== undefined && { isTTY: true, columns })
+}
+
+function inFolder(t: TestContext, folder: string): void {
+  process.chdir(folder)
+  t.after(() => process.chdir(HERE))
 }

@@ -13,3 +13,27 @@ function set(name: string, value: string | undefined): void {
   if (value === undefined) delete process.env[name]
   else process.env[name] = value
 }
+
+/** The variables of the runs that go on in this process: what plugins see of those that were given to each. */
+export const runVariables = {
+  originals: new Map<string, string | undefined>(),
+  runs: new Set<Readonly<Record<string, string>>>(),
+
+  begin(values: Readonly<Record<string, string>>): void {
+    for (const name of Object.keys(values))
+      if (!this.originals.has(name)) this.originals.set(name, process.env[name])
+    this.runs.add(values)
+    this.apply()
+  },
+
+  end(values: Readonly<Record<string, string>>): void {
+    this.runs.delete(values)
+    this.apply()
+    if (this.runs.size === 0) this.originals.clear()
+  },
+
+  apply(): void {
+    for (const [name, value] of this.originals) set(name, value)
+    for (const values of this.runs) for (const [name, value] of Object.entries(values)) set(name, value)
+  },
+}

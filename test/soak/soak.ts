@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { bin } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 import { endAll } from '../bench/contestant.js'
 import { leaveServedCore } from '../bench/cores.js'
 import { commanded, Misuse } from '../bench/misuse.js'

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { withPart } from '../../config/part-of-list.js'
 import { readList } from '../../config/read-list.js'
 import { type Located, locatedHere } from '../../config/result.js'
+import { createRunLog, type Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { exitCode, printable, printProblems } from '../../terminal.js'
@@ -24,32 +25,37 @@ const EVERYTHING = 'all'
 const READING = { keptKey: false }
 
 /** Shows, encrypts and drops the logins that are kept for `--remote-auth`. */
-export async function auth({ positionals: [action, target], options }: Invocation): Promise<number> {
+export async function auth(
+  { positionals: [action, target], options, environment }: Invocation,
+  io: Io,
+): Promise<number> {
   const place = `auth ${action}`
   const { config } = valuesOf(authCommand.groups, options)
   if (action === 'seal' && config !== undefined)
-    return printProblems([{ place, message: 'takes no file: it encrypts the logins of this user' }])
+    return printProblems([{ place, message: 'takes no file: it encrypts the logins of this user' }], io)
   const own = loginStore(action === 'seal' ? { takeOver: true } : READING)
-  const located = config === undefined ? locatedHere(own) : await readList(config)
-  if ('problems' in located) return printProblems(located.problems)
+  const located = config === undefined ? locatedHere(own) : await readList(config, environment)
+  if ('problems' in located) return printProblems(located.problems, io)
   if (action !== 'logout') {
-    if (target !== undefined) return printProblems([{ place, message: 'takes no target' }])
-    return inStore(place, list, located)
+    if (target !== undefined) return printProblems([{ place, message: 'takes no target' }], io)
+    return inStore(place, (store) => list(store, io), located, io)
   }
-  if (target !== undefined) return inStore(place, (store) => logout(store, target), located)
-  return printProblems([
-    { place, message: `expected a target as \`auth list\` shows it, or \`${EVERYTHING}\`` },
-  ])
+  if (target !== undefined) return inStore(place, (store) => logout(store, target, io), located, io)
+  const message = `expected a target as \`auth list\` shows it, or \`${EVERYTHING}\``
+  return printProblems([{ place, message }], io)
 }
 
-async function list(store: StateStore): Promise<number> {
+async function list(store: StateStore, { stdout }: Io): Promise<number> {
   for (const key of await store.keys(SESSIONS)) {
     const login = await loginAt(store, key)
     if (login === undefined) continue
     const { target, server, client, scopes, tokens } = login
     const lasts = tokens.refreshToken !== undefined ? 'renewed by itself' : endOf(tokens.expiresAt)
     const asked = scopes.length > 0 ? `, scopes ${scopes.join(' ')}` : ''
-    print(`${target}: client ${client.clientId} at ${server.issuer}${asked}, ${lasts}`)
+    // What a target named may hold anything.
+    stdout.write(
+      `${printable(`${target}: client ${client.clientId} at ${server.issuer}${asked}, ${lasts}`)}\n`,
+    )
   }
   return exitCode.ok
 }
@@ -57,7 +63,7 @@ async function list(store: StateStore): Promise<number> {
 const endOf = (at: number | undefined): string =>
   at === undefined ? 'without an end' : `until ${new Date(at).toISOString()}`
 
-async function logout(store: StateStore, target: string): Promise<number> {
+async function logout(store: StateStore, target: string, { stderr }: Io): Promise<number> {
   const all = await store.keys('oauth/')
   const dropped: string[] = []
   for (const key of all) {
@@ -65,7 +71,7 @@ async function logout(store: StateStore, target: string): Promise<number> {
   }
   for (const key of dropped) await store.delete(key)
   if (dropped.length > 0) return exitCode.ok
-  process.stderr.write(`nothing is kept for ${target}\n`)
+  stderr.write(`nothing is kept for ${target}\n`)
   return exitCode.failed
 }
 
@@ -89,6 +95,7 @@ async function inStore(
   place: string,
   work: (store: StateStore) => Promise<number>,
   located: Located<List>,
+  io: Io,
 ): Promise<number> {
   const part = {
     name: 'auth',
@@ -96,15 +103,12 @@ async function inStore(
     // A state store may have its key in a secret store.
     capabilities: [StateStore, SecretStore],
     neededBy: place,
-    logLevel: 'warn',
+    log: createRunLog(io, { level: 'warn' }),
   } as const
   try {
     return await withPart(located, part, ([store]) => work(store()))
   } catch (error) {
     if (!(error instanceof GatewayError) || error instanceof ConfigError) throw error
-    return printProblems([{ place, message: error.message }])
+    return printProblems([{ place, message: error.message }], io)
   }
 }
-
-// What a target named may hold anything.
-const print = (line: string): void => void process.stdout.write(`${printable(line)}\n`)

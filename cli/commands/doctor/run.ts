@@ -3,9 +3,9 @@ import { painter } from '../../colour.js'
 import { planOf } from '../../config/all-problems.js'
 import { readList } from '../../config/read-list.js'
 import { mapped } from '../../config/result.js'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
-import { endProcess } from '../../process-end.js'
 import { exitCode, printProblems } from '../../terminal.js'
 import { examine } from '../../tools/doctor/examine.js'
 import { findingsText } from '../../tools/findings/report.js'
@@ -13,24 +13,25 @@ import { readProxySettings } from '../proxy/run.js'
 import { doctorGroup } from './flags.js'
 
 /** Looks at what a gateway needs around it, and says what to do about what is wrong there. */
-export async function doctor(invocation: Invocation): Promise<number> {
+export async function doctor(invocation: Invocation, io: Io): Promise<number> {
   const { config, json } = valuesOf([doctorGroup], invocation.options)
   const given = invocation.options.get('target-uri')
   if ((config === undefined) === (given === undefined)) {
     const message = 'expected either a file, or the flags of a proxy with its --target-uri'
-    return printProblems([
-      { place: config === undefined ? '--config' : (given?.place ?? '--target-uri'), message },
-    ])
+    const place = config === undefined ? '--config' : (given?.place ?? '--target-uri')
+    return printProblems([{ place, message }], io)
   }
   const outcome =
-    config === undefined ? mapped(await readProxySettings(invocation), proxy) : await readList(config)
+    config === undefined
+      ? mapped(await readProxySettings(invocation), proxy)
+      : await readList(config, invocation.environment)
   const checked = await planOf(outcome)
-  if ('problems' in checked) return printProblems(checked.problems)
+  if ('problems' in checked) return printProblems(checked.problems, io)
 
   const findings = await examine(checked.plan, checked.folder)
-  const paint = painter(process.stdout, process.env)
+  const paint = painter(io.stdout, io.env)
   const code = findings.some(({ state }) => state === 'wrong') ? exitCode.failed : exitCode.ok
+  await new Promise((written) => io.stdout.write(`${findingsText(findings, json, paint)}\n`, written))
   // What some plugin's examination left open must not keep the process here.
-  process.stdout.write(`${findingsText(findings, json, paint)}\n`, () => endProcess(code))
-  return code
+  return io.exit?.(code) ?? code
 }

@@ -1,22 +1,23 @@
 import type { Authenticator, Identity } from 'sallyport'
 import { bearerCredentials, messageOf } from 'sallyport/toolkit'
 import type { ScopeChecks } from './checks.js'
-import { print, printFindings } from './findings.js'
+import type { Report } from './findings.js'
 
 /** Who sent a request, as far as somebody was asked; or nobody, as it was refused. */
 export type Caller = { readonly identity: Identity | undefined } | 'refused'
 
 /** Prints what each authenticator of a scope says of the token, or of a request without one. */
 export async function authenticated(
+  report: Report,
   { authenticators, request }: ScopeChecks,
   token: string | undefined,
 ): Promise<Caller> {
   if (authenticators.length === 0) {
-    print('nobody is asked for credentials')
+    report.print('nobody is asked for credentials')
     return { identity: undefined }
   }
   if (token !== undefined && !isWellFormed(token)) {
-    print(
+    report.print(
       'refused before any provider is asked (format): a token has letters, digits, - . _ ~ + / and = only, 16 KiB at most',
     )
     return 'refused'
@@ -26,25 +27,26 @@ export async function authenticated(
   for (const [index, authenticator] of authenticators.entries()) {
     const heading = `${index + 1}. ${authenticator.provider}`
     if (accepted !== undefined || hasFailed) {
-      print(`${heading}: not asked`)
+      report.print(`${heading}: not asked`)
       continue
     }
     try {
-      const identity = await identityBy(heading, authenticator, token, request)
+      const identity = await identityBy(report, heading, authenticator, token, request)
       if (identity !== undefined) accepted = { by: authenticator.provider, identity }
     } catch (error) {
       hasFailed = true
-      print(`${heading}: fails: ${messageOf(error)}`)
+      report.print(`${heading}: fails: ${messageOf(error)}`)
     }
   }
   const what = token === undefined ? 'a request without a token' : 'the token'
-  print(accepted === undefined ? `${what} is refused` : `${what} is accepted by ${accepted.by}`)
+  report.print(accepted === undefined ? `${what} is refused` : `${what} is accepted by ${accepted.by}`)
   return accepted ?? 'refused'
 }
 
 const isWellFormed = (token: string): boolean => bearerCredentials(token).kind === 'bearer'
 
 async function identityBy(
+  report: Report,
   heading: string,
   authenticator: Authenticator,
   token: string | undefined,
@@ -52,15 +54,15 @@ async function identityBy(
 ): Promise<Identity | undefined> {
   const isOpen = authenticator.open === true
   if (token === undefined && !isOpen) {
-    print(`${heading}: needs a token`)
+    report.print(`${heading}: needs a token`)
     return undefined
   }
   const explained = token === undefined ? undefined : await authenticator.explain?.(token)
   const verdict = explained?.verdict ?? (await authenticator.authenticate(await request(token)))
   const accepted = 'identity' in verdict
   const why = explained === undefined && !isOpen ? ', and does not explain why' : ''
-  print(`${heading}: ${accepted ? 'accepts it' : `refuses it (${verdict.rejection.cause})`}${why}`)
-  printFindings(explained?.findings ?? (isOpen && accepted ? NOBODY_ASKED : []))
+  report.print(`${heading}: ${accepted ? 'accepts it' : `refuses it (${verdict.rejection.cause})`}${why}`)
+  report.findings(explained?.findings ?? (isOpen && accepted ? NOBODY_ASKED : []))
   return accepted ? verdict.identity : undefined
 }
 

@@ -2,13 +2,14 @@ import type { Denial, Identity, Judgement, McpSubject, Policy, PolicyQuestion } 
 import { messageOf, within } from 'sallyport/toolkit'
 import { type AskedCall, textOf } from './asked-call.js'
 import type { ScopeChecks } from './checks.js'
-import { print, printFindings } from './findings.js'
+import type { Report } from './findings.js'
 
 /** Milliseconds that one policy may take. */
 const PATIENCE = 15_000
 
 /** Prints what each policy of a scope says of a call, and returns whether all of them allow it. */
 export async function judged(
+  report: Report,
   { policies, request }: ScopeChecks,
   identity: Identity | undefined,
   { method, subject }: AskedCall,
@@ -16,24 +17,25 @@ export async function judged(
   const caller = Object.assign(await request(), { identity })
   const call = { kind: 'request' as const, method, id: 1, subjects: subject === undefined ? [] : [subject] }
   const question: PolicyQuestion = { identity, request: caller, call, subject }
-  print(`${textOf({ method, subject })}:`)
+  report.print(`${textOf({ method, subject })}:`)
   const denials: Denial[] = []
   for (const [index, policy] of policies.entries()) {
-    const denial = await denialBy(`${index + 1}. policy`, policy, question)
+    const denial = await denialBy(report, `${index + 1}. policy`, policy, question)
     if (denial !== undefined) denials.push(denial)
   }
-  for (const { reason } of denials) print(`denied: ${reason}`)
+  for (const { reason } of denials) report.print(`denied: ${reason}`)
   const scopes = [...new Set(denials.flatMap(({ scopes: needed = [] }) => needed))]
   const isScopeEnough = denials.every((denial) => (denial.scopes ?? []).length > 0)
   if (denials.length > 0 && isScopeEnough)
-    print(`with a token that has these scopes it is allowed: ${scopes.join(' ')}`)
-  if (denials.length === 0) print(policies.length === 0 ? 'allowed: there is no policy' : 'allowed')
-  if (subject !== undefined && policies.length > 0) await printListed(policies, question, subject)
+    report.print(`with a token that has these scopes it is allowed: ${scopes.join(' ')}`)
+  if (denials.length === 0) report.print(policies.length === 0 ? 'allowed: there is no policy' : 'allowed')
+  if (subject !== undefined && policies.length > 0) await printListed(report, policies, question, subject)
   return denials.length === 0
 }
 
 /** How one policy judges; one that fails denies, as at the gate. */
 async function denialBy(
+  report: Report,
   heading: string,
   policy: Policy,
   question: PolicyQuestion,
@@ -42,24 +44,25 @@ async function denialBy(
   try {
     judgement = await inTime(policy.judge(question))
     const rule = judgement.allowed ? undefined : judgement.rule
-    print(
+    report.print(
       `${heading}: ${judgement.allowed ? 'allows it' : 'denies it'}${rule === undefined ? '' : ` (${rule})`}`,
     )
-    printFindings((await inTime(policy.explain?.(question))) ?? [])
+    report.findings((await inTime(policy.explain?.(question))) ?? [])
   } catch (error) {
-    print(`${heading}: fails, and what it cannot judge is denied: ${messageOf(error)}`)
+    report.print(`${heading}: fails, and what it cannot judge is denied: ${messageOf(error)}`)
     return { allowed: false, reason: 'a policy failed' }
   }
   return judgement.allowed ? undefined : judgement
 }
 
 async function printListed(
+  report: Report,
   policies: readonly Policy[],
   question: PolicyQuestion,
   subject: McpSubject,
 ): Promise<void> {
   const shown = await Promise.all(policies.map((policy) => inTime(policy.shows(question, [subject]))))
-  print(
+  report.print(
     `in lists of ${subject.kind}s it is ${shown.every(([isShown]) => isShown === true) ? 'shown' : 'left out'}`,
   )
 }

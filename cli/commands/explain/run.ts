@@ -3,37 +3,39 @@ import { text } from 'node:stream/consumers'
 import type { Problem } from 'sallyport'
 import { fileFailure } from 'sallyport/toolkit'
 import { readList } from '../../config/read-list.js'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { exitCode, printProblems } from '../../terminal.js'
 import { type AskedCall, askedCall } from './asked-call.js'
 import { authenticated } from './authentication.js'
 import { type ScopeChecks, withChecks } from './checks.js'
-import { print } from './findings.js'
+import { Report } from './findings.js'
 import { explainCommand } from './flags.js'
 import { judged } from './judgement.js'
 
 /** Checks a token against every provider of a file, and a call against every policy, and prints what each of them checked. */
-export async function explain({ options }: Invocation): Promise<number> {
+export async function explain({ options, environment }: Invocation, io: Io): Promise<number> {
   const { config, tokenFile, ...flags } = valuesOf(explainCommand.groups, options)
-  const result = await readList(config)
-  if ('problems' in result) return printProblems(result.problems)
+  const result = await readList(config, environment)
+  if ('problems' in result) return printProblems(result.problems, io)
   const asked = askedCall(flags)
-  if ('problem' in asked) return printProblems([asked.problem])
+  if ('problem' in asked) return printProblems([asked.problem], io)
 
+  const report = new Report(io)
   return withChecks(result, async (scopes) => {
     const checked = concerned(scopes, asked.call)
     const read: ReadToken = needsToken(checked, asked.call, tokenFile)
-      ? await readToken(tokenFile)
+      ? await readToken(tokenFile, io)
       : { token: undefined }
-    if ('problem' in read) return printProblems([read.problem])
+    if ('problem' in read) return printProblems([read.problem], io)
     let passed = false
     for (const scope of checked) {
-      if (checked.length > 1 || scope.scope !== '') print(`${scope.scope === '' ? '/' : scope.scope}:`)
-      passed = (await explainScope(scope, read.token, asked.call)) || passed
+      if (checked.length > 1 || scope.scope !== '') report.print(`${scope.scope === '' ? '/' : scope.scope}:`)
+      passed = (await explainScope(report, scope, read.token, asked.call)) || passed
     }
     if (checked.length === 0) {
-      print(
+      report.print(
         `the list has no provider that could accept a token${asked.call === undefined ? '' : ', and no policy'}`,
       )
     }
@@ -58,21 +60,22 @@ function needsToken(
 }
 
 async function explainScope(
+  report: Report,
   scope: ScopeChecks,
   token: string | undefined,
   call: AskedCall | undefined,
 ): Promise<boolean> {
-  const caller = await authenticated(scope, token)
+  const caller = await authenticated(report, scope, token)
   if (caller === 'refused') return false
-  return call === undefined || judged(scope, caller.identity, call)
+  return call === undefined || judged(report, scope, caller.identity, call)
 }
 
 type ReadToken = { readonly token: string | undefined } | { readonly problem: Problem }
 
-async function readToken(file: string | undefined): Promise<ReadToken> {
+async function readToken(file: string | undefined, { stdin }: Io): Promise<ReadToken> {
   const place = file ?? 'standard input'
   try {
-    const written = (file === undefined ? await text(process.stdin) : await readFile(file, 'utf8')).trim()
+    const written = (file === undefined ? await text(stdin) : await readFile(file, 'utf8')).trim()
     // Pasted with its header, as in the log of a client.
     const token = written.replace(/^(?:authorization:\s*)?bearer\s+/i, '')
     return token === '' ? { problem: { place, message: 'a token is expected, and it is empty' } } : { token }

@@ -4,6 +4,7 @@ import { pathsFrom, within } from 'sallyport/toolkit'
 import { planOf } from '../../config/all-problems.js'
 import { hidden } from '../../config/hidden.js'
 import { readList } from '../../config/read-list.js'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { endOnceSaid, exitCode, printable, printError, printProblems } from '../../terminal.js'
@@ -13,24 +14,25 @@ import { migrateCommand } from './flags.js'
 const PATIENCE = 30_000
 
 /** Brings what the plugins of a file store outside to the level of this version. */
-export async function migrate({ options }: Invocation): Promise<number> {
+export async function migrate({ options, environment }: Invocation, io: Io): Promise<number> {
   const { config, debug } = valuesOf(migrateCommand.groups, options)
-  const checked = await planOf(await readList(config))
-  if ('problems' in checked) return printProblems(checked.problems)
+  const checked = await planOf(await readList(config, environment))
+  if ('problems' in checked) return printProblems(checked.problems, io)
 
   const { plan, folder } = checked
   const stopped = new AbortController()
   // In a container it is process 1, which no signal ends by itself.
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => stopped.abort(new Error(`stopped by ${signal}: run it again`)))
-  const code = await migrateAll(entriesOf(plan), { folder, debug, signal: stopped.signal })
+    io.signals.once(signal, () => stopped.abort(new Error(`stopped by ${signal}: run it again`)))
+  const code = await migrateAll(entriesOf(plan), { folder, debug, io, signal: stopped.signal })
   // What some plugin left open must not keep the process here.
-  return endOnceSaid(code)
+  return endOnceSaid(code, io)
 }
 
 interface Circumstances {
   readonly folder: string
   readonly debug: boolean
+  readonly io: Io
   readonly signal: AbortSignal
   readonly patience?: number
 }
@@ -41,9 +43,10 @@ interface Circumstances {
  */
 export async function migrateAll(
   entries: readonly PlannedEntry[],
-  { debug, ...circumstances }: Circumstances,
+  { debug, io, ...circumstances }: Circumstances,
 ): Promise<number> {
   const asked = entries.filter(({ plugin }) => plugin.migrate !== undefined)
+  const print = (line: string): void => void io.stdout.write(`${printable(hidden.text(line))}\n`)
   if (asked.length === 0) print('no plugin of this file has a database: nothing to do')
   let code: number = exitCode.ok
   for (const entry of asked) {
@@ -53,7 +56,7 @@ export async function migrateAll(
       for (const line of done.length > 0 ? done : ['nothing to do']) print(`${entry.id}: ${line}`)
     } catch (error) {
       const failure = circumstances.signal.aborted ? error : stepFailure(entry, 'migrate', error)
-      code = Math.max(code, await printError(failure, debug))
+      code = Math.max(code, await printError(failure, io, debug))
       if (!(failure instanceof ConfigError)) break
     }
   }
@@ -62,7 +65,7 @@ export async function migrateAll(
 
 async function migrateEntry(
   { plugin, options }: PlannedEntry,
-  { folder, signal: stopped, patience = PATIENCE }: Omit<Circumstances, 'debug'>,
+  { folder, signal: stopped, patience = PATIENCE }: Omit<Circumstances, 'debug' | 'io'>,
 ): Promise<readonly string[]> {
   const late = (): Error => new Error(`it was not done within ${patience / 1000} s, and was given up`)
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(patience)])
@@ -72,5 +75,3 @@ async function migrateEntry(
     plugin.migrate?.({ path, signal }, options as never) ?? []
   return within(patience, work(), late, stopped)
 }
-
-const print = (line: string): void => void process.stdout.write(`${printable(hidden.text(line))}\n`)

@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileFailure } from 'sallyport/toolkit'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { exitCode, printProblems } from '../../terminal.js'
@@ -13,13 +14,12 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 /** Writes a plugin that works, with its test, into a folder of its own. */
-export async function pluginNew({ options, positionals: [name = ''] }: Invocation): Promise<number> {
+export async function pluginNew({ options, positionals: [name = ''] }: Invocation, io: Io): Promise<number> {
   const { kind } = valuesOf(pluginNewCommand.groups, options)
   const place = 'NAME'
   if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) {
-    return printProblems([
-      { place, message: 'expected a package name: lower-case letters, digits, ".", "_" and "-"' },
-    ])
+    const message = 'expected a package name: lower-case letters, digits, ".", "_" and "-"'
+    return printProblems([{ place, message }], io)
   }
   const files = Object.entries(pluginFiles(name, kind))
   try {
@@ -28,11 +28,9 @@ export async function pluginNew({ options, positionals: [name = ''] }: Invocatio
     await writeAll(name, files)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
-    return printProblems([{ place, message: REASONS[String(code)] ?? fileFailure(error) }])
+    return printProblems([{ place, message: REASONS[String(code)] ?? fileFailure(error) }], io)
   }
-  process.stdout.write(
-    `${name} is written. Next:\n  cd ${name} && npm install && npm test && npm run verify\n`,
-  )
+  io.stdout.write(`${name} is written. Next:\n  cd ${name} && npm install && npm test && npm run verify\n`)
   return exitCode.ok
 }
 

@@ -4,6 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { isJsonObject } from 'sallyport/toolkit'
 import { painter } from '../../colour.js'
 import { readDocument } from '../../config/document.js'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { exitCode, printProblems } from '../../terminal.js'
@@ -12,16 +13,19 @@ import { verifyPlugin } from '../../tools/verify/verify.js'
 import { pluginVerifyCommand } from './flags.js'
 
 /** Checks a plugin against its contract, and prints what it violates with advice. */
-export async function pluginVerify({ options, positionals: [path = ''] }: Invocation): Promise<number> {
+export async function pluginVerify(
+  { options, environment, positionals: [path = ''] }: Invocation,
+  io: Io,
+): Promise<number> {
   const { json, with: optionsFile } = valuesOf(pluginVerifyCommand.groups, options)
-  const read = optionsFile === undefined ? undefined : await readDocument(optionsFile, process.env)
-  if (read !== undefined && read.problems.length > 0) return printProblems(read.problems)
+  const read = optionsFile === undefined ? undefined : await readDocument(optionsFile, environment)
+  if (read !== undefined && read.problems.length > 0) return printProblems(read.problems, io)
 
   const value = read?.document?.value
   const file = await entryOf(resolve(path))
   if (file !== resolve(path) && !existsSync(file)) {
     const message = `its package.json exports ${relative(resolve(path), file)}, which is not there: build it first`
-    return printProblems([{ place: path, message }])
+    return printProblems([{ place: path, message }], io)
   }
   const findings = await verifyPlugin({
     file,
@@ -30,7 +34,7 @@ export async function pluginVerify({ options, positionals: [path = ''] }: Invoca
     about: path,
     options: isJsonObject(value) ? value : undefined,
   })
-  process.stdout.write(`${findingsText(findings, json, painter(process.stdout, process.env))}\n`)
+  io.stdout.write(`${findingsText(findings, json, painter(io.stdout, io.env))}\n`)
   return findings.some(({ state }) => state === 'wrong') ? exitCode.failed : exitCode.ok
 }
 

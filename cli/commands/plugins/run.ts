@@ -4,16 +4,20 @@ import { nearest } from '#core/contract/problem.js'
 import { type Paint, painter } from '../../colour.js'
 import { hidden } from '../../config/hidden.js'
 import { type KnownPlugin, knownPlugins } from '../../config/known-plugins.js'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { exitCode, printProblems } from '../../terminal.js'
 import { pluginsCommand } from './flags.js'
 
 /** Lists the plugins that a file may name; a single one with all its options. */
-export async function plugins({ options, positionals: [name] }: Invocation): Promise<number> {
+export async function plugins(
+  { options, environment, positionals: [name] }: Invocation,
+  io: Io,
+): Promise<number> {
   const { config, json } = valuesOf(pluginsCommand.groups, options)
-  const known = await knownPlugins(config)
-  if ('problems' in known) return printProblems(known.problems)
+  const known = await knownPlugins(config, environment)
+  if ('problems' in known) return printProblems(known.problems, io)
 
   const uses = known.plugins.map(({ use }) => use)
   const wanted = known.plugins.filter(({ use }) => name === undefined || use === name)
@@ -21,10 +25,10 @@ export async function plugins({ options, positionals: [name] }: Invocation): Pro
     const suggestion = nearest(name, uses)
     const message =
       'there is no plugin of that name; `sallyport plugins` lists them, with --config those of a file too'
-    return printProblems([{ place: 'NAME', message, ...(suggestion !== undefined && { suggestion }) }])
+    return printProblems([{ place: 'NAME', message, ...(suggestion !== undefined && { suggestion }) }], io)
   }
   const descriptions = wanted.map(described)
-  const paint = painter(process.stdout, process.env)
+  const paint = painter(io.stdout, io.env)
   const text = json
     ? JSON.stringify(hidden.value(descriptions), undefined, 2)
     : hidden.text(
@@ -32,7 +36,7 @@ export async function plugins({ options, positionals: [name] }: Invocation): Pro
           .map((plugin) => (name === undefined ? brief(plugin, paint) : full(plugin, paint)))
           .join('\n'),
       )
-  process.stdout.write(`${text}\n`)
+  io.stdout.write(`${text}\n`)
   return exitCode.ok
 }
 

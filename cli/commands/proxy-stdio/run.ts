@@ -4,6 +4,7 @@ import { planOf } from '../../config/all-problems.js'
 import { readPreset } from '../../config/preset-settings.js'
 import { mapped } from '../../config/result.js'
 import type { GatewayCommand } from '../../gateway-command.js'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { programCommand } from '../../program-name.js'
 import { runGateway } from '../../run-gateway.js'
@@ -11,11 +12,12 @@ import { printProblems } from '../../terminal.js'
 import { clientConfig } from './client-config.js'
 
 /** An MCP server on standard input and output, for clients that can only start a command. */
-export async function stdio(invocation: Invocation): Promise<number> {
-  if (invocation.options.get('print-client-config')?.value !== true) return runGateway(command, invocation)
+export async function stdio(invocation: Invocation, io: Io): Promise<number> {
+  if (invocation.options.get('print-client-config')?.value !== true)
+    return runGateway(command, invocation, io)
   const checked = await planOf(mapped(await command.read(invocation), stdioList))
-  if ('problems' in checked) return printProblems(checked.problems)
-  process.stdout.write(clientConfig(invocation, programCommand(process.argv[1] ?? '', process.env)))
+  if ('problems' in checked) return printProblems(checked.problems, io)
+  io.stdout.write(clientConfig(invocation, programCommand(io.started, io.env)))
   return 0
 }
 

@@ -1,11 +1,13 @@
+import { resolve } from 'node:path'
 import type { Dispatch, Gateway, List, Problem } from 'sallyport'
-import { catalogue } from 'sallyport/builtin'
-import { createLog, LogScrubber } from 'sallyport/embed'
+import { catalogueOn } from 'sallyport/builtin'
+import { LogScrubber } from 'sallyport/embed'
 import { client, ProxySettings } from 'sallyport/presets/proxy'
 import { flagOf, keyOf } from '#plugins/presets/settings/setting.js'
 import { resolveSettings } from '../../config/resolve-settings.js'
 import { type Located, mapped, type Result } from '../../config/result.js'
 import { withBooted } from '../../config/with-booted.js'
+import { createRunLog, type Io } from '../../io.js'
 import type { ResolvedOptions } from '../../line/option.js'
 import { connectionFlags, PATIENCE, signInFlags } from './flags.js'
 
@@ -36,7 +38,7 @@ export function connectionTo(
         : { remoteAuthBearerTokenFile: tokenFile }),
       ...Object.fromEntries(given.map(({ key, value }) => [key, value])),
     },
-    folder: process.cwd(),
+    folder: resolve('.'),
     secrets: new Set(
       given.flatMap(({ secret, value }) => (secret === true && typeof value === 'string' ? [value] : [])),
     ),
@@ -55,14 +57,15 @@ const flagsInVain = (options: ResolvedOptions): Problem[] =>
 /** Boots what asks, and stops it when `work` is done with it. The scrubber knows the tokens until then. */
 export function connected<T>(
   { settings, folder, locate, secrets }: Located<List>,
+  io: Io,
   debug: boolean,
   work: (dispatch: Dispatch, scrubber: LogScrubber) => Promise<T>,
 ): Promise<T> {
   const scrubber = new LogScrubber()
   for (const secret of secrets) scrubber.add(secret)
   // What fails is in the answers, which are printed.
-  const log = createLog({ level: debug ? 'debug' : 'silent', scrubber })
-  const context = { catalogue, folder, locate, log, scrubber }
+  const log = createRunLog(io, { level: debug ? 'debug' : 'silent', scrubber })
+  const context = { catalogue: catalogueOn(io), folder, locate, log, scrubber }
   const taker = { name: 'publish', take: ({ dispatch }: Gateway) => dispatch }
   return withBooted(
     (taking) => [taking, ...settings],

@@ -1,6 +1,7 @@
 import { LogScrubber } from 'sallyport/embed'
 import type { LocatedIssue } from 'sallyport/server-json'
 import { hidden } from '../../config/hidden.js'
+import type { Io, Output } from '../../io.js'
 import { exitCode, printable } from '../../terminal.js'
 import { issueLine } from '../validate/issue-line.js'
 import { type RegistryRefusal, refusalLines } from './refusal.js'
@@ -49,21 +50,22 @@ export function printOutcome(
   outcome: Outcome,
   { file, issues }: Found,
   asJson: boolean,
+  io: Io,
   scrubber = new LogScrubber(),
 ): number {
   const { result } = outcome
-  const print = (stream: NodeJS.WriteStream, lines: readonly string[]): void => {
+  const print = (stream: Output, lines: readonly string[]): void => {
     // What a registry says may hold anything.
     const shown = lines.map((line) => printable(scrubber.text(hidden.text(line))))
     stream.write(shown.map((line) => `${line}\n`).join(''))
   }
   if (asJson) {
     const scrubbed = JSON.parse(scrubber.line(JSON.stringify(outcome)))
-    process.stdout.write(`${hidden.text(JSON.stringify({ ...scrubbed, issues }))}\n`)
+    io.stdout.write(`${hidden.text(JSON.stringify({ ...scrubbed, issues }))}\n`)
   } else {
-    process.stdout.write(issues.map((issue) => `${issueLine(file, issue)}\n`).join(''))
-    if (result === 'refused') print(process.stderr, refusalLines(outcome))
-    else if (result !== 'invalid') print(process.stdout, linesOf(outcome))
+    io.stdout.write(issues.map((issue) => `${issueLine(file, issue, io)}\n`).join(''))
+    if (result === 'refused') print(io.stderr, refusalLines(outcome))
+    else if (result !== 'invalid') print(io.stdout, linesOf(outcome))
   }
   return result === 'refused' || result === 'invalid' ? exitCode.failed : exitCode.ok
 }

@@ -2,6 +2,7 @@ import type { Problem } from 'sallyport'
 import { type LocatedIssue, validateLocated } from 'sallyport/server-json'
 import { fileFailure } from 'sallyport/toolkit'
 import { hidden } from '../../config/hidden.js'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { endOnceSaid, printProblems } from '../../terminal.js'
@@ -24,24 +25,24 @@ interface Task {
 }
 
 /** Publishes a document, or sets the status of what was published. */
-export async function publish({ positionals: [named = ''], options }: Invocation): Promise<number> {
+export async function publish({ positionals: [named = ''], options }: Invocation, io: Io): Promise<number> {
   const values = valuesOf(ownGroups, options)
   const { registry, tokenFile, json, debug } = values
   const api = apiUrlOf(registry)
-  if ('message' in api) return printProblems([{ place: '--registry', message: api.message }])
+  if ('message' in api) return printProblems([{ place: '--registry', message: api.message }], io)
   const connection = connectionTo(api.url, tokenFile, options)
   const task = await taskOf(named, values)
-  if ('problems' in connection) return printProblems([...connection.problems, ...problemsOf(task)])
-  if ('problems' in task) return printProblems(task.problems)
+  if ('problems' in connection) return printProblems([...connection.problems, ...problemsOf(task)], io)
+  if ('problems' in task) return printProblems(task.problems, io)
 
   for (const secret of connection.secrets) hidden.add(secret)
   const code = task.isRefusedHere
-    ? printOutcome({ result: 'invalid' }, task, json)
-    : await connected(connection, debug, async (dispatch, scrubber) =>
-        printOutcome(await task.run(new RegistryClient(dispatch, api.url)), task, json, scrubber),
+    ? printOutcome({ result: 'invalid' }, task, json, io)
+    : await connected(connection, io, debug, async (dispatch, scrubber) =>
+        printOutcome(await task.run(new RegistryClient(dispatch, api.url)), task, json, io, scrubber),
       )
   // A browser that was opened, or a terminal that was read, must not keep the process here.
-  return endOnceSaid(code)
+  return endOnceSaid(code, io)
 }
 
 interface Misuse {

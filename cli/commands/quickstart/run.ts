@@ -17,6 +17,7 @@ import { usedFrom } from '../../config/further-uses.js'
 import { readPreset } from '../../config/preset-settings.js'
 import { resolveSettings } from '../../config/resolve-settings.js'
 import type { GatewayCommand } from '../../gateway-command.js'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { packageFolder, programName } from '../../program-name.js'
 import { internalPart } from '../../ready-line.js'
@@ -26,17 +27,25 @@ import { freePorts } from './free-ports.js'
 import { type TourStep, tour } from './tour.js'
 
 /** Runs everything at once on this machine, and prints commands to try. */
-export async function quickstart(invocation: Invocation): Promise<number> {
+export async function quickstart(invocation: Invocation, io: Io): Promise<number> {
   const flags = await readPreset({ table: quickstartTable, schema: QuickstartFlags }, invocation)
-  if ('problems' in flags) return printProblems(flags.problems)
+  if ('problems' in flags) return printProblems(flags.problems, io)
   const parts = await partsFor(flags.settings)
-  return runGateway(commandFor(parts), invocation)
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-quickstart-'))
+  const remove = (): void => rmSync(folder, { recursive: true, force: true })
+  process.once('exit', remove)
+  try {
+    return await runGateway(commandFor(parts, folder), invocation, io)
+  } finally {
+    process.off('exit', remove)
+    remove()
+  }
 }
 
 /** What every part is given, once: a reload changes the plugins beside them alone. */
 type Parts = Omit<QuickstartSettings, 'plugins'>
 
-const commandFor = (parts: Parts): GatewayCommand<QuickstartSettings> => ({
+const commandFor = (parts: Parts, folder: string): GatewayCommand<QuickstartSettings> => ({
   read: async (invocation) => {
     const flags = await readPreset({ table: quickstartTable, schema: QuickstartFlags }, invocation)
     if ('problems' in flags) return { problems: flags.problems }
@@ -48,9 +57,9 @@ const commandFor = (parts: Parts): GatewayCommand<QuickstartSettings> => ({
   },
   list: quickstartList,
   quietOnTerminal: true,
-  readyLine: async (settings, addresses) => {
+  readyLine: async (settings, addresses, io) => {
     const ready = `sallyport quickstart listening on ${addresses.main}${internalPart(addresses)}`
-    return `${ready}\n\n${await tourText(settings)}`
+    return `${ready}\n\n${await tourText(settings, folder, io)}`
   },
 })
 
@@ -71,7 +80,7 @@ async function partsFor({ port }: QuickstartFlags): Promise<Parts> {
   })
 }
 
-async function tourText(settings: QuickstartSettings): Promise<string> {
+async function tourText(settings: QuickstartSettings, folder: string, io: Io): Promise<string> {
   const { address, internalAddress } = settings
   const resources = [`http://${address}${PLACES.registry}`, `http://${address}${PLACES.sample}/mcp`]
   // Not the global `fetch`, which would load a second HTTP client into this start.
@@ -83,11 +92,11 @@ async function tourText(settings: QuickstartSettings): Promise<string> {
   const steps = tour({
     address,
     internalAddress,
-    program: programName(process.argv[1] ?? '', process.env),
-    list: writtenList(quickstartList(settings)),
+    program: programName(io.started, io.env),
+    list: writtenList(quickstartList(settings), folder),
     tokens: { registry, sample },
   })
-  const paint = painter(process.stdout, process.env)
+  const paint = painter(io.stdout, io.env)
   return [
     'Paste these into another terminal, one by one. Ctrl-C here ends everything and leaves nothing behind.',
     ...steps.map((step, index) => stepText(step, index + 1, paint)),
@@ -116,10 +125,8 @@ async function tokenFor(
   )
 }
 
-/** Writes the list to a file that only this user can read, and that is removed when the process exits. */
-function writtenList(list: List): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sallyport-quickstart-'))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+/** Writes the list to a file that only this user can read. */
+function writtenList(list: List, folder: string): string {
   const file = join(folder, 'gateway.yaml')
   try {
     writeFileSync(file, stringify({ plugins: asWritten(list) }, { lineWidth: 0 }), { mode: 0o600 })

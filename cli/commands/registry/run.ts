@@ -3,12 +3,14 @@ import { registryTable } from '#plugins/presets/registry/table.js'
 import { readPreset } from '../../config/preset-settings.js'
 import type { Result } from '../../config/result.js'
 import type { GatewayCommand } from '../../gateway-command.js'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { internalPart } from '../../ready-line.js'
 import { runGateway } from '../../run-gateway.js'
 
 /** Serves a registry. */
-export const registry = (invocation: Invocation): Promise<number> => runGateway(command, invocation)
+export const registry = (invocation: Invocation, io: Io): Promise<number> =>
+  runGateway(command, invocation, io)
 
 /** The settings of `sallyport registry`, from flags, environment and file. */
 export const readRegistrySettings = (invocation: Invocation): Promise<Result<RegistrySettings>> =>

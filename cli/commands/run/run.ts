@@ -4,12 +4,13 @@ import type { Result } from '../../config/result.js'
 import type { RunSettings } from '../../config/run-file.js'
 import { runSettings } from '../../config/run-file.js'
 import type { GatewayCommand } from '../../gateway-command.js'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { internalPart } from '../../ready-line.js'
 import { runGateway } from '../../run-gateway.js'
 
 /** Boots the list of plugins that a file holds. */
-export const run = (invocation: Invocation): Promise<number> => runGateway(command, invocation)
+export const run = (invocation: Invocation, io: Io): Promise<number> => runGateway(command, invocation, io)
 
 const command: GatewayCommand<RunSettings> = {
   read: readRunSettings,
@@ -26,11 +27,12 @@ const command: GatewayCommand<RunSettings> = {
 /** The settings of `sallyport run`, from its file and flags. */
 export async function readRunSettings({
   options,
+  environment,
   problems: earlier,
 }: Invocation): Promise<Result<RunSettings>> {
   const config = options.get('config')?.value
   if (typeof config !== 'string') return { problems: earlier }
-  const { document, problems } = await readDocument(config, process.env, 'mapping or list')
+  const { document, problems } = await readDocument(config, environment, 'mapping or list')
   if (document === undefined) return { problems: [...earlier, ...problems] }
   return runSettings(document, [...earlier, ...problems], usesOf(options.get('plugin')))
 }

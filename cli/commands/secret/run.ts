@@ -4,6 +4,7 @@ import { encryptedFile, keyring } from 'sallyport/presets/tools'
 import { withPart } from '../../config/part-of-list.js'
 import { readList } from '../../config/read-list.js'
 import { type Located, locatedHere } from '../../config/result.js'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { askHidden } from '../../prompt.js'
@@ -13,29 +14,30 @@ import { secretCommand } from './flags.js'
 interface Asked {
   readonly action: string
   readonly name: string
+  readonly io: Io
 }
 
 /** Keeps the secrets that `--remote-forward-headers-secret` names. */
-export async function secret(invocation: Invocation): Promise<number> {
+export async function secret(invocation: Invocation, io: Io): Promise<number> {
   const [action = '', name = ''] = invocation.positionals
-  const asked = { action, name }
+  const asked = { action, name, io }
   const problems = problemsOf(asked, invocation)
-  if (problems.length > 0) return printProblems(problems)
+  if (problems.length > 0) return printProblems(problems, io)
   const { config, store, passphraseFile } = valuesOf(secretCommand.groups, invocation.options)
   try {
     if (config !== undefined) {
-      const list = await readList(config)
-      return 'problems' in list ? printProblems(list.problems) : await inStores(list, asked)
+      const list = await readList(config, invocation.environment)
+      return 'problems' in list ? printProblems(list.problems, io) : await inStores(list, asked)
     }
     if (store !== 'file') {
       const code = await inKeyring(asked, store === 'keyring')
       if (code !== undefined) return code
     }
-    const passphrase = passphraseFile === undefined ? await askedPassphrase() : undefined
+    const passphrase = passphraseFile === undefined ? await askedPassphrase(io) : undefined
     return await inStores(locatedHere([encryptedFile({ passphrase, passphraseFile })]), asked)
   } catch (error) {
     if (!(error instanceof GatewayError) || error instanceof ConfigError) throw error
-    return printProblems([{ place: `secret ${action}`, message: error.message }])
+    return printProblems([{ place: `secret ${action}`, message: error.message }], io)
   }
 }
 
@@ -64,7 +66,7 @@ async function inKeyring(asked: Asked, only: boolean): Promise<number | undefine
     return await inStores(locatedHere([keyring]), asked)
   } catch (error) {
     if (only || !(error instanceof GatewayError) || !error.code.startsWith('KEYRING_')) throw error
-    process.stderr.write(`${error.message}: using the encrypted file\n`)
+    asked.io.stderr.write(`${error.message}: using the encrypted file\n`)
     return undefined
   }
 }
@@ -80,28 +82,32 @@ function inStores(list: Located<List>, asked: Asked): Promise<number> {
   return withPart(list, part, ([stores]) => act(stores(), asked))
 }
 
-async function act(stores: readonly SecretStore[], { action, name }: Asked): Promise<number> {
-  if (action === 'get') return printed(await firstOf(stores, (store) => store.get(name)))
+async function act(stores: readonly SecretStore[], { action, name, io }: Asked): Promise<number> {
+  if (action === 'get') return printed(await firstOf(io, stores, (store) => store.get(name)), io)
   const writable = stores.flatMap(({ name: store, keeping }) =>
     keeping === undefined ? [] : [{ name: store, keeping }],
   )
   // Asked for before the value is read: a store that cannot be written must not take a value to nowhere.
-  const found = await firstOf(writable, async ({ keeping }) => ({ keeping, names: await keeping.names() }))
+  const found = await firstOf(io, writable, async ({ keeping }) => ({
+    keeping,
+    names: await keeping.names(),
+  }))
   if (found === undefined)
     throw new GatewayError('SECRET_UNWRITABLE', 'no secret store of the list can be written')
   const { keeping, names } = found
   if (action === 'list') {
     // A plugin's own keys have names that nobody can ask for here.
-    for (const each of names.filter(isName)) process.stdout.write(`${each}\n`)
+    for (const each of names.filter(isName)) io.stdout.write(`${each}\n`)
     return exitCode.ok
   }
-  if (action === 'rm') return (await keeping.delete(name)) ? exitCode.ok : missing()
-  await keeping.set(name, await newValue(name))
+  if (action === 'rm') return (await keeping.delete(name)) ? exitCode.ok : missing(io)
+  await keeping.set(name, await newValue(name, io))
   return exitCode.ok
 }
 
 /** What the first store gives; one that fails ends the search only when no other gives anything. */
 async function firstOf<Store extends { readonly name: string }, T>(
+  io: Io,
   stores: readonly Store[],
   ask: (store: Store) => T | undefined | Promise<T | undefined>,
 ): Promise<T | undefined> {
@@ -110,7 +116,7 @@ async function firstOf<Store extends { readonly name: string }, T>(
     try {
       const found = await ask(store)
       if (found === undefined) continue
-      for (const { message } of failures) process.stderr.write(`${message}: using ${store.name}\n`)
+      for (const { message } of failures) io.stderr.write(`${message}: using ${store.name}\n`)
       return found
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
@@ -121,30 +127,29 @@ async function firstOf<Store extends { readonly name: string }, T>(
   return undefined
 }
 
-function printed(value: string | undefined): number {
-  if (value === undefined) return missing()
-  process.stdout.write(`${value}\n`)
+function printed(value: string | undefined, io: Io): number {
+  if (value === undefined) return missing(io)
+  io.stdout.write(`${value}\n`)
   return exitCode.ok
 }
 
-function missing(): number {
-  process.stderr.write('there is no secret of that name\n')
+function missing({ stderr }: Io): number {
+  stderr.write('there is no secret of that name\n')
   return exitCode.failed
 }
 
 /** Never from the command line, which other users of the machine can read. */
-async function newValue(name: string): Promise<string> {
-  if (process.stdin.isTTY) return askHidden(`Value of ${name}: `)
-  const value = (await text(process.stdin)).replace(/\r?\n$/, '')
+async function newValue(name: string, io: Io): Promise<string> {
+  if (io.stdin.isTTY) return askHidden(`Value of ${name}: `, io)
+  const value = (await text(io.stdin)).replace(/\r?\n$/, '')
   if (value === '')
     throw new GatewayError('SECRET_EMPTY', 'a value is expected on standard input, and it is empty')
   return value
 }
 
 /** Nothing where the environment tells it, or nobody is there to be asked. */
-async function askedPassphrase(): Promise<string | undefined> {
-  const { SALLYPORT_SECRETS_PASSPHRASE: phrase = '', SALLYPORT_SECRETS_PASSPHRASE_FILE: file = '' } =
-    process.env
-  if (phrase !== '' || file !== '' || !process.stdin.isTTY) return undefined
-  return askHidden('Passphrase of the encrypted file: ')
+async function askedPassphrase(io: Io): Promise<string | undefined> {
+  const { SALLYPORT_SECRETS_PASSPHRASE: phrase = '', SALLYPORT_SECRETS_PASSPHRASE_FILE: file = '' } = io.env
+  if (phrase !== '' || file !== '' || !io.stdin.isTTY) return undefined
+  return askHidden('Passphrase of the encrypted file: ', io)
 }

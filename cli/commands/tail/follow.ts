@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Io } from '../../io.js'
 import { printWarnings } from '../../terminal.js'
 import { identityOf, isMissing, type OpenFile, openNewer, type Reading } from './open-file.js'
 
@@ -11,22 +12,27 @@ const PAUSE = 200
  * far as they are there, the oldest first: whoever writes may do so to the older one for a while, and a file that is
  * open keeps its identity.
  */
-export async function follow(path: string, known: readonly OpenFile[], reading: Reading): Promise<void> {
+export async function follow(
+  path: string,
+  known: readonly OpenFile[],
+  reading: Reading,
+  io: Io,
+): Promise<void> {
   let held = known
   if (held.at(-1)?.path !== path)
-    printWarnings([{ place: path, message: 'there is no such file yet; it is waited for' }])
+    printWarnings([{ place: path, message: 'there is no such file yet; it is waited for' }], io)
   while (!reading.signal.aborted) {
-    await readOn(path, held, reading)
-    if (await isReplaced(path, held)) held = await replaced(path, held, reading)
+    await readOn(path, held, reading, io)
+    if (await isReplaced(path, held)) held = await replaced(path, held, reading, io)
     await pause(PAUSE, undefined, { signal: reading.signal }).catch(() => {})
   }
   for (const file of held) await file.close()
 }
 
-async function readOn(path: string, files: readonly OpenFile[], reading: Reading): Promise<void> {
+async function readOn(path: string, files: readonly OpenFile[], reading: Reading, io: Io): Promise<void> {
   for (const file of files) {
     if (!(await file.readOn(reading))) continue
-    printWarnings([{ place: path, message: 'was cut to a smaller size, and is read from its beginning' }])
+    printWarnings([{ place: path, message: 'was cut to a smaller size, and is read from its beginning' }], io)
     await file.readOn(reading)
   }
 }
@@ -51,10 +57,11 @@ async function replaced(
   path: string,
   held: readonly OpenFile[],
   reading: Reading,
+  io: Io,
 ): Promise<readonly OpenFile[]> {
   const newer = await openNewer(path, held)
   // Before the new ones: what was written until the rotation.
-  await readOn(path, held, reading)
+  await readOn(path, held, reading, io)
   for (const file of newer) await file.readOn(reading)
   const all = [...held, ...newer]
   await finished(all.slice(0, -2), reading)

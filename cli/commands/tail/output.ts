@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { Writable } from 'node:stream'
 
 /** Lines on standard output, written many at once. `ended` aborts when nobody takes them. */
 export class Output {
@@ -6,7 +7,7 @@ export class Output {
   private readonly closed = new AbortController()
   readonly ended: AbortSignal = this.closed.signal
 
-  constructor(private readonly stream: NodeJS.WriteStream) {
+  constructor(private readonly stream: Writable) {
     stream.on('error', () => this.closed.abort())
   }
 

@@ -1,4 +1,5 @@
 import type { Problem } from 'sallyport'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { exitCode, printProblems, printWarnings } from '../../terminal.js'
@@ -14,18 +15,27 @@ const WITHOUT_SUMMARY = 'cannot be combined with --summary, which sums up'
 type Values = ReturnType<typeof valuesOf<typeof tailCommand.groups>>
 
 /** Shows, follows and sums up what matches in an audit file. */
-export async function tail({ positionals: [path = ''], options }: Invocation): Promise<number> {
+export async function tail({ positionals: [path = ''], options }: Invocation, io: Io): Promise<number> {
   const values = valuesOf(tailCommand.groups, options)
   const filtered = filterOf(values, Date.now())
   const problems = [...misused(path, values), ...('problems' in filtered ? filtered.problems : [])]
-  if ('problems' in filtered || problems.length > 0) return printProblems(problems)
-  const source = await openSource({ ...values, path })
-  if ('problem' in source) return printProblems([source.problem])
+  if ('problems' in filtered || problems.length > 0) return printProblems(problems, io)
+  const source = await openSource({ ...values, path, stdin: io.stdin })
+  if ('problem' in source) return printProblems([source.problem], io)
 
-  const output = new Output(process.stdout)
+  const output = new Output(io.stdout)
   const isEndless = values.follow || 'stream' in source
-  const signal = isEndless ? AbortSignal.any([interrupted(), output.ended]) : output.ended
-  const task = { ...values, path, source, filter: filtered.filter, output, signal, count: countOf(values) }
+  const signal = isEndless ? AbortSignal.any([interrupted(io), output.ended]) : output.ended
+  const task = {
+    ...values,
+    io,
+    path,
+    source,
+    filter: filtered.filter,
+    output,
+    signal,
+    count: countOf(values),
+  }
   const malformed = values.summary ? await sumUp(task) : await showLines(task)
   await output.flush()
   if (malformed > 0 && !output.ended.aborted) {
@@ -33,9 +43,8 @@ export async function tail({ positionals: [path = ''], options }: Invocation): P
       malformed === 1
         ? ['1 line is no audit event', 'was']
         : [`${malformed} lines are no audit events`, 'were']
-    printWarnings([
-      { place: path === '-' ? 'standard input' : path, message: `${lines}, and ${was} passed over` },
-    ])
+    const place = path === '-' ? 'standard input' : path
+    printWarnings([{ place, message: `${lines}, and ${was} passed over` }], io)
   }
   return exitCode.ok
 }
@@ -55,9 +64,9 @@ function misused(path: string, { follow, summary, rotated, lines }: Values): rea
 }
 
 /** Aborts at the first signal; the second ends the process as if nobody listened. */
-function interrupted(): AbortSignal {
+function interrupted({ signals }: Io): AbortSignal {
   const controller = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort())
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) signals.once(signal, () => controller.abort())
   return controller.signal
 }
 

@@ -1,4 +1,5 @@
 import { painter } from '../../colour.js'
+import type { Io } from '../../io.js'
 import { eventText, jsonText } from './event-text.js'
 import type { Filter } from './filter.js'
 import { follow } from './follow.js'
@@ -22,12 +23,13 @@ interface Task {
   readonly follow: boolean
   readonly json: boolean
   readonly output: Output
+  readonly io: Io
   readonly signal: AbortSignal
 }
 
 /** Prints what matches, and returns how many lines held no event. */
 export async function showLines(task: Task): Promise<number> {
-  const { path, source, filter, count, output, signal } = task
+  const { path, source, filter, count, output, io, signal } = task
   const print = printer(task)
   const selection = new Selection(filter, print)
   const reading: Reading = { take: selection.line, flush: output.flush, signal }
@@ -40,27 +42,27 @@ export async function showLines(task: Task): Promise<number> {
     malformed = last.malformed
   }
   await output.flush()
-  if ('files' in source && task.follow) await follow(path, source.files, reading)
+  if ('files' in source && task.follow) await follow(path, source.files, reading, io)
   else await closed(source)
   return malformed + selection.malformed
 }
 
 /** Prints a summary of what matches, and returns how many lines held no event. */
-export async function sumUp({ source, filter, json, output, signal }: Task): Promise<number> {
+export async function sumUp({ source, filter, json, output, io, signal }: Task): Promise<number> {
   const summary = new Summary()
   const selection = new Selection(filter, ({ event }) => summary.add(event))
   await readAll(source, { take: selection.line, signal })
   await closed(source)
-  const paint = painter(process.stdout, process.env)
-  const object = (): string => jsonText(JSON.stringify(summaryObject(summary)), process.stdout.isTTY)
+  const paint = painter(io.stdout, io.env)
+  const object = (): string => jsonText(JSON.stringify(summaryObject(summary)), io.stdout.isTTY === true)
   output.print(json ? object() : summaryText(summary, paint))
   return selection.malformed
 }
 
-function printer({ json, output }: Task): TakeEvent {
-  const onTerminal = process.stdout.isTTY
+function printer({ json, output, io }: Task): TakeEvent {
+  const onTerminal = io.stdout.isTTY === true
   if (json) return ({ text }) => output.print(jsonText(text, onTerminal))
-  const paint = painter(process.stdout, process.env)
+  const paint = painter(io.stdout, io.env)
   return ({ event }) => output.print(eventText(event, paint))
 }
 

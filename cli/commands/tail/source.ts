@@ -7,6 +7,7 @@ interface Asked {
   readonly path: string
   readonly rotated: boolean
   readonly follow: boolean
+  readonly stdin: Readable
 }
 
 /** Files that follow each other. */
@@ -24,8 +25,9 @@ export async function openSource({
   path,
   rotated,
   follow,
+  stdin,
 }: Asked): Promise<Source | { readonly problem: Problem }> {
-  if (path === '-') return { stream: process.stdin }
+  if (path === '-') return { stream: stdin }
   try {
     const files = await openNewer(path, [], rotated ? undefined : Number(follow))
     const current = files.at(-1)

@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { Problem } from 'sallyport'
 import { fileFailure } from 'sallyport/toolkit'
@@ -18,12 +19,13 @@ const PASSED_OVER = new Set(['node_modules', '.git'])
 /** Reads the named files, and the server documents in the named folders. */
 export async function readServerFiles(
   names: readonly string[],
+  stdin: Readable,
 ): Promise<{ readonly files: readonly ServerFile[]; readonly problems: readonly Problem[] }> {
   const files: ServerFile[] = []
   const problems: Problem[] = []
   const add = async (file: string): Promise<void> => {
     try {
-      const bytes = file === '-' ? bounded(await buffer(process.stdin)) : await readServerFile(file)
+      const bytes = file === '-' ? bounded(await buffer(stdin)) : await readServerFile(file)
       files.push({ file, bytes })
     } catch (error) {
       problems.push({ place: file === '-' ? 'standard input' : file, message: fileFailure(error) })

@@ -1,4 +1,5 @@
 import { type LocatedValidation, validateLocated } from 'sallyport/server-json'
+import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { exitCode, printProblems } from '../../terminal.js'
@@ -12,12 +13,12 @@ interface Judged {
 }
 
 /** Checks documents as they would be at publishing, and prints every issue with its place. */
-export async function validate({ options, positionals }: Invocation): Promise<number> {
+export async function validate({ options, positionals }: Invocation, io: Io): Promise<number> {
   const { json } = valuesOf(validateCommand.groups, options)
-  const { files, problems } = await readServerFiles(positionals)
+  const { files, problems } = await readServerFiles(positionals, io.stdin)
   const judged = files.map(({ file, bytes }) => ({ file, validation: validateLocated(bytes) }))
-  process.stdout.write(json ? objects(judged) : lines(judged))
-  if (problems.length > 0) return printProblems(problems)
+  io.stdout.write(json ? objects(judged) : lines(judged, io))
+  if (problems.length > 0) return printProblems(problems, io)
   return judged.every(({ validation }) => validation.valid) ? exitCode.ok : exitCode.failed
 }
 
@@ -28,9 +29,9 @@ const objects = (judged: readonly Judged[]): string =>
     .map((each) => `${JSON.stringify(each)}\n`)
     .join('')
 
-function lines(judged: readonly Judged[]): string {
+function lines(judged: readonly Judged[], io: Io): string {
   const issues = judged.flatMap(({ file, validation }) =>
-    validation.issues.map((issue) => issueLine(file === '-' ? '<stdin>' : file, issue)),
+    validation.issues.map((issue) => issueLine(file === '-' ? '<stdin>' : file, issue, io)),
   )
   if (judged.length === 0) return ''
   const all = judged.flatMap(({ validation }) => validation.issues)

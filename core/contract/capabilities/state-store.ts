@@ -6,7 +6,16 @@ import { one } from '../capability.js'
  */
 export interface StateStore {
   get(key: string): Promise<string | undefined>
-  set(key: string, value: string): Promise<void>
+  /**
+   * Replaces the value, and when it expires. After `expiresAt`, in milliseconds since the epoch, no call finds the value,
+   * and the store may delete it. Without `expiresAt` it never expires.
+   */
+  set(key: string, value: string, options?: { readonly expiresAt?: number | undefined }): Promise<void>
+  /**
+   * Reads and deletes in one step: of all callers, in this process and all others, exactly one gets the value. Throws when
+   * it cannot be deleted where all processes see it.
+   */
+  take(key: string): Promise<string | undefined>
   delete(key: string): Promise<void>
   keys(prefix: string): Promise<readonly string[]>
   /** Runs `work` under the lock of that key, in this process and all others. */

@@ -13,7 +13,7 @@ test('its servers are in the catalogue', async (t) => {
     { use: plugin, with: { name: 'mine', servers } },
     {
       use: 'registry/catalogue',
-      with: { registries: [{ name: 'default', sources: ['mine'] }], stateDirectory: null },
+      with: { registries: [{ name: 'default', sources: ['mine'] }] },
     },
     { use: 'registry/api', with: { anonymous: true } },
   ])

@@ -12,15 +12,29 @@ export default definePlugin({
   options: z.strictObject({}),
 
   setup(gateway) {
-    const values = new Map<string, string>()
+    const values = new Map<string, { readonly value: string; readonly expiresAt: number }>()
+    const read = (key: string): string | undefined => {
+      const found = values.get(key)
+      if (found === undefined || found.expiresAt > Date.now()) return found?.value
+      values.delete(key)
+      return undefined
+    }
     const turns = new Map<string, Promise<unknown>>()
     // A database is opened in `gateway.onStart` and closed in `gateway.onStop`.
     gateway.provide(StateStore, {
-      get: async (key) => values.get(key),
-      set: async (key, value) => void values.set(key, value),
+      get: async (key) => read(key),
+      set: async (key, value, { expiresAt = Number.POSITIVE_INFINITY } = {}) =>
+        void values.set(key, { value, expiresAt }),
+      // In a database, one statement reads and deletes: only one of several processes may get the value.
+      take: async (key) => {
+        const value = read(key)
+        values.delete(key)
+        return value
+      },
       delete: async (key) => void values.delete(key),
       // A prefix is text, not a pattern.
-      keys: async (prefix) => [...values.keys()].filter((key) => key.startsWith(prefix)),
+      keys: async (prefix) =>
+        [...values.keys()].filter((key) => key.startsWith(prefix) && read(key) !== undefined),
       async locked(key, work) {
         const turn = (turns.get(key) ?? Promise.resolve()).then(work)
         // Whatever happened inside, the next one may enter.

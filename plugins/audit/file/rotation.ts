@@ -1,27 +1,21 @@
 import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Log } from 'sallyport'
-import { GenerationLock, type HeldLocks } from '#plugins/store/files/generation-lock.js'
-import { thisProcess } from '#plugins/store/files/lock-owner.js'
+import { FileLock } from '#plugins/store/sqlite/file-lock.js'
 import { fileAt, isSame, unlessMissing } from './named-file.js'
 import type { OpenFile } from './open-file.js'
 
 export interface RotationOptions {
   /** How many full files stay: `.1` is the newest. */
   readonly keep: number
-  readonly locks: HeldLocks
   readonly log: Pick<Log, 'warn'>
 }
 
 /** Renames a full file to `.1`, that to `.2`, and so on; of several processes that want to, one does. */
-export async function rotate(
-  path: string,
-  full: OpenFile,
-  { keep, locks, log }: RotationOptions,
-): Promise<void> {
+export async function rotate(path: string, full: OpenFile, { keep, log }: RotationOptions): Promise<void> {
   // With a dot in front, so that what collects `audit.jsonl*` leaves it alone.
   const name = join(dirname(path), `.${basename(path)}.lock`)
-  const lock = await new GenerationLock(name, await thisProcess(), locks, log).acquire()
+  const lock = await new FileLock(name, log).acquire()
   try {
     const named = await fileAt(path)
     // Another process was faster.
@@ -31,7 +25,7 @@ export async function rotate(
     // Another program may have moved it away at this moment.
     await rename(path, `${path}.1`).catch(unlessMissing)
   } finally {
-    await lock.release()
+    lock.release()
   }
 }
 

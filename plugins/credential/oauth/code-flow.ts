@@ -10,10 +10,11 @@ import { messageOf, plainCode, plainText } from 'sallyport/toolkit'
 import { browserUrl, openBrowser } from './browser.js'
 import type { CallbackListener, CallbackResult } from './callback-listener.js'
 import type { OAuthOptions } from './options.js'
-import { promptUser, readPastedLines } from './prompt.js'
+import { promptUser, readPastedLines, type Terminal } from './prompt.js'
 import type { GrantContext, TokenEndpoint, Tokens } from './token-endpoint.js'
 
 interface Flow {
+  readonly terminal: Terminal
   readonly context: GrantContext
   readonly endpoint: TokenEndpoint
   readonly listener: CallbackListener
@@ -28,18 +29,21 @@ interface Flow {
 
 /** A login by browser: the authorization code grant with PKCE. */
 export async function codeFlow(flow: Flow): Promise<Tokens> {
-  const { listener, signal, options, scrubber } = flow
+  const { terminal, listener, signal, options, scrubber } = flow
   const [state, verifier] = [generateRandomState(), generateRandomCodeVerifier()]
   const callback = listener.waitForCallback(state)
   const url = await authorizationUrl(flow, state, verifier)
   // A page that nobody waits for any more would lead nowhere.
   signal.throwIfAborted()
   await flow.onPage(url.href)
-  const stopReading = readPastedLines((line) => listener.paste(line))
+  const stopReading = readPastedLines(terminal, (line) => listener.paste(line))
   try {
     const opened = listener.redirectKept(url) || (options.openBrowser && (await openBrowser(url, scrubber)))
     // A tab may be closed, and callers are not told the page.
-    promptUser(`${opened ? 'A browser was opened to sign in at' : 'Open this URL to sign in:'} ${url.href}`)
+    promptUser(
+      terminal,
+      `${opened ? 'A browser was opened to sign in at' : 'Open this URL to sign in:'} ${url.href}`,
+    )
     const arrival = await orAborted(callback, signal)
     return await redeemCode(flow, arrival, state, verifier)
   } finally {

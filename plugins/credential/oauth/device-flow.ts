@@ -3,10 +3,11 @@ import type { AuthorizationServer } from 'oauth4webapi'
 import { UpstreamError } from 'sallyport'
 import { LONGEST_WAIT, plainText } from 'sallyport/toolkit'
 import { browserUrl } from './browser.js'
-import { promptUser } from './prompt.js'
+import { promptUser, type Terminal } from './prompt.js'
 import type { TokenEndpoint, Tokens } from './token-endpoint.js'
 
 interface Flow {
+  readonly terminal: Terminal
   readonly server: AuthorizationServer
   readonly endpoint: TokenEndpoint
   readonly scopes: readonly string[]
@@ -15,7 +16,14 @@ interface Flow {
 }
 
 /** A login on another device (RFC 8628): the user types a code there, and the token endpoint is polled until then. */
-export async function deviceFlow({ server, endpoint, scopes, signal, onPage }: Flow): Promise<Tokens> {
+export async function deviceFlow({
+  terminal,
+  server,
+  endpoint,
+  scopes,
+  signal,
+  onPage,
+}: Flow): Promise<Tokens> {
   if (server.device_authorization_endpoint === undefined) {
     throw new UpstreamError(
       'DEVICE_FLOW_UNSUPPORTED',
@@ -25,8 +33,8 @@ export async function deviceFlow({ server, endpoint, scopes, signal, onPage }: F
   const device = await endpoint.deviceAuthorization(scopes, signal)
   const page = browserUrl(device.verification_uri_complete ?? device.verification_uri, server.issuer)
   await onPage(page.href)
-  promptUser(`Open this URL to sign in: ${page.href}`)
-  promptUser(`and enter the code: ${plainText(device.user_code)}`)
+  promptUser(terminal, `Open this URL to sign in: ${page.href}`)
+  promptUser(terminal, `and enter the code: ${plainText(device.user_code)}`)
   return poll(endpoint, device.device_code, device.interval, signal)
 }
 

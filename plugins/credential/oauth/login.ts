@@ -12,6 +12,7 @@ import { codeFlow } from './code-flow.js'
 import { deviceFlow } from './device-flow.js'
 import { discover, type Provider } from './discovery.js'
 import type { OAuthOptions } from './options.js'
+import type { Terminal } from './prompt.js'
 import { type RequestedScopes, scopesFor } from './scopes.js'
 import type { Session } from './session.js'
 import { TokenEndpoint, type Tokens } from './token-endpoint.js'
@@ -23,6 +24,7 @@ export interface LoginRequest {
 }
 
 interface Dependencies {
+  readonly terminal: Terminal
   readonly options: OAuthOptions
   readonly fetch: Fetch
   readonly log: Log
@@ -77,7 +79,7 @@ export class Login {
     { signal, onPage }: { readonly signal: AbortSignal; readonly onPage: OnPage },
     listener?: CallbackListener,
   ): Promise<Session> {
-    const { options, fetch, log, scrubber, registrars } = this.dependencies
+    const { terminal, options, fetch, log, scrubber, registrars } = this.dependencies
     const { server, resource } = provider
     let { scopes } = requested
     const client = await this.client(provider, scopes, listener)
@@ -88,9 +90,20 @@ export class Login {
       code === 'OAUTH_INVALID_SCOPE' && fallback !== undefined && scopes !== fallback
     const grant = (): Promise<Tokens> =>
       listener !== undefined
-        ? codeFlow({ context, endpoint, listener, scopes, options, scrubber, signal, onPage, isTriedAgain })
+        ? codeFlow({
+            terminal,
+            context,
+            endpoint,
+            listener,
+            scopes,
+            options,
+            scrubber,
+            signal,
+            onPage,
+            isTriedAgain,
+          })
         : options.grant === 'device_code'
-          ? deviceFlow({ server, endpoint, scopes, signal, onPage })
+          ? deviceFlow({ terminal, server, endpoint, scopes, signal, onPage })
           : endpoint.clientCredentials(scopes, signal)
     const tokens = await grant().catch(async (error: unknown) => {
       if (!(error instanceof UpstreamError)) throw error

@@ -38,7 +38,7 @@ function stores({ remoteAuthNoStore, remoteAuthNoKeyring, remoteForwardHeadersSe
   const isThere = remoteForwardHeadersSecret.length > 0
   // Also when nothing new is to be encrypted: what was before is still to be read.
   const keyring = isThere ? [] : [{ use: 'secrets/keyring' }]
-  return [...keyring, { use: 'state/files', ...(remoteAuthNoKeyring && { with: { keptKey: false } }) }]
+  return [...keyring, { use: 'state/sqlite', ...(remoteAuthNoKeyring && { with: { keptKey: false } }) }]
 }
 
 function registrars(settings: Settings, make: EntryMaker): Entry[] {

@@ -8,16 +8,16 @@ const options = z.record(z.string(), z.unknown())
 /** The section of a registry's file that says where its state is stored. */
 export const storeSection = z
   .strictObject({
-    files: options.optional().describe('files of this machine: the options of `store/files`'),
+    sqlite: options.optional().describe('SQLite files of this machine: the options of `store/sqlite`'),
     postgres: options
       .optional()
       .describe('a database that several replicas share: the options of `store/postgres`'),
     use: z.string().min(1).optional().describe('another store: a package, or a path'),
     with: options.optional().describe('the options of the plugin in `use`'),
   })
-  .superRefine(oneKindOf('files', 'postgres'))
+  .superRefine(oneKindOf('postgres', 'sqlite'))
   .optional()
-  .describe('where what was read of the sources is stored; files when unset')
+  .describe('where what was read of the sources is stored; `sqlite` when unset')
 
 export const stateDirectory = z
   .string()
@@ -45,23 +45,23 @@ export function storeRules(
   if (store === undefined || stateDirectory === undefined) return
   const at = ['stateDirectory']
   if (store.use !== undefined) refuse(context, at, 'has no effect on the plugin in `store.use`: leave it out')
-  if ((store.files ?? store.postgres)?.['directory'] !== undefined)
+  if ((store.sqlite ?? store.postgres)?.['directory'] !== undefined)
     refuse(context, at, 'the store has a `directory` already: leave one of them out')
-  else if (store.files !== undefined && stateDirectory === null)
-    refuse(context, at, 'null keeps no files, and `store.files` does: leave one of them out')
+  else if (store.sqlite !== undefined && stateDirectory === null)
+    refuse(context, at, 'null keeps no files, and `store.sqlite` does: leave one of them out')
 }
 
 /** The entry of the store; none where nothing is stored. */
 export function storeEntries({ store, stateDirectory }: Settings): Entry[] {
   if (store === undefined && stateDirectory === null) return []
-  const { use, files, postgres, with: own } = store ?? {}
+  const { use, sqlite, postgres, with: own } = store ?? {}
   if (use !== undefined)
     return [{ use, with: own ?? {}, origin: { '': ['store', 'with'] }, named: ['store', 'use'] }]
-  const kind = postgres === undefined ? 'files' : 'postgres'
+  const kind = postgres === undefined ? 'sqlite' : 'postgres'
   return [
     {
       use: `store/${kind}`,
-      with: { ...(stateDirectory !== undefined && { directory: stateDirectory }), ...(postgres ?? files) },
+      with: { ...(stateDirectory !== undefined && { directory: stateDirectory }), ...(postgres ?? sqlite) },
       origin: {
         '': ['store', kind],
         ...(stateDirectory !== undefined && { directory: ['stateDirectory'] }),

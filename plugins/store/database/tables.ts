@@ -50,8 +50,10 @@ export const STEPS: readonly { readonly does: string; readonly sql: string }[] =
       create table state (
         key bytea not null,
         value bytea not null,
-        changed_at timestamptz not null default now()
+        changed_at timestamptz not null default now(),
+        expires_at timestamptz
       );
+      create index state_expires_at on state (expires_at) where expires_at is not null;
       create unique index state_key on state (sha256(key));
     `,
   },
@@ -112,5 +114,5 @@ export const COLUMNS: Readonly<Record<string, readonly string[]>> = {
     ...['source', 'name', 'version', 'revision', 'state', 'published_at', 'updated_at', 'status_changed_at'],
     'server',
   ],
-  state: ['key', 'value', 'changed_at'],
+  state: ['key', 'value', 'changed_at', 'expires_at'],
 }

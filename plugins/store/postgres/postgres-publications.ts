@@ -22,7 +22,7 @@ import {
   versionExists,
   versionUnknown,
 } from '../publications/publication.js'
-import type { StateFile } from '../state-file.js'
+import type { SqliteSource } from '../sqlite/sqlite-sources.js'
 import { batches } from './batches.js'
 import { openContents } from './open-contents.js'
 import {
@@ -43,7 +43,7 @@ import { readPublished } from './read-published.js'
 interface Options {
   readonly database: Database
   /** On this machine. */
-  readonly copy: StateFile | undefined
+  readonly copy: SqliteSource | undefined
   readonly copyFailed: (error: unknown) => void
 }
 

@@ -1,7 +1,7 @@
 import type { ContentsChange, SharedSource, SourceStore, StoredContents } from 'sallyport'
 import type { Database, Lock, Statements, TransactionOptions } from '../database/database.js'
 import { lockLost } from '../database/failure.js'
-import type { StateFile } from '../state-file.js'
+import type { SqliteSource } from '../sqlite/sqlite-sources.js'
 import { CONTENTS_LIMIT, openContents } from './open-contents.js'
 import { readContents } from './read-contents.js'
 import type { SourceKey } from './source-row.js'
@@ -11,7 +11,7 @@ import { writeContents } from './write-contents.js'
 export interface PostgresSourceOptions {
   readonly database: Database
   /** On this machine. */
-  readonly copy: StateFile | undefined
+  readonly copy: SqliteSource | undefined
   /** Called when it is known that what this process has is the newest. */
   readonly isCurrent: (revision: number) => void
   /** How long a lost notification goes unnoticed; 30 s by default. */

@@ -1,7 +1,7 @@
 import type { PublicationActor, PublicationEvent, PublicationState, VersionKey } from 'sallyport'
 import type { Statements } from '../database/database.js'
-import { bytesOf, textOf } from '../database/text-bytes.js'
 import { type PublishedVersion, withState } from '../publications/publication.js'
+import { bytesOf, textOf } from '../text-bytes.js'
 
 /** A source to which people publish. Its row is locked by whoever writes. */
 export interface PublishedSource {

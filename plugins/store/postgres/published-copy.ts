@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { StoredContents, StoredDocument } from 'sallyport'
-import type { StateFile } from '../state-file.js'
+import type { SqliteSource } from '../sqlite/sqlite-sources.js'
 
 // It is written as a whole: what is published in quick succession is written once.
 const PAUSE = 1_000
@@ -14,7 +14,7 @@ export class PublishedCopy {
   private isDue = false
 
   constructor(
-    private readonly file: StateFile,
+    private readonly file: SqliteSource,
     private readonly whole: (signal: AbortSignal) => Promise<StoredContents | undefined>,
     private readonly failed: (error: unknown) => void,
   ) {}
@@ -56,7 +56,8 @@ export class PublishedCopy {
     const contents = await this.whole(signal)
     if (contents === undefined) return
     const all: StoredDocument[] = []
-    for await (const payload of contents.payloads) all.push({ name: '', version: '', parts: [payload] })
+    for await (const payload of contents.payloads)
+      all.push({ name: '', version: `${all.length}`, parts: [payload] })
     const { revision } = contents
     await this.file.save({ all, bookmark: String(revision) }, revision, signal)
   }

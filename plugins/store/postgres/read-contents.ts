@@ -1,6 +1,6 @@
 import type { StoredContents, VersionKey } from 'sallyport'
 import type { Statements } from '../database/database.js'
-import { textOf } from '../database/text-bytes.js'
+import { textOf } from '../text-bytes.js'
 import { payloadsOf } from './payloads-of.js'
 import { findSource, type SourceKey, type SourceRow } from './source-row.js'
 

@@ -1,5 +1,5 @@
 import type { Statements } from '../database/database.js'
-import { bytesOf, textOf } from '../database/text-bytes.js'
+import { bytesOf, textOf } from '../text-bytes.js'
 
 /** Names the rows of a source. Those of other places are used by processes with another configuration, side by side. */
 export interface SourceKey {

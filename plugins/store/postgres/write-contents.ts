@@ -1,6 +1,6 @@
 import type { ContentsChange, StoredDocument, VersionKey } from 'sallyport'
 import type { Statements } from '../database/database.js'
-import { bytesOf } from '../database/text-bytes.js'
+import { bytesOf } from '../text-bytes.js'
 import { batches } from './batches.js'
 import {
   ensureSource,

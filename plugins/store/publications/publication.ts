@@ -19,7 +19,7 @@ export interface PublishedVersion extends VersionKey {
 /** What a publication is by itself: the version as it was published. */
 export const ACTIVE: PublicationState = { status: 'active' }
 
-export const isSameState = (one: PublicationState, other: PublicationState): boolean =>
+const isSameState = (one: PublicationState, other: PublicationState): boolean =>
   one.status === other.status && one.statusMessage === other.statusMessage
 
 /** A version after a change of its state. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { bin } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 import { announced, type Contestant } from '../contestant.js'
 import { EVERY } from '../cores.js'
 import type { Incoming, ProxyKind, Task } from '../task.js'

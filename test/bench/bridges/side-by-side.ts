@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { everything } from '#kit/everything.js'
-import { bin } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 import { installed } from '../../conformance/installed.js'
 import { type Bridge, Running } from './bridge.js'
 

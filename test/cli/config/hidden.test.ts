@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
 import { isJsonObject } from 'sallyport/toolkit'
 import { stringify } from 'yaml'
-import { check } from '#cli/commands/check/run.js'
-import { registry } from '#cli/commands/registry/run.js'
-import { run } from '#cli/commands/run/run.js'
 import { partsOf } from '#cli/config/hidden.js'
+import { main } from '#cli/program.js'
 import { folder } from '#kit/folder.js'
 import { listen } from '#kit/plugin.js'
-import { program } from '#kit/program.js'
-import { parsed } from '../parsed.js'
+import { program, testIo } from '#kit/program.js'
 
 const SECRET = 'SALLYPORT_TEST_SECRET'
 const REFERENCE = `\${env:${SECRET}}`
@@ -69,7 +66,7 @@ const registryFile = {
 const listFile = {
   plugins: [
     listen,
-    { use: 'state/files', with: { directory: './state', passphrase: 'x', passphraseFile: './pass' } },
+    { use: 'state/sqlite', with: { directory: './state', passphrase: 'x', passphraseFile: './pass' } },
     { use: 'registrar/given', with: { clientId: 'x', clientSecretFile: './secret' } },
     { use: 'credential/static-bearer', with: { file: './token', token: 'x', headerName: 'authorization' } },
     { use: 'credential/oauth', with: { target: 'https://target.example', issuer: 'https://idp.example' } },
@@ -100,23 +97,10 @@ function withText(value: unknown, [step, ...rest]: Path, text: string): unknown 
 const positions = [registryFile, listFile].flatMap((file) => pathsIn(file).map((path) => ({ file, path })))
 
 /** What a command prints, to either stream. */
-async function printed(t: TestContext, command: () => Promise<number>): Promise<string> {
-  let text = ''
-  const take = (write: typeof process.stdout.write) => (chunk: string | Uint8Array) => {
-    // Bytes are the test runner's own.
-    if (typeof chunk !== 'string') return write(chunk)
-    text += chunk
-    return true
-  }
-  const mocks = [process.stdout, process.stderr].map((stream) =>
-    t.mock.method(stream, 'write', take(stream.write.bind(stream))),
-  )
-  try {
-    await command()
-  } finally {
-    for (const { mock } of mocks) mock.restore()
-  }
-  return text
+async function printed(argv: readonly string[], secret: string): Promise<string> {
+  const { io, output } = testIo({ environment: { [SECRET]: secret } })
+  await main(argv, io)
+  return output.stdout + output.stderr
 }
 
 const word = fc.stringMatching(/^[A-Za-z0-9]{12,24}$/)
@@ -135,7 +119,6 @@ const wordsOf = (secret: string) => secret.match(/[A-Za-z0-9]{12,}/g) ?? []
 test('what comes from the environment is in nothing that a check or a list prints, wherever it stands', async (t) => {
   const home = folder(t, { 'source.mjs': 'export default {}' })
   const config = join(home, 'config.yaml')
-  t.after(() => delete process.env[SECRET])
   const part = fc.constantFrom(REFERENCE, `./${REFERENCE}`, `https://${REFERENCE}.example`, `${REFERENCE}/x`)
   await fc.assert(
     fc.asyncProperty(
@@ -143,16 +126,10 @@ test('what comes from the environment is in nothing that a check or a list print
       part,
       secrets,
       async ({ file, path }, written, secret) => {
-        process.env[SECRET] = secret
         writeFileSync(config, stringify(withText(file, path, written)))
         const command = file === registryFile ? 'registry' : 'run'
-        const { invocation: checking } = parsed(['check', '--config', config])
-        const { invocation: printing } = parsed([command, '--config', config, '--print-plugins'])
-        assert.ok(checking !== undefined && printing !== undefined)
-        const text = await printed(t, async () => {
-          await check(checking)
-          return (command === 'run' ? run : registry)(printing).catch(() => 0)
-        })
+        const checked = await printed(['check', '--config', config], secret)
+        const text = checked + (await printed([command, '--config', config, '--print-plugins'], secret))
         for (const each of wordsOf(secret)) {
           assert.ok(!text.toLowerCase().includes(each.toLowerCase()), `${path.join('.')}: ${text}`)
         }
@@ -165,13 +142,9 @@ test('what comes from the environment is in nothing that a check or a list print
 test('a short value is named where it stands, and mangles no other word', async (t) => {
   const home = folder(t)
   const config = join(home, 'config.yaml')
-  t.after(() => delete process.env[SECRET])
   for (const secret of ['a', 'z9', 'ed', 'in']) {
-    process.env[SECRET] = secret
     writeFileSync(config, stringify([{ use: REFERENCE }]))
-    const { invocation } = parsed(['check', '--config', config])
-    assert.ok(invocation !== undefined)
-    const text = await printed(t, () => check(invocation))
+    const text = await printed(['check', '--config', config], secret)
     assert.match(
       text,
       /plugin "\$\{env:SALLYPORT_TEST_SECRET\}" not found: neither a built-in plugin nor a package installed at /,
@@ -214,11 +187,11 @@ test('a start, a doctor and a look at a token print nothing of it either', async
     for (const argv of queue) {
       const ports = argv[0] === 'registry' ? ['--address=127.0.0.1:0', '--internal-address=127.0.0.1:0'] : []
       const started = program(t, [...argv, ...ports], { environment, patience: 20 })
-      const { stdout, stderr } = started.process
-      stdout?.once('data', () => started.process.kill('SIGTERM'))
-      stderr?.on('data', () => {
-        if (/need no credentials/.test(started.output.stderr)) started.process.kill('SIGTERM')
-      })
+      await Promise.race([
+        started.ready().catch(() => {}),
+        started.until(/need no credentials/).catch(() => {}),
+      ])
+      started.stop()
       await started.ended()
       assert.doesNotMatch(
         started.output.stdout + started.output.stderr,

@@ -90,11 +90,11 @@ const cases: readonly (readonly [command: string, settings: string, kind: Kind, 
   ['proxy', `${target}internalAddress: 127.0.0.1:0\n`, 'observer', 'internal/metrics'],
   ['proxy', `${target}oidcIssuer: https://i.example\noidcAudience: mcp\n`, 'authenticator', 'auth/oidc'],
   ['proxy', login, 'header', 'headers/static'],
-  ['proxy', login, 'store', 'state/files'],
+  ['proxy', login, 'store', 'state/sqlite'],
   ['proxy', `${target}remoteAuthBearerToken: token\n`, 'credential', 'credential/static-bearer'],
   ['proxy stdio', target, 'authenticator', 'auth/anonymous'],
   ['proxy stdio', login, 'header', 'headers/static'],
-  ['proxy stdio', login, 'store', 'state/files'],
+  ['proxy stdio', login, 'store', 'state/sqlite'],
   ['proxy stdio', `${target}remoteAuthBearerToken: token\n`, 'credential', 'credential/static-bearer'],
   [
     'proxy tunnel',
@@ -239,7 +239,7 @@ plugins:
   - { use: mine-guard, id: c, replaces: nobody }
   - { use: mine-guard, id: d, replace: guard/origin }
 `,
-    'less.yaml': `${login}plugins: [{ use: mine-guard, replaces: state/files }]\n`,
+    'less.yaml': `${login}plugins: [{ use: mine-guard, replaces: state/sqlite }]\n`,
   })
   const { problems = [] } = await planned(['proxy', 'name', '--config', join(at, 'proxy.yaml')])
   const lines = problems.map((line) => line.replace(`${at}/`, ''))

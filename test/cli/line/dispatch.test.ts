@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { commands } from '#cli/commands/index.js'
-import { completionScript } from '#cli/line/completion/script.js'
 import { dispatch } from '#cli/line/dispatch.js'
 import { parse } from '#cli/line/parse.js'
 import { helpOptions } from '#cli/line/shared-flags.js'
@@ -34,10 +33,4 @@ test('a subcommand without its name has no name', () => {
 
 test('a subcommand word after the name is one word too many', () => {
   assert.deepEqual(placesOf(read(['proxy', 'foo', 'stdio', ...target])), ['SERVER_NAME'])
-})
-
-test('shells offer a subcommand after its command', () => {
-  for (const shell of ['bash', 'zsh', 'fish']) {
-    assert.ok(completionScript(shell, commands).includes('proxy stdio'), shell)
-  }
 })

@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
-import { type Program, program } from '#kit/program.js'
+import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 
 /** A plugin whose routes tell which process answers, and which requests reached any of them. */
 const TELLS = `
@@ -26,7 +26,7 @@ const TELLS = `
     },
   })`
 
-export interface Gateway extends Program {
+export interface Gateway extends StartedProgram {
   readonly url: string
   readonly internal: string
   readonly home: string
@@ -53,7 +53,7 @@ export async function ofTwo(t: TestContext, { host, files, further }: Wishes = {
   const internal = host === undefined ? free : free.replace('127.0.0.1', host)
   const list = listText(internal, further, host)
   const home = folder(t, { 'gateway.yaml': list, 'tells.mjs': TELLS, seen: '', ...files })
-  const started = program(t, ['run', '--config', join(home, 'gateway.yaml'), '--workers', '2'], {
+  const started = startedProgram(t, ['run', '--config', join(home, 'gateway.yaml'), '--workers', '2'], {
     // These are three processes.
     patience: 60,
     group: true,

@@ -4,12 +4,12 @@ import { catalogue } from 'sallyport/builtin'
 import { createLog, planList } from 'sallyport/embed'
 import { singleProcessOnly } from '#cli/workers/single-process.js'
 import { closedPort } from '#kit/listening.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 
 test('one process is what it always was: no cluster is loaded for it', async (t) => {
   const argv = ['proxy', 'name', '--target-uri', await closedPort(), '--workers', '1']
   const environment = { NODE_DEBUG: 'esm', SALLYPORT_WORKER_NUMBER: '7' }
-  const gateway = program(t, argv, { environment, patience: 60 })
+  const gateway = startedProgram(t, argv, { environment, patience: 60 })
 
   await gateway.ready()
   assert.match(gateway.output.stderr, /dist\/parts\/program-/)
@@ -27,7 +27,7 @@ test('a list whose values or files are of one process alone is refused for sever
   assert.deepEqual(await refusedIn(['listen/stdio', { target: 'http://127.0.0.1:9/mcp' }]), [
     '--workers listen/stdio',
   ])
-  assert.deepEqual(await refusedIn(['store/files']), [])
-  const published = await refusedIn(['store/files'], ['source/managed', { name: 'own' }])
-  assert.deepEqual(published, ['--workers store/files'])
+  assert.deepEqual(await refusedIn(['store/sqlite']), [])
+  const published = await refusedIn(['store/sqlite'], ['source/managed', { name: 'own' }])
+  assert.deepEqual(published, ['--workers store/sqlite'])
 })

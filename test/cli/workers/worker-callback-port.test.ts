@@ -29,7 +29,7 @@ test('the callback port of a login belongs to the worker that waits there, and t
   const gateway = await ofTwo(t, {
     further: `
   - { use: auth/anonymous }
-  - { use: state/files, with: { directory: ./kept } }
+  - { use: state/sqlite, with: { directory: ./kept } }
   - { use: registrar/given, with: { clientId: me, place: '${target}/token' } }
 ${['one', 'two'].map(scope).join('')}`,
   })

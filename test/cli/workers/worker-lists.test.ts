@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { anew } from './several.js'
 
 const SHOWS = `
@@ -46,10 +47,11 @@ plugins:
 const PACKAGE = JSON.stringify({ name: 'shows-of-a-package', type: 'module', exports: './index.mjs' })
 
 const begun = (t: TestContext, home: string, file: string, workers: number) =>
-  program(t, ['run', '--config', join(home, file), '--workers', String(workers)], {
-    environment: { SHOWN: 'a text of the environment' },
-    patience: 60,
-  })
+  (workers === 1 ? program : startedProgram)(
+    t,
+    ['run', '--config', join(home, file), '--workers', String(workers)],
+    { environment: { SHOWN: 'a text of the environment' }, patience: 60 },
+  )
 
 test('plugins from files and packages get in every worker what they get in one process', async (t) => {
   const home = folder(t, {

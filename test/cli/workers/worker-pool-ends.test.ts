@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { lives, ofTwo, once, reached } from './several.js'
 
 test('a first process that is killed leaves nobody behind', async (t) => {
@@ -33,7 +33,7 @@ test('a worker that dies before all are ready ends the start', async (t) => {
       "plugins:\n  - use: listen/http\n    with: { address: '127.0.0.1:0' }\n  - use: ./dies.mjs\n",
     'dies.mjs': "export default { name: 'dies', api: 1, setup: () => process.kill(process.pid, 'SIGKILL') }",
   })
-  const gateway = program(t, ['run', '--config', join(home, 'gateway.yaml'), '--workers', '2'])
+  const gateway = startedProgram(t, ['run', '--config', join(home, 'gateway.yaml'), '--workers', '2'])
 
   assert.equal(await gateway.ended(), 1)
   assert.equal(gateway.output.stdout, '')
@@ -60,7 +60,7 @@ test('workers that die over and over as soon as they are ready are tried after l
     'dies.mjs': dies,
     born: '',
   })
-  const gateway = program(t, ['run', '--config', join(home, 'gateway.yaml'), '--workers', '2'])
+  const gateway = startedProgram(t, ['run', '--config', join(home, 'gateway.yaml'), '--workers', '2'])
 
   assert.equal(await gateway.ended(), 1)
   // A worker that was just started may still write a line of its own after it.

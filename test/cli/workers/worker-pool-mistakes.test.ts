@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { opened } from '#kit/listening.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 
 test('what is wrong is told once, whoever finds it', async (t) => {
   const { port } = await opened(t, createServer())
@@ -12,11 +12,11 @@ test('what is wrong is told once, whoever finds it', async (t) => {
     'unknown.yaml': `${listen('127.0.0.1:0')}  - { use: guard/orgin }\n  - { use: guard/host, with: { alowed: [] } }\n`,
     'taken.yaml': listen(`127.0.0.1:${port}`),
     'memory.yaml': `${listen('127.0.0.1:0')}  - { use: state/memory }\n`,
-    'published.yaml': `${listen('127.0.0.1:0')}  - { use: store/files, with: { directory: ./state } }\n  - { use: source/managed, with: { name: published } }\n`,
+    'published.yaml': `${listen('127.0.0.1:0')}  - { use: store/sqlite, with: { directory: ./state } }\n  - { use: source/managed, with: { name: published } }\n`,
     'stdio.yaml': `${listen('127.0.0.1:0')}  - { use: listen/stdio, with: { target: 'http://127.0.0.1:9' } }\n  - { use: auth/anonymous }\n`,
   })
   const told = async (file: string): Promise<readonly string[]> => {
-    const gateway = program(t, ['run', '--config', file, '--workers', '2'], { cwd: home })
+    const gateway = startedProgram(t, ['run', '--config', file, '--workers', '2'], { cwd: home })
     assert.equal(await gateway.ended(), 2, gateway.output.stderr)
     assert.equal(gateway.output.stdout, '')
     const lines = gateway.output.stderr.trim().split('\n')
@@ -32,6 +32,6 @@ test('what is wrong is told once, whoever finds it', async (t) => {
   assert.deepEqual(others, [])
   assert.equal(busy?.startsWith(`address 127.0.0.1:${port}: `), true, busy)
   assert.match((await told('memory.yaml')).join(), /^--workers: .*"state\/memory"/)
-  assert.match((await told('published.yaml')).join(), /^--workers: .*"store\/files".*`store\/postgres`/)
+  assert.match((await told('published.yaml')).join(), /^--workers: .*"store\/sqlite".*`store\/postgres`/)
   assert.match((await told('stdio.yaml')).join(), /^--workers: .*"listen\/stdio"/)
 })

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { anew } from './several.js'
 
 const SERVERS = 200
@@ -44,7 +44,7 @@ stateDirectory: ./state
   })
   const start = async () => {
     const argv = ['registry', '--config', 'registry.yaml', '--workers', '2']
-    const gateway = program(t, argv, { cwd: home, patience: 60 })
+    const gateway = startedProgram(t, argv, { cwd: home, patience: 60 })
     const main = await gateway.ready()
     const internal = /metrics on (\S+)\)/.exec(gateway.output.stdout)?.[1] ?? ''
     // A source is read after the doors are open, by each in its own time.
@@ -67,10 +67,10 @@ stateDirectory: ./state
     for (const { status } of await Promise.all(syncs)) assert.equal(status, 200)
     assert.deepEqual(await latest(first.main), new Set([`${next}.0.0`]))
   }
-  first.process.kill('SIGHUP')
+  first.reload()
   await first.until(/is in force"/)
   assert.deepEqual(await latest(first.main), new Set(['5.0.0']))
-  first.process.kill('SIGTERM')
+  first.stop()
   assert.equal(await first.ended(), 0)
   const [state = '', ...others] = readdirSync(join(home, 'state'))
   assert.match(state, /^other-\w+\.state$/)

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { browse, realLogin } from '../../plugins/credential/oauth/real-provider.js'
 import { anew, once } from './several.js'
 
@@ -19,7 +19,7 @@ test('workers sign in once, on a callback port that is one process, and all have
   const clientId = await registered(`${issuer}/reg`, `http://127.0.0.1:${port}/callback`)
   const login = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-client-id', clientId]
   const argv = [...login, '--remote-auth-callback-port', port, '--remote-auth-allow-private-ip']
-  const gateway = program(t, ['proxy', 'name', '--target-uri', target, ...argv, '--workers', '2'], {
+  const gateway = startedProgram(t, ['proxy', 'name', '--target-uri', target, ...argv, '--workers', '2'], {
     environment: { XDG_STATE_HOME: folder(t) },
     patience: 60,
   })
@@ -37,7 +37,7 @@ test('workers sign in once, on a callback port that is one process, and all have
 test('a target that cannot be reached is told of once, and not by every worker', async (t) => {
   const argv = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-allow-private-ip']
   const target = `${await closedPort()}/mcp`
-  const gateway = program(t, ['proxy', 'name', '--target-uri', target, ...argv, '--workers', '3'], {
+  const gateway = startedProgram(t, ['proxy', 'name', '--target-uri', target, ...argv, '--workers', '3'], {
     environment: { XDG_STATE_HOME: folder(t) },
     patience: 60,
   })
@@ -107,7 +107,7 @@ sources: [{ name: own, file: { path: ./servers.json, watch: false } }]
 stateDirectory: ./state
 `,
   })
-  const gateway = program(t, ['registry', '--config', 'registry.yaml', '--workers', '2'], {
+  const gateway = startedProgram(t, ['registry', '--config', 'registry.yaml', '--workers', '2'], {
     cwd: home,
     patience: 60,
   })

@@ -7,8 +7,8 @@ import type { TLSSocket } from 'node:tls'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
-import { program } from '#kit/program.js'
 import { asked, dial, spoken } from '#kit/raw.js'
+import { startedProgram } from '#kit/started-program.js'
 import { authority } from '#kit/tls.js'
 
 test('workers speak TLS on one port, each reads new files, and none resumes what another began', async (t) => {
@@ -22,7 +22,7 @@ test('workers speak TLS on one port, each reads new files, and none resumes what
     'proxy.yaml': `targetUri: ${target}\ntls: { cert: ./tls.crt, key: ./tls.key, clientCa: ./ca.crt, clientCertificate: require }\n`,
   })
   const argv = ['proxy', 'x', '--config', 'proxy.yaml', '--workers', '2']
-  const gateway = program(t, argv, { cwd: home, patience: 60 })
+  const gateway = startedProgram(t, argv, { cwd: home, patience: 60 })
   const url = await gateway.ready()
   assert.match(gateway.output.stdout, /listening on https:\/\/127\.0\.0\.1:\d+ -> http/)
   const host = [`Host: ${new URL(url).host}`]
@@ -55,6 +55,6 @@ test('workers speak TLS on one port, each reads new files, and none resumes what
     const answer = await spoken(url, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', again).catch(() => '')
     assert.equal(answer, '', 'a removed authority')
   }
-  gateway.process.kill('SIGTERM')
+  gateway.stop()
   assert.equal(await gateway.ended(), 0)
 })

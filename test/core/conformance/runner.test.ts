@@ -42,6 +42,7 @@ test('a promise that does not settle fails as HANGS, and the next requirement ru
   const hanging = providing('hanging', StateStore, {
     get: () => new Promise(() => {}),
     set: async () => {},
+    take: () => new Promise(() => {}),
     delete: async () => {},
     keys: async () => [],
     locked: async (_key, work) => work(),
@@ -53,8 +54,13 @@ test('a promise that does not settle fails as HANGS, and the next requirement ru
   const app = await booted(t, [{ use: runner.plugin }, hanging])
   const codes: string[] = []
   for await (const { requirement } of runner.run(app)) codes.push(requirement.code)
-  assert.deepEqual(codes, ['HANGS', 'STATE_KEYS', 'LOCK_BROKEN'])
-  assert.deepEqual(started, ['state store STATE_LOST', 'state store STATE_KEYS', 'state store LOCK_BROKEN'])
+  assert.deepEqual(codes, ['HANGS', 'STATE_KEYS', 'HANGS', 'HANGS', 'LOCK_BROKEN'])
+  assert.deepEqual(
+    started,
+    ['STATE_LOST', 'STATE_KEYS', 'STATE_EXPIRED', 'STATE_TAKEN_TWICE', 'LOCK_BROKEN'].map(
+      (code) => `state store ${code}`,
+    ),
+  )
 })
 
 test('every provider of a capability is tested, and a capability without a suite is passed over', async (t) => {

@@ -5,13 +5,30 @@ import { findsFaults } from '#kit/conformance.js'
 contractSuite('state/memory', () => ({ list: [{ use: 'state/memory' }] }))
 
 /** A store in memory; `more` replaces its members. */
-function storing(more: (held: Map<string, string>) => object) {
+function storing(more: (held: Map<string, string>, set: StateStore['set']) => object) {
   const held = new Map<string, string>()
+  const expiry = new Map<string, number>()
+  const forget = (key: string) => {
+    if ((expiry.get(key) ?? Number.POSITIVE_INFINITY) <= Date.now()) held.delete(key)
+  }
+  const set: StateStore['set'] = async (key, value, { expiresAt = Number.POSITIVE_INFINITY } = {}) => {
+    held.set(key, value)
+    expiry.set(key, expiresAt)
+  }
   let turn: Promise<unknown> = Promise.resolve()
   const locks = new Map<string, Promise<unknown>>()
   return {
-    get: async (key: string) => held.get(key),
-    set: async (key: string, value: string) => void held.set(key, value),
+    async get(key: string) {
+      forget(key)
+      return held.get(key)
+    },
+    set,
+    async take(key: string) {
+      forget(key)
+      const value = held.get(key)
+      held.delete(key)
+      return value
+    },
     delete: async (key: string) => void held.delete(key),
     keys: async (prefix: string) => [...held.keys()].filter((key) => key.startsWith(prefix)),
     locked(key: string, work: () => Promise<unknown>) {
@@ -22,7 +39,7 @@ function storing(more: (held: Map<string, string>) => object) {
       )
       return turn
     },
-    ...more(held),
+    ...more(held, set),
   }
 }
 
@@ -30,14 +47,18 @@ findsFaults(StateStore, {
   'values without white space at their ends': {
     code: 'STATE_LOST',
     make: () =>
-      storing((held) => ({ set: async (key: string, value: string) => void held.set(key, value.trim()) })),
+      storing(
+        (_held, set): Partial<StateStore> => ({ set: (key, value, more) => set(key, value.trim(), more) }),
+      ),
   },
   'keys that end at a control character': {
     code: 'STATE_LOST',
     make: () =>
-      storing((held) => ({
-        set: async (key: string, value: string) => void held.set(String(key.split('\0')[0]), value),
-      })),
+      storing(
+        (_held, set): Partial<StateStore> => ({
+          set: (key, value, more) => set(String(key.split('\0')[0]), value, more),
+        }),
+      ),
   },
   'a prefix that is a regular expression': {
     code: 'STATE_KEYS',
@@ -53,6 +74,36 @@ findsFaults(StateStore, {
         async keys(prefix: string) {
           const pattern = prefix.replaceAll('*', '[*]').replaceAll('_', '.').replaceAll('%', '.*')
           return [...held.keys()].filter((key) => new RegExp(`^${pattern}`).test(key))
+        },
+      })),
+  },
+  'values that never expire': {
+    code: 'STATE_EXPIRED',
+    make: () => storing((held) => ({ set: async (key: string, value: string) => void held.set(key, value) })),
+  },
+  'values that expire when those that they replaced would have': {
+    code: 'STATE_EXPIRED',
+    make: () =>
+      storing((_held, set) => {
+        const first = new Map<string, number | undefined>()
+        return {
+          set(key: string, value: string, { expiresAt }: { expiresAt?: number } = {}) {
+            const kept = expiresAt ?? first.get(key)
+            first.set(key, kept)
+            return set(key, value, { expiresAt: kept })
+          },
+        }
+      }),
+  },
+  'a value that is read, and deleted later': {
+    code: 'STATE_TAKEN_TWICE',
+    make: () =>
+      storing((held) => ({
+        async take(key: string) {
+          const value = held.get(key)
+          await Promise.resolve()
+          held.delete(key)
+          return value
         },
       })),
   },

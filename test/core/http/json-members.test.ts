@@ -148,7 +148,7 @@ test('a text is refused exactly where a slow reading of its objects finds a name
     ),
     { numRuns: runs(3_000) },
   )
-  assert.ok(refused > 300)
+  assert.ok(refused > runs(300) / 2)
 })
 
 test('any text at all is read or refused, and never crashes', () => {

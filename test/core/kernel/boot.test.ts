@@ -50,7 +50,7 @@ test('a configured file that cannot be read is a ConfigError, whichever plugin r
     ['source/http', { ...far, bearerTokenFile: join(files, 'text') }, 'text'],
     ['source/http', { ...far, caCertPath: join(files, 'text') }, 'text'],
     ['source/git', { ...far, tokenFile: join(files, 'none') }, 'none'],
-    ['state/files', { directory: files, passphraseFile: join(files, 'empty') }, 'empty'],
+    ['state/sqlite', { directory: files, passphraseFile: join(files, 'empty') }, 'empty'],
   ]
   for (const [use, options, file] of wrong) {
     await assert.rejects(boot([{ use, with: options }], context), (error) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { idsIn } from './feeder.js'
 
 /** The program with a file of the audit that is soon full, and callers that ask without a pause until they are told to end. */
@@ -16,7 +16,7 @@ async function underLoad(t: TestContext, argv: readonly string[] = []) {
   - { use: audit/file, with: { path: ${path}, maxBytes: 64KiB, keep: 900 } }
 `
   const config = join(folder(t, { 'gateway.yaml': list }), 'gateway.yaml')
-  const running = program(t, ['run', '--config', config, ...argv], { patience: 30 })
+  const running = startedProgram(t, ['run', '--config', config, ...argv], { patience: 30 })
   const origin = await running.ready()
   let ending = false
   let answered = 0
@@ -36,7 +36,7 @@ async function underLoad(t: TestContext, argv: readonly string[] = []) {
     async end(): Promise<readonly string[]> {
       ending = true
       await Promise.all(callers)
-      running.process.kill('SIGTERM')
+      running.stop()
       assert.equal(await running.ended(), 0, running.output.stderr)
       const files = [path]
       while (existsSync(`${path}.${files.length}`)) files.push(`${path}.${files.length}`)
@@ -65,7 +65,7 @@ for (const workers of [[], ['--workers', '2']]) {
     for (let reload = 1; reload <= 3; reload++) {
       await more(answered() + 200)
       if (reload === 2) await eventually(() => moved(path))
-      running.process.kill('SIGHUP')
+      running.reload()
       await eventually(() => [...running.output.stderr.matchAll(RELOADED)].length === reload, 30)
     }
     await more(answered() + 200)
@@ -83,7 +83,7 @@ test('doctor says whether the file can be written, and changes nothing', async (
   const doctor = async (file: string) => {
     const plugins = [{ use: 'auth/anonymous' }, { use: 'audit/file', with: { path: file } }]
     const home = folder(t, { 'run.json': JSON.stringify({ plugins }) })
-    const running = program(t, ['doctor', '--config', join(home, 'run.json')], { patience: 60 })
+    const running = startedProgram(t, ['doctor', '--config', join(home, 'run.json')], { patience: 60 })
     const code = await running.ended()
     return { code, text: running.output.stdout + running.output.stderr }
   }

@@ -10,8 +10,7 @@ import { folder } from '#kit/folder.js'
 import { opened } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
-import { GenerationLock, HeldLocks } from '#plugins/store/files/generation-lock.js'
-import { thisProcess } from '#plugins/store/files/lock-owner.js'
+import { FileLock } from '#plugins/store/sqlite/file-lock.js'
 import { auditing, LOST, WAITING } from './auditing.js'
 import { event, idsIn } from './feeder.js'
 
@@ -102,7 +101,7 @@ test('what hangs is told of after five seconds, and a stop waits for it as long'
   // As another process that rotates the file, and stands still.
   const name = join(dirname(path), '.audit.jsonl.lock')
   const { log } = recordedLog()
-  const lock = await new GenerationLock(name, await thisProcess(), new HeldLocks(), log).acquire()
+  const lock = await new FileLock(name, log).acquire()
   t.after(() => lock.release())
   for (const id of ['0', '1']) feed(event(id, { subject: 'x'.repeat(60_000) }))
   await eventually(() => said(WAITING).length === 1)

@@ -5,7 +5,7 @@ import { recordedLog, serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { mcpTarget } from '#kit/mcp-target.js'
 import { listen } from '#kit/plugin.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { openRequest, proxied, send } from './proxied.js'
 
 // Its types lead to a package whose `source` condition is no library for this compiler, so none are read.
@@ -41,7 +41,7 @@ test('a legacy SSE server works at every path that leads to it', async (t) => {
 
 test('every worker knows what the target announced to another', async (t) => {
   const target = await mcpTarget(t, { era: '2024-11-05' })
-  const gateway = program(t, ['proxy', 'name', '--target-uri', target.url, '--workers', '3'], {
+  const gateway = startedProgram(t, ['proxy', 'name', '--target-uri', target.url, '--workers', '3'], {
     patience: 60,
   })
   const url = await gateway.ready()

@@ -11,7 +11,7 @@ import { recordedLog, serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 import { closedPort, listening, opened } from '#kit/listening.js'
 import { listen, providing } from '#kit/plugin.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { authority, tlsListening } from '#kit/tls.js'
 import { call, openRequest, send } from './proxied.js'
 
@@ -262,7 +262,7 @@ test('HTTP/2 is spoken to a replica that offers it, where it is on', async (t) =
       { use: 'forward/balanced', with: { targets: [`https://127.0.0.1:${port}`], http2 } },
     ]
     writeFileSync(config, JSON.stringify({ plugins: list }))
-    const gateway = program(t, ['run', '--config', config], {
+    const gateway = startedProgram(t, ['run', '--config', config], {
       environment: { NODE_EXTRA_CA_CERTS: ca.file },
     })
     const main = await gateway.ready()

@@ -4,8 +4,8 @@ import { eventually } from '#kit/captured-log.js'
 import { connectProxy } from '#kit/connect-proxy.js'
 import { tcpListening } from '#kit/egress.js'
 import { closedPort } from '#kit/listening.js'
-import { program } from '#kit/program.js'
 import { dial } from '#kit/raw.js'
+import { startedProgram } from '#kit/started-program.js'
 import { authority, tlsListening } from '#kit/tls.js'
 import { call, proxied, send } from './proxied.js'
 
@@ -93,7 +93,7 @@ test('the certificate of a target is checked through a proxy too, on both transp
   const HTTPS_PROXY = proxy.url.replace('127.0.0.1', 'anna:geheim@localhost')
   const started = async (target: string, more: Readonly<Record<string, string>>) => {
     const argv = ['proxy', 'x', '--target-uri', target, '--debug']
-    const gateway = program(t, argv, { environment: { HTTPS_PROXY, ...more } })
+    const gateway = startedProgram(t, argv, { environment: { HTTPS_PROXY, ...more } })
     return { main: await gateway.ready(), gateway }
   }
   const NODE_EXTRA_CA_CERTS = ca.file
@@ -116,7 +116,7 @@ test('the certificate of a target is checked through a proxy too, on both transp
     ...Array(2).fill('other.test:443'),
   ])
   for (const { gateway } of [right, other, unknown]) {
-    gateway.process.kill('SIGTERM')
+    gateway.stop()
     await gateway.ended()
     assert.match(gateway.output.stderr, /go through a proxy/)
     assert.doesNotMatch(JSON.stringify(gateway.output), /anna|geheim|YW5uYTpnZWhlaW0/)
@@ -125,7 +125,7 @@ test('the certificate of a target is checked through a proxy too, on both transp
 
 test('a proxy that is not a URL is an error at the start, without its value', async (t) => {
   const environment = { HTTP_PROXY: 'socks5://anna:geheim@proxy.test' }
-  const gateway = program(t, ['proxy', 'x', '--target-uri', TARGET], { environment })
+  const gateway = startedProgram(t, ['proxy', 'x', '--target-uri', TARGET], { environment })
   assert.equal(await gateway.ended(), 2)
   assert.match(gateway.output.stderr, /HTTP_PROXY: expected a URL of http or https/)
   assert.doesNotMatch(JSON.stringify(gateway.output), /anna|geheim/)

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { type TestContext, test } from 'node:test'
 import { listening } from '#kit/listening.js'
-import { type Program, program } from '#kit/program.js'
+import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 import { openRequest } from './proxied.js'
 
 // The full numbers of the requirement take long; they run on request.
@@ -24,11 +24,11 @@ const skip = process.platform === 'linux' ? false : 'there is no /proc here'
 
 /** The program in front of a target of this process, and its memory. */
 async function proxyBefore(t: TestContext, target: string) {
-  const proxy = program(t, ['proxy', 'big', '--target-uri', target])
+  const proxy = startedProgram(t, ['proxy', 'big', '--target-uri', target])
   return { main: await proxy.ready(), memory: () => residentOf(proxy) }
 }
 
-function residentOf({ process: { pid } }: Program): number {
+function residentOf({ process: { pid } }: StartedProgram): number {
   const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
   return Number(kilobytes) * 1024
 }

@@ -5,8 +5,8 @@ import { booted, recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listen, plugin } from '#kit/plugin.js'
-import { program } from '#kit/program.js'
 import { noRedis, testRedis } from '#kit/redis.js'
+import { startedProgram } from '#kit/started-program.js'
 
 const skip = noRedis ?? false
 
@@ -40,7 +40,9 @@ test('three processes count one limit exactly', { skip }, async (t) => {
     { use: 'limit/requests', with: { limits, redis: { url } } },
   ]
   const home = folder(t, { 'run.json': JSON.stringify({ plugins }) })
-  const started = Array.from({ length: 3 }, () => program(t, ['run', '--config', join(home, 'run.json')]))
+  const started = Array.from({ length: 3 }, () =>
+    startedProgram(t, ['run', '--config', join(home, 'run.json')]),
+  )
   const urls = await Promise.all(started.map((each) => each.ready()))
 
   const statuses = await Promise.all(

@@ -24,7 +24,7 @@ const pages = { use: 'pages/browse', with: { anonymous: true } }
 /** A registry with pages, and the publications and the refresh of what is published in it. */
 async function withPages(
   t: TestContext,
-  store: object = { use: 'store/files', with: { directory: folder(t) } },
+  store: object = { use: 'store/sqlite', with: { directory: folder(t) } },
 ) {
   let publications: (() => Publications) | undefined
   let catalogue: (() => ServerCatalogue) | undefined

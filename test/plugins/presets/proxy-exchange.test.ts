@@ -154,7 +154,7 @@ test('the program exchanges what its callers bring, and tells nobody of it (T8, 
   for (const { authorization, 'x-target-token': token } of behind.seen)
     assert.deepEqual([authorization, token], [undefined, 'Bearer canary-of-the-target'])
 
-  gateway.process.kill('SIGTERM')
+  gateway.stop()
   assert.equal(await gateway.ended(), 0)
   const told = gateway.output.stdout + gateway.output.stderr
   for (const secret of ['canary-of-the-client', 'canary-of-the-target', mine, mine.split('.')[2] ?? ''])

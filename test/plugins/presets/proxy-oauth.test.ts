@@ -20,12 +20,12 @@ const uses = (written: Written) => entries(written).map(({ use }) => use)
 
 const byItself = [
   'secrets/keyring',
-  'state/files',
+  'state/sqlite',
   'registrar/remembered',
   'registrar/dynamic',
   'credential/oauth',
 ]
-const given = ['secrets/keyring', 'state/files', 'registrar/given', 'credential/oauth']
+const given = ['secrets/keyring', 'state/sqlite', 'registrar/given', 'credential/oauth']
 const URLS = {
   remoteAuthAuthorizeUrl: 'https://idp.example/authorize',
   remoteAuthTokenUrl: 'https://idp.example/token',
@@ -43,7 +43,7 @@ test('a login is in the list when a flag asks for one, and else nothing of it', 
   ])
   assert.deepEqual(uses({ remoteAuth: true, remoteAuthClientId: 'https://app.example/client.json' }), [
     'secrets/keyring',
-    'state/files',
+    'state/sqlite',
     'registrar/metadata-document',
     ...byItself.slice(2),
   ])

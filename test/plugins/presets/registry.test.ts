@@ -75,11 +75,11 @@ test('every mistake is told, at its place', () => {
       { sources: [{ name: 'one', managed: {} }] },
       /^stateDirectory: null keeps no files, and there is no `store`: what is published/,
     ],
-    [{ store: {} }, /^store: expected exactly one of files, postgres, use$/],
-    [{ store: { files: {}, postgres: {} } }, /^store: expected exactly one of/],
-    [{ store: { files: {}, with: {} } }, /^store\.with: belongs to `use`/],
-    [{ store: { sqlite: {} } }, /^store: .*sqlite/],
-    [{ store: { files: {} } }, /^stateDirectory: null keeps no files/],
+    [{ store: {} }, /^store: expected exactly one of postgres, sqlite, use$/],
+    [{ store: { sqlite: {}, postgres: {} } }, /^store: expected exactly one of/],
+    [{ store: { sqlite: {}, with: {} } }, /^store\.with: belongs to `use`/],
+    [{ store: { mysql: {} } }, /^store: .*mysql/],
+    [{ store: { sqlite: {} } }, /^stateDirectory: null keeps no files/],
     [{ store: { use: './mine.js' } }, /^stateDirectory: has no effect/],
     [{ store: { postgres: { directory: './x' } } }, /^stateDirectory: the store has a `directory` already/],
     [{ address: 'here' }, /^address: expected HOST:PORT/],
@@ -104,10 +104,10 @@ test('the state is in files, or where the settings say', () => {
   const catalogue = ['registry/catalogue', { registries }]
   const url = 'postgres://db.example/registry'
   for (const [settings, store, served] of [
-    [{}, ['store/files', {}], catalogue],
-    [{ stateDirectory: './state' }, ['store/files', { directory: './state' }], catalogue],
+    [{}, ['store/sqlite', {}], catalogue],
+    [{ stateDirectory: './state' }, ['store/sqlite', { directory: './state' }], catalogue],
     [{ stateDirectory: null }, undefined, catalogue],
-    [{ store: { files: { directory: './state' } } }, ['store/files', { directory: './state' }], catalogue],
+    [{ store: { sqlite: { directory: './state' } } }, ['store/sqlite', { directory: './state' }], catalogue],
     [{ store: { postgres: { url } } }, ['store/postgres', { url }], catalogue],
     [
       { store: { postgres: { url } }, stateDirectory: './copies' },
@@ -126,7 +126,7 @@ test('the state is in files, or where the settings say', () => {
 
 test('a wrong option of the store is told at its place in the file', async (t) => {
   for (const [settings, place] of [
-    [{ store: { files: { directry: './x' } } }, 'store.files.directry'],
+    [{ store: { sqlite: { directry: './x' } } }, 'store.sqlite.directry'],
     [{ stateDirectory: '' }, 'stateDirectory'],
   ] as const) {
     const list = registry(RegistrySettings.parse({ auth: { mode: 'anonymous' }, ...settings }))

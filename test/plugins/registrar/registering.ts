@@ -11,7 +11,7 @@ export async function startRegistrars(t: TestContext, entries: readonly Entry[],
     gateway.onStart(() => void found.push(registrars()))
   })
   const store =
-    directory === undefined ? { use: 'state/memory' } : { use: 'state/files', with: { directory } }
+    directory === undefined ? { use: 'state/memory' } : { use: 'state/sqlite', with: { directory } }
   await booted(t, [store, ...entries, taking], { log: recordedLog().log })
   const registrars = found.flat()
   return {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -12,6 +12,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { ownSources } from '#kit/own-sources.js'
 import { listen, providing } from '#kit/plugin.js'
+import { documentsIn } from '../store/catalogue-stores.js'
 import { BASE, fileRegistry, registryOf, server, sourcePlugin } from './registry.js'
 
 const SIZE = 3_000
@@ -30,8 +31,8 @@ const program = (stateDirectory: string): string => `
   await serve([
     { use: source },
     { use: 'auth/anonymous' },
-    { use: 'registry/catalogue', with: {
-      registries: [{ name: 'default', sources: ['main'] }], stateDirectory: ${JSON.stringify(stateDirectory)} } },
+    { use: 'store/sqlite', with: { directory: ${JSON.stringify(stateDirectory)} } },
+    { use: 'registry/catalogue', with: { registries: [{ name: 'default', sources: ['main'] }] } },
   ], { catalogue, folder: '.', log: createLog({ level: 'silent' }) })
   setInterval(() => {}, 1000)
   process.stdout.write('up')
@@ -50,7 +51,7 @@ test('kill -9 during syncs leaves a complete last good state', async (t) => {
     )
     t.after(() => child.kill('SIGKILL'))
     await once(child.stdout, 'data')
-    await eventually(() => readdirSync(stateDirectory).find((name) => name.endsWith('.state')))
+    await eventually(() => documentsIn(stateDirectory).length > 0)
     await setTimeout(delay)
     child.kill('SIGKILL')
     await once(child, 'close')
@@ -67,8 +68,7 @@ test('kill -9 during syncs leaves a complete last good state', async (t) => {
     )
     assert.equal(rounds.size, 1, 'all of one sync')
   }
-  const [name = ''] = readdirSync(stateDirectory).filter((each) => each.endsWith('.state'))
-  assert.equal(statSync(join(stateDirectory, name)).mode & 0o077, 0)
+  assert.equal(statSync(join(stateDirectory, 'catalogue.sqlite')).mode & 0o077, 0)
 })
 
 test('requests in flight get complete responses when the gateway stops', async (t) => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -9,6 +9,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listen } from '#kit/plugin.js'
 import { slowRoute } from '../../core/kernel/slow-route.js'
+import { documentsIn } from '../store/catalogue-stores.js'
 import { BASE, idsIn, one, payload, type RegistryOptions, registryOf, sourcePlugin, two } from './registry.js'
 
 const never = (): Promise<FetchResult> => new Promise(() => {})
@@ -82,7 +83,7 @@ test('after a reload what could not be saved is saved, though the source has not
 
   await running.swap(list, contextFor({}))
 
-  await eventually(() => readdirSync(stateDirectory).find((name) => name.endsWith('.state')))
+  await eventually(() => documentsIn(stateDirectory).length > 0)
 })
 
 test('a list that was replaced reads no source while a request of it lasts', async (t) => {

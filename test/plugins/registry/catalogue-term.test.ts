@@ -33,7 +33,7 @@ test('SIGTERM with requests in flight: each gets its complete response', async (
       return socket
     }),
   )
-  registry.process.kill('SIGTERM')
+  registry.stop()
   await registry.until(/asked to stop/)
   const answers = await Promise.all(
     readers.map(async (socket) => {

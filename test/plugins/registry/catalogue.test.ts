@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { type FetchResult, UpstreamError } from 'sallyport'
 import { booted, recordedLog, serving } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
 import { folder } from '#kit/folder.js'
-import { variables } from '#kit/variables.js'
+import { documentsIn } from '../store/catalogue-stores.js'
 import {
   BASE,
   fileRegistry,
@@ -225,52 +224,17 @@ test('the last good state is restored when the source is down, with its bookmark
   assert.equal(down.seen[0], 'mark')
 })
 
-test('a saved state that is damaged or of another place is not served', async (t) => {
-  const stateDirectory = folder(t)
-  await booted(t, scripted([() => whole(one)], { stateDirectory }).list)
-  const [name = ''] = readdirSync(stateDirectory)
-  const path = join(stateDirectory, name)
-  const kept = readFileSync(path, 'utf8')
-  const damaged = [
-    kept.slice(0, -10),
-    kept.slice(0, 40),
-    '',
-    kept.replace('1.0.0', '1.0.1'),
-    kept.replace('"place":"test main"', '"place":"test other"'),
-    `${kept}{}`,
-  ]
-  for (const text of damaged) {
-    writeFileSync(path, text)
-    const app = await booted(t, scripted([failing(new Error('it is down'))], { stateDirectory }).list)
-    assert.equal((await app.inject(BASE)).statusCode, 503, text)
-  }
-  writeFileSync(path, kept)
-  const app = await booted(t, scripted([failing(new Error('it is down'))], { stateDirectory }).list)
-  assert.equal((await app.inject(BASE)).statusCode, 200)
-})
-
-test('the default directory of the state follows XDG_STATE_HOME', async (t) => {
-  const home = folder(t)
-  variables(t, { XDG_STATE_HOME: home })
-  await booted(t, [{ use: 'store/files' }, ...scripted([() => whole(one)]).list])
-  const [name = ''] = readdirSync(join(home, 'sallyport', 'registry'))
-  assert.match(name, /^main-[0-9a-f]{12}\.state$/)
-})
-
 test('the gateway stops at once when a source hangs, and leaves no temporary file', async (t) => {
   const stateDirectory = folder(t)
   const { list } = scripted([() => whole(one), () => new Promise<FetchResult>(() => {})], { stateDirectory })
   const running = await serving(t, list)
   const hanging = fetch(`${running.addresses.internal}/sync/main`, { method: 'POST' }).catch(() => {})
-  await eventually(async () => (readdirSync(stateDirectory).length === 1 ? true : undefined))
+  await eventually(() => documentsIn(stateDirectory).length === 1)
   const since = performance.now()
   await running.stop(0)
   await hanging
   assert.ok(performance.now() - since < 2_000)
-  assert.deepEqual(
-    readdirSync(stateDirectory).filter((name) => name.endsWith('.tmp')),
-    [],
-  )
+  assert.deepEqual(readdirSync(stateDirectory), ['catalogue.sqlite'])
 })
 
 test('POST /sync: 404 for an unknown source, 403 for a page in a browser', async (t) => {

@@ -373,7 +373,7 @@ test('a list in which anybody or nobody could publish is refused at the start', 
   await assert.rejects(starting(swapped), /before registry\/api/)
   const nobody = publishingList(t, issuer, {
     publishers: [],
-    store: { use: 'store/files', with: { directory: folder(t) } },
+    store: { use: 'store/sqlite', with: { directory: folder(t) } },
   })
   const open = await starting([
     anonymous,

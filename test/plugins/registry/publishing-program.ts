@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { twoFreePorts } from '#kit/free-port.js'
 import type { Issuer } from '#kit/issuer.js'
-import { type Program, program } from '#kit/program.js'
+import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 import { server } from './registry.js'
 
 export const API = '/registry/default/v0.1'
@@ -19,7 +19,7 @@ interface Given {
 }
 
 export interface PublishingProgram {
-  readonly process: Program
+  readonly process: StartedProgram
   readonly origin: string
   /** The internal port. */
   readonly internal: string
@@ -46,7 +46,7 @@ export async function publishingProgram(
       ...settings,
     }),
   })
-  const process = program(t, ['registry', '--config', join(config, 'registry.yaml')], {
+  const process = startedProgram(t, ['registry', '--config', join(config, 'registry.yaml')], {
     environment: { XDG_STATE_HOME: home },
     patience: 30,
     ...(hostname !== undefined && { hostname }),

@@ -31,7 +31,7 @@ export function publishingList(t: TestContext, issuer: Issuer, given: Given = {}
     { use: 'registry/openapi' },
     { use: 'discovery/issuer' },
     { use: 'auth/oidc', with: issuer.provider },
-    given.store ?? { use: 'store/files', with: { directory: folder(t) } },
+    given.store ?? { use: 'store/sqlite', with: { directory: folder(t) } },
     ...sources,
     given.managed ?? { use: 'source/managed', with: { name: 'published' } },
     {

@@ -48,7 +48,7 @@ export const registryOf = (
   { use: 'internal/server', with: { address: '127.0.0.1:0' } },
   { use: 'auth/anonymous' },
   ...entries,
-  ...(stateDirectory === undefined ? [] : [{ use: 'store/files', with: { directory: stateDirectory } }]),
+  ...(stateDirectory === undefined ? [] : [{ use: 'store/sqlite', with: { directory: stateDirectory } }]),
   { use: 'registry/catalogue', with: { registries: [{ name: 'default', sources }], ...options } },
   { use: 'registry/openapi', with: { anonymous: true } },
   { use: 'registry/api', with: { anonymous: true } },

@@ -79,7 +79,7 @@ test('whatever is read, a follower, a later start and a restored state serve the
     const source = sourcePlugin('main', async () => next)
     const shared = new SharedStore()
     const store = () => ({ use: shared.plugin() })
-    const files = { use: 'store/files', with: { directory: folder(t) } }
+    const files = { use: 'store/sqlite', with: { directory: folder(t) } }
     const [own, first, second] = [
       await registry(t, files, source),
       await registry(t, store(), source),

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Entry, GatewayError } from 'sallyport'
 import { contractSuite } from 'sallyport/testing'
-import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { storesOf } from './stores.js'
@@ -107,23 +106,6 @@ test('what several processes store at once is all there, and what one deletes is
     stores[0]?.keeping?.delete('old'),
   ])
   assert.deepEqual(await stores[0]?.keeping?.names(), ['name-0', 'name-1', 'name-2'])
-})
-
-test('who lost the lock meanwhile writes nothing over what others have stored since', async (t) => {
-  const home = folder(t)
-  const path = join(home, 'secrets')
-  const [store] = await storesOf(t, encryptedFile(path, 'correct horse'))
-  await store?.keeping?.set('name', 'before')
-  const [free = ''] = readdirSync(home).filter((name) => name.startsWith('secrets.lock.'))
-
-  const setting = store?.keeping?.set('name', 'after')
-  const taken = async (): Promise<string | undefined> =>
-    readdirSync(home).find((name) => /^secrets\.lock\.\d+$/.test(name) && name !== free)
-  // Deriving its keys takes much longer than this: whoever takes a lock over deletes its file.
-  rmSync(join(home, await eventually(taken)))
-
-  await assert.rejects(async () => setting, { code: 'SECRET_UNWRITABLE', message: /try again/ })
-  assert.equal(await store?.get('name'), 'before')
 })
 
 test('a pipe in the place of the file is refused at once', {

@@ -8,7 +8,7 @@ import { closedPort, listening } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listen } from '#kit/plugin.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { BASE, registryOf, server } from '../registry/registry.js'
 
 const good = JSON.stringify([server('a.example/good', '1.0.0')])
@@ -52,7 +52,7 @@ test('requests do not wait while a source is parsed, whatever it has', { timeout
   const inner = { use: 'internal/server', with: { address: new URL(internal).host } }
   const plugins = [listen, inner, ...list.filter(({ use }) => use !== inner.use)]
   writeFileSync(config, JSON.stringify({ plugins }))
-  const gateway = program(t, ['run', `--config=${config}`], { patience: 60 })
+  const gateway = startedProgram(t, ['run', `--config=${config}`], { patience: 60 })
   const url = await gateway.ready()
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.after(() => agent.destroy())

@@ -149,7 +149,7 @@ test('the program starts with a malicious file, serves the last good state and k
     }, 60)
     assert.deepEqual(idsIn(body), ['a.example/good@1.0.0'])
     if (texts === DEEP) await gateway.until(/nested too deeply/)
-    gateway.process.kill('SIGTERM')
+    gateway.stop()
     assert.equal(await gateway.ended(), 0)
   }
   await served(JSON.stringify([server('a.example/good', '1.0.0')]))

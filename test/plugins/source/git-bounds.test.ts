@@ -7,7 +7,7 @@ import { booted, listening } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listen } from '#kit/plugin.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { variables } from '#kit/variables.js'
 import { BASE, idsIn, internalRoutes, registryOf, server } from '../registry/registry.js'
 import { repository } from './repository.js'
@@ -86,7 +86,7 @@ test('kill -9 of the gateway ends git with all its processes, and its folder is 
   const config = join(folder(t), 'sallyport.json')
   const list = [listen, ...entries(`${url}/hangs.git`)]
   writeFileSync(config, JSON.stringify({ plugins: list }))
-  const gateway = program(t, ['run', `--config=${config}`], {
+  const gateway = startedProgram(t, ['run', `--config=${config}`], {
     environment: { TMPDIR: temporary },
     patience: 60,
   })

@@ -9,7 +9,7 @@ import { listen, plugin } from '#kit/plugin.js'
 import { BASE, OFFICIAL } from '../registry/registry.js'
 import { actor, limits, publish, publishedList, publishing, versionOf } from '../store/publishing.js'
 
-const files = (directory: string) => ({ use: 'store/files', with: { directory } })
+const files = (directory: string) => ({ use: 'store/sqlite', with: { directory } })
 
 contractSuite('source/managed', (t) => ({
   list: [files(folder(t)), { use: 'source/managed', with: { name: 'published' } }],
@@ -107,7 +107,7 @@ test('a list without a store that publications fit into says so', async (t) => {
   )
 })
 
-test('a reload hands the open journal over, and what is published then is served', async (t) => {
+test('a reload hands the open database over, and what is published then is served', async (t) => {
   const directory = folder(t)
   let publications: () => Publications = () => assert.fail('not booted')
   const user = plugin('user', (gateway) => {

@@ -1,10 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { definePlugin, StateStore } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { boot, createLog } from 'sallyport/embed'
 
-// Another process with the same store: it saves once under a lock, holds a lock, or counts under one: in a file, or the store.
+// Another process with the same store: it saves again and again under a lock, holds a lock, or counts under one: in a file, or the store.
 const [entry = '', task = '', counter = ''] = process.argv.slice(2)
 
 let store: StateStore | undefined
@@ -25,9 +25,11 @@ if (store === undefined) throw new Error('there is no store')
 
 const taken = store
 
-if (task === 'save') {
-  await taken.locked('key', () => taken.set('value', 'new'.repeat(5000)))
-  process.exit(0)
+if (task === 'saves') {
+  for (let number = Number(counter) + 1; ; number++) {
+    await taken.locked('key', () => taken.set('value', `${'x'.repeat(20_000)}${number}`))
+    writeSync(1, `${number}\n`)
+  }
 } else if (task === 'hold') {
   await taken.locked('key', async () => {
     process.stdout.write('begun\n')

@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import { CatalogueStore, type SourceStore, type StoredContents, type VersionKey } from 'sallyport'
 import { booted } from '#kit/booted.js'
@@ -62,4 +64,16 @@ export async function read(store: SourceStore, since?: number) {
   const texts: string[] = []
   for await (const payload of payloads) texts.push(Buffer.from(payload).toString())
   return { kind, revision, bookmark, failure, removed, text: texts.join() }
+}
+
+/** Every document that the SQLite file of a directory holds; none before there is one. */
+export function documentsIn(directory: string): readonly string[] {
+  try {
+    const database = new DatabaseSync(join(directory, 'catalogue.sqlite'), { readOnly: true })
+    const rows = database.prepare('select document from document').all()
+    database.close()
+    return rows.map(({ document }) => Buffer.from(document as Uint8Array).toString())
+  } catch {
+    return []
+  }
 }

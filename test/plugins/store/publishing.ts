@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { definePlugin, type Entry, ManagedSource, type Publications, ServerCatalogue } from 'sallyport'
 import { boot } from 'sallyport/embed'
@@ -73,7 +72,3 @@ export async function publishing(t: TestContext, store: Entry) {
       (await app.inject(`${BASE}/${encodeURIComponent(name)}/versions/latest`)).statusCode === 200,
   }
 }
-
-/** Where `store/files` has the journal of the source `published`. */
-export const journalIn = (directory: string, names: readonly string[]): string =>
-  join(directory, names.find((name) => name.endsWith('.journal')) ?? 'missing')

@@ -10,8 +10,8 @@ import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
 import { folder } from '#kit/folder.js'
 import { listen, plugin, providing } from '#kit/plugin.js'
-import { program } from '#kit/program.js'
 import { runs } from '#kit/runs.js'
+import { startedProgram } from '#kit/started-program.js'
 import { started, statusOf } from './tunnelled.js'
 
 const welcome = plugin(
@@ -202,7 +202,7 @@ plugins:
 
 test('in a configuration for run, the ready line has the public URL', async (t) => {
   const home = folder(t, { 'mine.mjs': MINE, 'gateway.yaml': GATEWAY })
-  const running = program(t, ['run', '--config', 'gateway.yaml'], { cwd: home })
+  const running = startedProgram(t, ['run', '--config', 'gateway.yaml'], { cwd: home })
   const main = (await running.ready()).replace(/,$/, '')
   assert.match(
     running.output.stdout,
@@ -248,7 +248,7 @@ test('without an authenticator, a tunnel refuses every caller', async (t) => {
 
 test('several processes, which would open several tunnels, are refused', async (t) => {
   const home = folder(t, { 'mine.mjs': MINE, 'gateway.yaml': GATEWAY })
-  const running = program(t, ['run', '--config', 'gateway.yaml', '--workers=2'], { cwd: home })
+  const running = startedProgram(t, ['run', '--config', 'gateway.yaml', '--workers=2'], { cwd: home })
   assert.equal(await running.ended(), 2)
   assert.match(running.output.stderr, /each process would open a tunnel of its own/)
 })

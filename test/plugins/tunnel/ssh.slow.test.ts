@@ -12,7 +12,7 @@ import { freePort } from '#kit/free-port.js'
 import { opened } from '#kit/listening.js'
 import { realIssuer } from '#kit/oidc-provider.js'
 import { oidcSettings } from '#kit/oidc-settings.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { asked } from './asked.js'
 import { endAll, gone, running } from './processes.js'
 import { flagsFor, noSshd, type Sshd, settingsFor, sshd } from './sshd.js'
@@ -138,12 +138,12 @@ test('a reload leaves the tunnel open, and SIGINT closes it', real, async (t) =>
   const before = running(markOf(server))
   assert.ok(before.length > 0)
 
-  proxy.process.kill('SIGHUP')
+  proxy.reload()
   await eventually(() => /read again and is in force/.test(proxy.output.stderr) || undefined)
   assert.equal(await statusOf(url), 200)
   assert.deepEqual(running(markOf(server)), before)
 
-  proxy.process.kill('SIGINT')
+  proxy.stop('SIGINT')
   assert.equal(await proxy.ended(), 0)
   assert.deepEqual(running(markOf(server)), [])
 })
@@ -179,7 +179,7 @@ test('a tunnel that cannot be opened is an error at the start, which says what t
     '--allow-unauthenticated',
     ...flags,
   ]
-  const proxy = program(t, argv)
+  const proxy = startedProgram(t, argv)
 
   assert.equal(await proxy.ended(), 1, proxy.output.stderr)
   assert.match(proxy.output.stderr, /another host key than the one that is known: find out why/)

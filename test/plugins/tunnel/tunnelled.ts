@@ -7,7 +7,7 @@ import { TunnelSettings, tunnel } from 'sallyport/presets/tunnel'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { listening } from '#kit/listening.js'
-import { type Program, program } from '#kit/program.js'
+import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 
 // Seconds: starting the program takes long on a busy machine.
 const PATIENCE = 40
@@ -16,7 +16,7 @@ const PATIENCE = 40
 export async function started(
   t: TestContext,
   flags: readonly string[],
-): Promise<{ readonly proxy: Program; readonly url: string }> {
+): Promise<{ readonly proxy: StartedProgram; readonly url: string }> {
   const argv = [
     'proxy',
     'tunnel',
@@ -25,7 +25,7 @@ export async function started(
     '--allow-unauthenticated',
     ...flags,
   ]
-  const proxy = program(t, argv)
+  const proxy = startedProgram(t, argv)
   const line = /^sallyport proxy "test" reachable at (\S+) by a tunnel to http:\S+ -> http:\S+\n$/
   const url = await eventually(() => {
     assert.equal(proxy.process.exitCode, null, proxy.output.stderr)

@@ -6,6 +6,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
 import { startAuthorizationServer } from '../../../plugins/credential/oauth/authorization-server.js'
+import { valuesIn } from '../../../plugins/state/stored.js'
 
 test('a proxy signs in by its flags, the login outlives it, is listed without its tokens, and is dropped', async (t) => {
   const server = await startAuthorizationServer(t)
@@ -26,7 +27,7 @@ test('a proxy signs in by its flags, the login outlives it, is listed without it
   const page = await first.until(/(?<=^Open this URL to sign in: )\S+$/m)
   await fetch(page)
   assert.equal((await ask(url)).status, 200)
-  first.process.kill('SIGTERM')
+  first.stop()
   assert.equal(await first.ended(), 0)
   assert.doesNotMatch(first.output.stderr, /canary/)
   assert.equal(server.at('/token')[0]?.headers.authorization?.startsWith('Basic '), true)
@@ -47,8 +48,7 @@ test('a proxy signs in by its flags, the login outlives it, is listed without it
   assert.equal((await run('logout')).code, 2)
   assert.equal((await run('logout', server.target)).code, 0)
   assert.equal((await run('list')).stdout, '')
-  const left = readdirSync(join(state, 'sallyport')).filter((name) => name.endsWith('.json'))
-  assert.deepEqual(left, [])
+  assert.deepEqual(valuesIn(join(state, 'sallyport')), [])
   assert.equal(statSync(join(state, 'sallyport')).mode & 0o777, 0o700)
 })
 

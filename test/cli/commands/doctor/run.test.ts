@@ -12,6 +12,7 @@ import { folder } from '#kit/folder.js'
 import { closedPort, listening } from '#kit/listening.js'
 import { realIssuer } from '#kit/oidc-provider.js'
 import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { authority, tlsListening } from '#kit/tls.js'
 
 async function doctor(t: TestContext, argv: readonly string[]) {
@@ -33,7 +34,7 @@ async function looked(
   { files = {}, patience }: { files?: Readonly<Record<string, string>>; patience?: number } = {},
 ): Promise<{ readonly findings: readonly Finding[] }> {
   const home = folder(t, { ...files, 'config.json': JSON.stringify(config) })
-  const planned = await planOf(await readList(join(home, 'config.json')))
+  const planned = await planOf(await readList(join(home, 'config.json'), process.env))
   assert.ok('plan' in planned, JSON.stringify(planned))
   return { findings: await examine(planned.plan, home, patience) }
 }
@@ -78,7 +79,7 @@ test('an address inside that was not allowed is named, and nobody there is asked
   const issuer = await issuing(t)
   const config = configOf({ ...issuer.provider, allowPrivateIP: false })
   const home = folder(t, { 'config.json': JSON.stringify(config) })
-  const planned = await planOf(await readList(join(home, 'config.json')))
+  const planned = await planOf(await readList(join(home, 'config.json'), process.env))
   assert.ok('problems' in planned)
   assert.match(planned.problems.map(({ place }) => place).join(), /allowPrivateIP/)
   assert.equal(issuer.asked.length, 0)
@@ -380,19 +381,13 @@ test('a proxy in the way is named, and what lies behind one is looked at through
   }
   const trusting = { caCertPath: ca.file }
   const looks = [
-    through(`http://anna:ge%20heim%40@${wanting}`, trusting),
-    through(`http://${wanting}`, trusting),
-    through((await closedPort()).replace('http://', ''), trusting),
-    through(await proxyTo(t, port), {}),
-    through(`http://${wanting}`, { issuerUrl: `https://${'a'.repeat(64)}.example` }, '.example'),
+    await through(`http://anna:ge%20heim%40@${wanting}`, trusting),
+    await through(`http://${wanting}`, trusting),
+    await through((await closedPort()).replace('http://', ''), trusting),
+    await through(await proxyTo(t, port), {}),
+    await through(`http://${wanting}`, { issuerUrl: `https://${'a'.repeat(64)}.example` }, '.example'),
   ]
-  assert.deepEqual(await Promise.all(looks), [
-    [],
-    ['PROXY_REFUSES'],
-    ['PROXY_UNREACHABLE'],
-    ['TLS_UNTRUSTED'],
-    ['DNS_FAILED'],
-  ])
+  assert.deepEqual(looks, [[], ['PROXY_REFUSES'], ['PROXY_UNREACHABLE'], ['TLS_UNTRUSTED'], ['DNS_FAILED']])
 })
 
 test('a target is looked at on the way that its requests will go: through the proxy of the environment', async (t) => {
@@ -402,19 +397,21 @@ test('a target is looked at on the way that its requests will go: through the pr
   const HTTPS_PROXY = (await connectProxy(t, { to: port })).url
   const away = await closedPort()
   const faults = async (uri: string, environment: Readonly<Record<string, string>>) => {
-    const looking = program(t, ['doctor', 'x', '--target-uri', uri, '--json'], { environment })
+    // Node reads these certificates when a process starts.
+    const run = 'NODE_EXTRA_CA_CERTS' in environment ? startedProgram : program
+    const looking = run(t, ['doctor', 'x', '--target-uri', uri, '--json'], { environment })
     await looking.ended()
     return faultsOf({ findings: JSON.parse(looking.output.stdout) })
   }
   // No loopback by name, so that a proxy would be asked for it, and nowhere but on this machine.
   const here = `http://0.0.0.0:${new URL(away).port}/mcp`
   const looks = [
-    faults('https://mcp.example/mcp', { HTTPS_PROXY, NODE_EXTRA_CA_CERTS }),
-    faults('https://mcp.example/mcp', { HTTPS_PROXY }),
-    faults(here, { HTTP_PROXY: away }),
-    faults(here, { HTTP_PROXY: away, NO_PROXY: '0.0.0.0' }),
+    await faults('https://mcp.example/mcp', { HTTPS_PROXY, NODE_EXTRA_CA_CERTS }),
+    await faults('https://mcp.example/mcp', { HTTPS_PROXY }),
+    await faults(here, { HTTP_PROXY: away }),
+    await faults(here, { HTTP_PROXY: away, NO_PROXY: '0.0.0.0' }),
   ]
-  assert.deepEqual(await Promise.all(looks), [[], ['TLS_UNTRUSTED'], ['PROXY_UNREACHABLE'], ['TCP_REFUSED']])
+  assert.deepEqual(looks, [[], ['TLS_UNTRUSTED'], ['PROXY_UNREACHABLE'], ['TCP_REFUSED']])
 })
 
 test('a registry that is not up is only told, whatever proxy is in the environment', async (t) => {
@@ -562,7 +559,7 @@ test('what an examination leaves open does not keep the program', async (t) => {
     'list.json': '[{ "use": "./foreign.mjs" }]',
     'foreign.mjs': foreign('examine() { setInterval(() => {}, 2 ** 30) },'),
   })
-  const looking = program(t, ['doctor', '--config', join(home, 'list.json')])
+  const looking = startedProgram(t, ['doctor', '--config', join(home, 'list.json')])
   assert.equal(await looking.ended(), 0)
   assert.match(looking.output.stdout, /\n$/)
 })

@@ -1,23 +1,17 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { type Issuer, issuing } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
-import { bin } from '#kit/program.js'
+import { cli } from '#kit/program.js'
 
 async function explain(t: TestContext, config: unknown, token: string, way: 'file' | 'stdin' = 'stdin') {
   const files = folder(t, { 'config.json': JSON.stringify(config), token })
   const argv = ['explain', '--config', join(files, 'config.json')]
   if (way === 'file') argv.push('--token-file', join(files, 'token'))
-  const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, [bin, ...argv], { env: { PATH, HOME } })
-  child.stdin.end(way === 'stdin' ? token : '')
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  const { code, stdout, stderr } = await cli(t, argv, { input: way === 'stdin' ? token : '' })
   const signature = token.split('.')[2]?.trim()
   if (signature !== undefined) {
     for (let at = 0; at + 6 <= signature.length; at++) {
@@ -25,7 +19,7 @@ async function explain(t: TestContext, config: unknown, token: string, way: 'fil
       assert.equal((stdout + stderr).includes(piece), false, 'a piece of the signature was printed')
     }
   }
-  return { code: child.exitCode, stdout, stderr }
+  return { code, stdout, stderr }
 }
 
 const registryOf = (...providers: readonly object[]) => ({

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { entriesOf } from 'sallyport/embed'
 import { migrateAll } from '#cli/commands/migrate/run.js'
 import { planOf } from '#cli/config/all-problems.js'
 import { readList } from '#cli/config/read-list.js'
+import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { noPostgres, PASSWORD, PostgresCluster } from '#kit/postgres.js'
-import { bin, program } from '#kit/program.js'
+import { cli, program, testIo } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 
 /** A third party's plugin whose table is a file. */
 const levelled = `
@@ -36,7 +38,7 @@ export default definePlugin({
       throw new Error('permission denied for ' + password)
     }
     if (does === 'hang') {
-      process.stderr.write('waiting\\n')
+      writeFileSync(path('waiting'), '')
       await new Promise(() => {})
     }
     if (existsSync(table)) return []
@@ -52,7 +54,7 @@ const entry = (id: string, options: object = {}) => ({
   with: { file: `${id}.table`, ...options },
 })
 
-const root = join(bin, '../../..')
+const root = join(import.meta.dirname, '../../../..')
 
 function home(t: TestContext, list: unknown): string {
   const place = folder(t, { 'levelled.mjs': levelled, 'gateway.json': JSON.stringify(list) })
@@ -61,10 +63,7 @@ function home(t: TestContext, list: unknown): string {
   return join(place, 'gateway.json')
 }
 
-async function migrated(t: TestContext, file: string) {
-  const migrating = program(t, ['migrate', '--config', file])
-  return { code: await migrating.ended(), ...migrating.output }
-}
+const migrated = (t: TestContext, file: string) => cli(t, ['migrate', '--config', file])
 
 test('every plugin with a level is asked, those of a preset file and of scopes too; asked again, nothing is done', async (t) => {
   const proxy = home(t, { targetUri: 'http://127.0.0.1:9/', plugins: [entry('first')] })
@@ -107,8 +106,10 @@ test('what one finds wrong is told where it is written, and the others are still
 
 test('a step that fails ends it with 1, without its secret or a stack, and the next is not asked', async (t) => {
   const file = home(t, [entry('first', { does: 'fail', password: 'correct horse' }), entry('second')])
-  const { code, stdout, stderr } = await migrated(t, file)
-  assert.deepEqual([code, stdout], [1, ''])
+  const migrating = startedProgram(t, ['migrate', '--config', file])
+  assert.equal(await migrating.ended(), 1)
+  const { stdout, stderr } = migrating.output
+  assert.equal(stdout, '')
   assert.match(stderr, /^sallyport: plugin "first" failed in migrate: permission denied for \*\*\*/)
   assert.equal(stderr.split('\n').length, 2)
 })
@@ -121,40 +122,33 @@ test('a wrong file is 2, and nothing is asked', async (t) => {
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   test(`${signal} ends it, whatever a plugin waits for`, async (t) => {
-    const migrating = program(t, ['migrate', '--config', home(t, [entry('first', { does: 'hang' })])])
-    await migrating.until(/waiting/)
-    migrating.process.kill(signal)
+    const file = home(t, [entry('first', { does: 'hang' })])
+    const migrating = program(t, ['migrate', '--config', file])
+    await eventually(() => existsSync(join(dirname(file), 'waiting')))
+    migrating.stop(signal)
     assert.equal(await migrating.ended(), 1)
-    assert.match(migrating.output.stderr, new RegExp(`^waiting\nsallyport: stopped by ${signal}`))
+    assert.match(migrating.output.stderr, new RegExp(`^sallyport: stopped by ${signal}`))
   })
 
 /** The same without a process of its own. */
-async function migratedHere(t: TestContext, file: string, patience?: number) {
-  const planned = await planOf(await readList(file))
+async function migratedHere(file: string, patience?: number) {
+  const planned = await planOf(await readList(file, process.env))
   assert.ok('plan' in planned, JSON.stringify(planned))
-  const said = { stdout: '', stderr: '' }
-  const mocks = (['stdout', 'stderr'] as const).map((name) =>
-    t.mock.method(process[name], 'write', (text: string) => {
-      said[name] += text
-      return true
-    }),
-  )
+  const { io, output } = testIo()
   const { signal } = new AbortController()
   const circumstances = {
     folder: dirname(file),
     debug: false,
+    io,
     signal,
     ...(patience !== undefined && { patience }),
   }
-  const code = await migrateAll(entriesOf(planned.plan), circumstances).finally(() => {
-    for (const { mock } of mocks) mock.restore()
-  })
-  return { code, ...said }
+  const code = await migrateAll(entriesOf(planned.plan), circumstances)
+  return { code, ...output }
 }
 
 test('a plugin that is never done is given up', async (t) => {
   const { code, stderr } = await migratedHere(
-    t,
     home(t, [entry('first', { does: 'hang' }), entry('second')]),
     50,
   )
@@ -173,7 +167,7 @@ test('PostgreSQL: the tables are made once, and what is wrong is told with what 
     { use: 'state/postgres', with: { url, passphrase, ...more } },
   ]
   const outcomeOf = async (list: readonly object[]) => {
-    const { code, stdout, stderr } = await migratedHere(t, home(t, list))
+    const { code, stdout, stderr } = await migratedHere(home(t, list))
     for (const text of [stdout, stderr])
       for (const secret of [PASSWORD, encodeURIComponent(PASSWORD), passphrase])
         assert.ok(!text.includes(secret), text)

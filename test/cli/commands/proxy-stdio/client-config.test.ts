@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { clientConfig } from '#cli/commands/proxy-stdio/client-config.js'
 import { folder } from '#kit/folder.js'
-import { bin, program } from '#kit/program.js'
+import { program } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 import { parsed } from '../../parsed.js'
 
 function printed(flags: readonly string[], environment: Readonly<Record<string, string>> = {}) {

@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 
 test("compiled code is kept in the user's own cache folder, and in none that users share", {
   skip: 'enableCompileCache' in nodeModule ? false : 'this Node cannot',
 }, async (t) => {
   const cache = folder(t)
   const target = `${await closedPort()}/mcp`
-  const bridge = program(t, ['proxy', 'stdio', 'test', '--target-uri', target], {
+  const bridge = startedProgram(t, ['proxy', 'stdio', 'test', '--target-uri', target], {
     environment: { XDG_CACHE_HOME: cache, TMPDIR: folder(t) },
   })
 

@@ -35,6 +35,7 @@ const STORE = `
       gateway.provide(StateStore, {
         get: async (key) => all()[key],
         set: async (key, value) => save({ ...all(), [key]: value }),
+        take: async (key) => { const { [key]: value, ...rest } = all(); save(rest); return value },
         delete: async (key) => { const { [key]: _, ...rest } = all(); save(rest) },
         keys: async (prefix) => Object.keys(all()).filter((key) => key.startsWith(prefix)),
         locked: (_key, work) => work(),
@@ -124,7 +125,7 @@ test('a login that a state store of a package keeps survives a restart', async (
 remoteAuth: true
 remoteAuthSkipBrowser: true
 remoteAuthCallbackPort: 0
-plugins: [{ use: own-store, with: { file: ./state.json }, replaces: state/files }]
+plugins: [{ use: own-store, with: { file: ./state.json }, replaces: state/sqlite }]
 `,
   })
   const argv = ['proxy', 'mine', '--config', join(home, 'proxy.yaml')]
@@ -135,7 +136,7 @@ plugins: [{ use: own-store, with: { file: ./state.json }, replaces: state/files 
   const url = await first.ready()
   await fetch(await first.until(/(?<=^Open this URL to sign in: )\S+$/m))
   assert.equal(await ask(url), 200, first.output.stderr)
-  first.process.kill('SIGTERM')
+  first.stop()
   assert.equal(await first.ended(), 0)
 
   const second = program(t, argv, surroundings)

@@ -24,7 +24,7 @@ test('a thousand upgrades of strangers leave room for whoever has a token (T16)'
     ...['--oidc-issuer', issuer.url, '--oidc-audience', issuer.audience, '--oidc-allow-private-ip'],
   ])
   const main = await proxy.ready()
-  const files = (): number => readdirSync(`/proc/${proxy.process.pid}/fd`).length
+  const files = (): number => readdirSync('/proc/self/fd').length
   const token = await issuer.jwt()
   const upgrade = `Host: ${new URL(main).host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n`
   const listen = async (): Promise<void> => {

@@ -31,7 +31,7 @@ test('it signs in when the registry asks for it, as long as a person takes, and 
     [target, login, timeout, grant],
     [REGISTRY.href, 'demand', '600000ms', 'authorization_code'],
   )
-  assert.ok(entries.has('state/files') && entries.has('secrets/keyring') && entries.has('registrar/dynamic'))
+  assert.ok(entries.has('state/sqlite') && entries.has('secrets/keyring') && entries.has('registrar/dynamic'))
   assert.equal(entries.has('listen/http'), false)
   assert.equal((entries.get('forward/http') as { target: string }).target, REGISTRY.origin)
 })

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 
 const listen = "  - { use: listen/http, with: { address: '127.0.0.1:0' } }\n"
 
@@ -34,7 +35,7 @@ test('a list is booted, told in one line on stdout, and stopped by a signal with
     const url = await gateway.ready()
     assert.equal(await (await fetch(url)).text(), 'hello')
 
-    gateway.process.kill(signal)
+    gateway.stop(signal)
     assert.equal(await gateway.ended(), 0)
     assert.equal(gateway.output.stdout, `sallyport run listening on ${url}\n`)
     for (const line of gateway.output.stderr.trim().split('\n'))
@@ -53,7 +54,7 @@ test('with an event stream open a signal still ends it at once', async (t) => {
   await once(stream, 'data')
 
   const asked = Date.now()
-  gateway.process.kill('SIGTERM')
+  gateway.stop()
   assert.equal(await gateway.ended(), 0)
   assert.ok(Date.now() - asked < 8_000)
 })
@@ -63,23 +64,23 @@ test('a second signal waits for nothing', async (t) => {
     'gateway.yaml': `plugins:\n${listen}  - use: ./slow.mjs\n`,
     'slow.mjs': `export default { name: 'slow', api: 1, setup(gateway) { gateway.onStop(() => new Promise(() => {})) } }`,
   })
-  const gateway = program(t, ['run', '--config', join(home, 'gateway.yaml')])
+  const gateway = startedProgram(t, ['run', '--config', join(home, 'gateway.yaml')])
   await gateway.ready()
 
-  gateway.process.kill('SIGTERM')
+  gateway.stop()
   await gateway.until(/asked to stop/)
-  gateway.process.kill('SIGTERM')
+  gateway.stop()
   assert.equal(await gateway.ended(), 1)
 })
 
 test('a signal during each step of the boot ends it with 0 and says nothing on stdout', async (t) => {
   const hangs = (where: string): string => `
-    const hang = () => { console.error('in ${where}'); setInterval(() => {}, 1000); return new Promise(() => {}) }
+    const hang = (gateway) => { gateway.log.info('in ${where}'); return new Promise(() => {}) }
     export default {
       name: 'hangs',
       api: 1,
       setup(gateway) {
-        ${where === 'setup' ? 'return hang()' : `gateway.${where}(hang)`}
+        ${where === 'setup' ? 'return hang(gateway)' : `gateway.${where}(() => hang(gateway))`}
       },
     }`
   for (const where of ['setup', 'onStart', 'onReady']) {
@@ -90,7 +91,7 @@ test('a signal during each step of the boot ends it with 0 and says nothing on s
     const gateway = program(t, ['run', '--config', join(home, 'gateway.yaml')])
     await gateway.until(new RegExp(`in ${where}`))
 
-    gateway.process.kill('SIGTERM')
+    gateway.stop()
     assert.equal(await gateway.ended(), 0, where)
     assert.equal(gateway.output.stdout, '')
   }
@@ -107,14 +108,14 @@ test('SIGHUP reads the file again, and a file that is wrong changes nothing', as
   const url = await gateway.ready()
 
   writeFileSync(file, `plugins:\n${listen}  - usse: ./new.mjs\n  - use: ./absent.mjs\n`)
-  gateway.process.kill('SIGHUP')
+  gateway.reload()
   const told = await gateway.until(/\{.*is not in force.*\}/)
   assert.match(told, /gateway\.yaml:3:5 plugins\[1\]\.usse: unknown key/)
   assert.match(told, /gateway\.yaml:4:10 plugins\[2\]\.use: /)
   assert.equal(await (await fetch(url)).text(), 'old')
 
   writeFileSync(file, `plugins:\n${listen}  - use: ./new.mjs\n`)
-  gateway.process.kill('SIGHUP')
+  gateway.reload()
   await gateway.until(/is in force"/)
   assert.equal(await (await fetch(url)).text(), 'new')
 })
@@ -196,7 +197,7 @@ ${listen}  - { use: listen/stdio, with: { target: 'http://127.0.0.1:9/mcp' } }
   - { use: forward/http, with: { target: 'http://127.0.0.1:9/mcp' } }
 `,
   })
-  const gateway = program(t, ['run', '--config', join(home, 'gateway.yaml')])
+  const gateway = startedProgram(t, ['run', '--config', join(home, 'gateway.yaml')])
 
   assert.equal(await gateway.ended(), 0)
   assert.equal(gateway.output.stdout, '')
@@ -219,11 +220,11 @@ test("a third party's plugin that keeps stdout for a protocol has it for itself,
   const argv = ['run', '--config', join(home, 'gateway.yaml')]
   const gateway = program(t, argv)
   await gateway.until(/all is printed/)
-  gateway.process.kill('SIGTERM')
+  gateway.stop()
   assert.equal(await gateway.ended(), 0)
   assert.equal(gateway.output.stdout, '')
 
-  const several = program(t, [...argv, '--workers', '2'])
+  const several = startedProgram(t, [...argv, '--workers', '2'])
   assert.equal(await several.ended(), 2)
   assert.match(several.output.stderr, /--workers: .*"speaks"/)
 })

@@ -16,7 +16,7 @@ const examples = join(import.meta.dirname, '../../../../examples')
 
 /** What the command prints, without a process for each. */
 async function schemaOf(kind: Kind, config?: string): Promise<ValidateFunction> {
-  const known = await knownPlugins(config)
+  const known = await knownPlugins(config, {})
   assert.ok('plugins' in known, JSON.stringify(known))
   const preset = filePresets().find((each) => each.kind === kind)
   return compiled(preset === undefined ? runSchema(known.plugins) : presetSchema(preset, known.plugins))

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -7,40 +6,33 @@ import { ProxySettings, proxy } from 'sallyport/presets/proxy'
 import { serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
-import { bin } from '#kit/program.js'
+import { cli } from '#kit/program.js'
 import { variables } from '#kit/variables.js'
 import { send } from '../../../plugins/forward/proxied.js'
 
 /** Runs `sallyport secret` on an encrypted file of its own, as a person without a keyring would. */
 function keeper(t: TestContext) {
   const environment = { XDG_DATA_HOME: folder(t), SALLYPORT_SECRETS_PASSPHRASE: 'correct horse' }
-  const run = (argv: readonly string[], input = '') => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [bin, 'secret', ...argv], {
-      env: { PATH: process.env['PATH'], ...environment },
-      input,
-      encoding: 'utf8',
-    })
-    return { status, stdout, stderr }
-  }
+  const run = (argv: readonly string[], input = '') => cli(t, ['secret', ...argv], { environment, input })
   return { run, environment }
 }
 
-test('a secret is set from standard input, listed by name, told and removed', (t) => {
+test('a secret is set from standard input, listed by name, told and removed', async (t) => {
   const { run } = keeper(t)
 
-  assert.equal(run(['set', 'my-key', '--store', 'file'], 'hunter2\n').status, 0)
-  assert.deepEqual(run(['list', '--store', 'file']).stdout, 'my-key\n')
-  assert.equal(run(['get', 'my-key', '--store', 'file']).stdout, 'hunter2\n')
-  assert.equal(run(['rm', 'my-key', '--store', 'file']).status, 0)
-  assert.equal(run(['get', 'my-key', '--store', 'file']).status, 1)
-  assert.equal(run(['rm', 'my-key', '--store', 'file']).status, 1)
+  assert.equal((await run(['set', 'my-key', '--store', 'file'], 'hunter2\n')).code, 0)
+  assert.deepEqual((await run(['list', '--store', 'file'])).stdout, 'my-key\n')
+  assert.equal((await run(['get', 'my-key', '--store', 'file'])).stdout, 'hunter2\n')
+  assert.equal((await run(['rm', 'my-key', '--store', 'file'])).code, 0)
+  assert.equal((await run(['get', 'my-key', '--store', 'file'])).code, 1)
+  assert.equal((await run(['rm', 'my-key', '--store', 'file'])).code, 1)
 })
 
-test('without a keyring that is said, and a keyring that was asked for is not replaced', (t) => {
+test('without a keyring that is said, and a keyring that was asked for is not replaced', async (t) => {
   const { run } = keeper(t)
-  const asked = run(['list', '--store', 'keyring'])
+  const asked = await run(['list', '--store', 'keyring'])
   // A machine with a keyring answers; any other says so and keeps nothing anywhere else.
-  assert.ok(asked.status === 0 || (asked.status === 2 && /keyring/.test(asked.stderr)))
+  assert.ok(asked.code === 0 || (asked.code === 2 && /keyring/.test(asked.stderr)))
 })
 
 /** A store in one file, of a third party, with its secrets in JSON. */
@@ -64,7 +56,7 @@ const OWN_STORE = `
       })
     } }`
 
-test("with a file the secrets are those of its list's stores, also of a third party", (t) => {
+test("with a file the secrets are those of its list's stores, also of a third party", async (t) => {
   const { run } = keeper(t)
   const home = folder(t, {
     'own.mjs': OWN_STORE,
@@ -83,40 +75,40 @@ plugins:
   })
   const withFile = (file: string, ...argv: string[]) => [...argv, '--config', join(home, file)]
 
-  assert.equal(run(withFile('gateway.yaml', 'set', 'my-key'), 'hunter2\n').status, 0)
+  assert.equal((await run(withFile('gateway.yaml', 'set', 'my-key'), 'hunter2\n')).code, 0)
   assert.deepEqual(JSON.parse(readFileSync(join(home, 'kept.json'), 'utf8')), { 'my-key': 'hunter2' })
   for (const file of ['gateway.yaml', 'proxy.yaml']) {
-    assert.equal(run(withFile(file, 'get', 'my-key')).stdout, 'hunter2\n', file)
-    assert.equal(run(withFile(file, 'list')).stdout, 'my-key\n', file)
+    assert.equal((await run(withFile(file, 'get', 'my-key'))).stdout, 'hunter2\n', file)
+    assert.equal((await run(withFile(file, 'list'))).stdout, 'my-key\n', file)
   }
-  assert.equal(run(withFile('gateway.yaml', 'get', 'given')).stdout, 'of the directory\n')
-  assert.equal(run(withFile('gateway.yaml', 'rm', 'my-key')).status, 0)
-  assert.equal(run(withFile('gateway.yaml', 'rm', 'my-key')).status, 1)
+  assert.equal((await run(withFile('gateway.yaml', 'get', 'given'))).stdout, 'of the directory\n')
+  assert.equal((await run(withFile('gateway.yaml', 'rm', 'my-key'))).code, 0)
+  assert.equal((await run(withFile('gateway.yaml', 'rm', 'my-key'))).code, 1)
   // Nothing of it went to where secrets are kept without a file.
-  assert.equal(run(['list', '--store', 'file']).stdout, '')
+  assert.equal((await run(['list', '--store', 'file'])).stdout, '')
 
-  const unwritable = run(withFile('none.yaml', 'set', 'my-key'), 'hunter2')
-  assert.equal(unwritable.status, 2)
+  const unwritable = await run(withFile('none.yaml', 'set', 'my-key'), 'hunter2')
+  assert.equal(unwritable.code, 2)
   assert.match(unwritable.stderr, /^secret set: no secret store of the list can be written/)
-  const bare = run(withFile('bare.yaml', 'list'))
-  assert.equal(bare.status, 2)
+  const bare = await run(withFile('bare.yaml', 'list'))
+  assert.equal(bare.code, 2)
   assert.match(bare.stderr, /^secret list: no plugin of the list provides a secret store$/m)
-  const both = run(withFile('gateway.yaml', 'list', '--store', 'file'))
-  assert.equal(both.status, 2)
+  const both = await run(withFile('gateway.yaml', 'list', '--store', 'file'))
+  assert.equal(both.code, 2)
   assert.match(both.stderr, /^--store: cannot be combined with --config/)
 })
 
-test('what cannot be meant is exit 2, and no value is repeated', (t) => {
+test('what cannot be meant is exit 2, and no value is repeated', async (t) => {
   const { run } = keeper(t)
   for (const argv of [['set'], ['set', '../x'], ['list', 'x'], ['burn', 'x'], ['set', 'x', 'value']]) {
-    assert.equal(run([...argv, '--store', 'file'], 'hunter2').status, 2, argv.join(' '))
+    assert.equal((await run([...argv, '--store', 'file'], 'hunter2')).code, 2, argv.join(' '))
   }
-  assert.equal(run(['set', 'x', '--store', 'file'], '').status, 2)
+  assert.equal((await run(['set', 'x', '--store', 'file'], '')).code, 2)
 })
 
 test('a proxy takes a header from what was kept', async (t) => {
   const { run, environment } = keeper(t)
-  assert.equal(run(['set', 'my-key', '--store', 'file'], 'hunter2').status, 0)
+  assert.equal((await run(['set', 'my-key', '--store', 'file'], 'hunter2')).code, 0)
   variables(t, environment)
   const targetUri = await listening(t, (request, response) =>
     response.end(String(request.headers['x-api-key'])),

@@ -16,8 +16,9 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { bin, program } from '#kit/program.js'
+import { cli, program } from '#kit/program.js'
 import { noTerminal, onTerminal } from '#kit/spawned.js'
+import { bin, startedProgram } from '#kit/started-program.js'
 import { ids, idsIn, line, lines } from './events.js'
 
 /** Follows a file, with what is there at first. */
@@ -34,7 +35,7 @@ function followed(t: TestContext, files: Readonly<Record<string, string>>, ...fl
       assert.deepEqual(idsIn(output.stdout), expected, output.stderr)
     },
     async interrupted(signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> {
-      tailing.process.kill(signal)
+      tailing.stop(signal)
       return tailing.ended()
     },
   }
@@ -150,7 +151,7 @@ test('it begins with rotated files, and goes on', async (t) => {
 
 test('a reader that left ends it at the next line', async (t) => {
   const place = join(folder(t, { 'audit.jsonl': lines(1) }), 'audit.jsonl')
-  const { process: child, output, ended } = program(t, ['tail', place, '-f'])
+  const { process: child, output, ended } = startedProgram(t, ['tail', place, '-f'])
   await eventually(() => output.stdout !== '')
   child.stdout?.destroy()
   appendFileSync(place, lines(1))
@@ -160,14 +161,10 @@ test('a reader that left ends it at the next line', async (t) => {
 const skip = noTerminal
 
 /** In a terminal. */
-function inTerminal(
-  t: TestContext,
-  argv: readonly string[],
-  environment: Readonly<Record<string, string>> = {},
-) {
+function inTerminal(t: TestContext, argv: readonly string[]) {
   const command = ['exec', process.execPath, bin, 'tail', ...argv].join(' ')
   const { PATH = '', HOME = '' } = process.env
-  return onTerminal(t, command, { PATH, HOME, TERM: 'xterm-256color', ...environment })
+  return onTerminal(t, command, { PATH, HOME, TERM: 'xterm-256color' })
 }
 
 test('a terminal shows colours, unless NO_COLOR is set, and Ctrl-C ends it with 0', { skip }, async (t) => {
@@ -184,26 +181,23 @@ test('a terminal shows colours, unless NO_COLOR is set, and Ctrl-C ends it with 
   child.stdin?.write('\x03')
   assert.equal((await closed)[0], 0)
 
-  const plain = inTerminal(t, [place], { NO_COLOR: '1' })
-  assert.equal((await plain.closed)[0], 0)
-  assert.ok(plain.output.stdout.includes('  x denied   corp/alice'))
-  assert.ok(!plain.output.stdout.includes('\x1b'))
+  const plain = await cli(t, ['tail', place], { environment: { NO_COLOR: '1' }, columns: 80 })
+  assert.equal(plain.code, 0)
+  assert.ok(plain.stdout.includes('  x denied   corp/alice'))
+  assert.ok(!plain.stdout.includes('\x1b'))
 })
 
-test('no line commands the terminal, as JSON neither', { skip }, async (t) => {
+test('no line commands the terminal, as JSON neither', async (t) => {
   const evil = '\u001b]0;pwned\u0007\u009b31m\u202e\u2028\u007f'
   // Some are escaped in JSON, others stand there as they are.
   const text = `${line({ subject: evil, mcp: { method: evil, kind: 'tool', name: evil }, requestId: evil })} \r\t\n`
   const place = join(folder(t, { 'audit.jsonl': text }), 'audit.jsonl')
   for (const flags of [[], ['--json'], ['--summary'], ['--summary', '--json']]) {
-    const { output, closed } = inTerminal(t, [place, ...flags], { NO_COLOR: '1' })
-    assert.equal((await closed)[0], 0)
-    assert.doesNotMatch(
-      output.stdout.replaceAll('\r\n', ''),
-      /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u,
-      flags.join(),
-    )
-    assert.ok(output.stdout.includes('pwned'), flags.join())
-    if (flags.join() === '--json') assert.deepEqual(JSON.parse(output.stdout), JSON.parse(text))
+    const environment = { NO_COLOR: '1' }
+    const { code, stdout } = await cli(t, ['tail', place, ...flags], { environment, columns: 80 })
+    assert.equal(code, 0)
+    assert.doesNotMatch(stdout.replaceAll('\n', ''), /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u, flags.join())
+    assert.ok(stdout.includes('pwned'), flags.join())
+    if (flags.join() === '--json') assert.deepEqual(JSON.parse(stdout), JSON.parse(text))
   }
 })

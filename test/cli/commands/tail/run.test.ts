@@ -5,7 +5,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { folder } from '#kit/folder.js'
-import { bin, program } from '#kit/program.js'
+import { cli, program } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 import { ids, idsIn, line, lines } from './events.js'
 
 async function tail(t: TestContext, files: Readonly<Record<string, string>>, ...flags: string[]) {
@@ -223,23 +224,24 @@ test('rotated files are read before it, the oldest first, and joined at no line'
   assert.deepEqual(await shown('--rotated', '--request', 'r4'), ['r4'])
 })
 
-test('standard input and pipes are read to their end', () => {
+test('standard input and pipes are read to their end', async (t) => {
+  const read = (...flags: readonly string[]) => cli(t, ['tail', '-', ...flags], { input: lines(50) })
+
   const run = (script: string) =>
     spawnSync('bash', ['-c', script, bin, process.execPath], { encoding: 'utf8', input: lines(50) })
 
-  assert.deepEqual(idsIn(run('"$1" "$0" tail -').stdout), ids(30, 50))
-  assert.deepEqual(idsIn(run('"$1" "$0" tail - --follow').stdout), ids(0, 50))
+  assert.deepEqual(idsIn((await read()).stdout), ids(30, 50))
+  assert.deepEqual(idsIn((await read('--follow')).stdout), ids(0, 50))
   assert.deepEqual(idsIn(run('"$1" "$0" tail <(cat) -n all').stdout), ids(0, 50))
   assert.deepEqual(idsIn(run('"$1" "$0" tail /dev/stdin -n 3 < <(cat)').stdout), ids(47, 50))
-  const { status, stderr } = run('"$1" "$0" tail - --rotated')
-  assert.deepEqual([status, stderr], [2, '--rotated: needs a file: standard input has no others beside it\n'])
+  const { code, stderr } = await read('--rotated')
+  assert.deepEqual([code, stderr], [2, '--rotated: needs a file: standard input has no others beside it\n'])
 })
 
 test('a reader that has read enough is no failure', async (t) => {
   const place = join(folder(t, { 'audit.jsonl': `{}\n${lines(20_000)}` }), 'audit.jsonl')
   for (const flags of [
     ['-n', 'all'],
-    ['-n', 'all', '--json'],
     ['-n', 'all', '--follow'],
   ]) {
     const child = spawn(process.execPath, [bin, 'tail', place, ...flags], {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { folder } from '#kit/folder.js'
-import { program } from '#kit/program.js'
+import { cli } from '#kit/program.js'
 
 const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
 const document = (more: object = {}): string =>
@@ -12,11 +12,8 @@ const document = (more: object = {}): string =>
     2,
   )
 
-async function validate(t: TestContext, argv: readonly string[], cwd: string, input?: string) {
-  const validating = program(t, ['validate', ...argv], { cwd, ...(input !== undefined && { input: 'pipe' }) })
-  validating.process.stdin?.end(input)
-  return { code: await validating.ended(), ...validating.output }
-}
+const validate = (t: TestContext, argv: readonly string[], cwd: string, input = '') =>
+  cli(t, ['validate', ...argv], { cwd, input })
 
 test('good documents end with 0, warnings among them, and are counted', async (t) => {
   const old = document({ $schema: SCHEMA.replace('2025-12-11', '2025-10-17') })

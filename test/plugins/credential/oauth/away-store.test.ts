@@ -19,6 +19,11 @@ function sharedStore() {
   const stateShared = providing('state/shared', StateStore, {
     get: async (key) => (await there()).get(key),
     set: async (key, value) => void (await there()).set(key, value),
+    take: async (key) => {
+      const value = (await there()).get(key)
+      values.delete(key)
+      return value
+    },
     delete: async (key) => void (await there()).delete(key),
     keys: async () => [...(await there()).keys()],
     locked: async (_key, work) => {

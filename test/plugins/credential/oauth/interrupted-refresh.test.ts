@@ -1,24 +1,23 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
+import { textOf } from '#plugins/store/text-bytes.js'
 import { call, send } from '../../forward/proxied.js'
+import { valuesIn } from '../../state/stored.js'
 import { type AuthorizationServer, sendJson, startAuthorizationServer } from './authorization-server.js'
 import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 import { browse, realLogin } from './real-provider.js'
 
 /** The session that is stored in a directory. */
 function storedSession(directory: string) {
-  const texts = readdirSync(directory)
-    .filter((name) => name.endsWith('.json'))
-    .map((name) => readFileSync(join(directory, name), 'utf8'))
-  const text = texts.find((each) => each.includes('oauth/session/')) ?? assert.fail('no session is stored')
-  const { tokens, renewing } = JSON.parse(JSON.parse(text).value)
+  const session = valuesIn(directory).find(({ key }) => key.startsWith('oauth/session/'))
+  const { tokens, renewing } = JSON.parse(textOf(Buffer.from(session?.value ?? '{}')))
   return { refreshToken: String(tokens.refreshToken), renewing: Number(renewing) }
 }
 
@@ -29,13 +28,11 @@ async function killedAtRefresh(t: TestContext, target: string, signIn: (page: st
   const armed = join(folder(t), 'armed')
   const environment = {
     XDG_STATE_HOME: state,
-    NODE_OPTIONS: `--import=${import.meta.resolve('../../../kit/kill-at.mjs')}`,
-    KILL_BELOW: directory,
+    NODE_OPTIONS: `--import=${import.meta.resolve('../../../kit/kill-at-write.mjs')}`,
     KILL_ONCE_THERE: armed,
-    KILL_AT: '1',
   }
   const flags = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-callback-port=0']
-  const proxy = program(t, ['proxy', 'mine', `--target-uri=${target}`, ...flags], {
+  const proxy = startedProgram(t, ['proxy', 'mine', `--target-uri=${target}`, ...flags], {
     environment,
     patience: 30,
   })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
-import { program } from '#kit/program.js'
+import { startedProgram } from '#kit/started-program.js'
 import { call, send } from '../../forward/proxied.js'
 import { browse, realLogin } from './real-provider.js'
 
@@ -16,7 +16,7 @@ test('twenty processes with one store, and an issuer that accepts a refresh toke
   const environment = { XDG_STATE_HOME: folder(t) }
   const flags = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-callback-port=0']
   const started = () =>
-    program(t, ['proxy', 'mine', `--target-uri=${target}`, ...flags], { environment, patience })
+    startedProgram(t, ['proxy', 'mine', `--target-uri=${target}`, ...flags], { environment, patience })
 
   const first = started()
   const mains = [await first.ready()]

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
-import { bin } from '#kit/program.js'
 import { noTerminal, onTerminal } from '#kit/spawned.js'
+import { bin } from '#kit/started-program.js'
 import { type AuthorizationServer, startAuthorizationServer } from './authorization-server.js'
 
 /** A proxy on a real terminal, as over ssh. */

@@ -11,7 +11,7 @@ export const loginEntries = (
   options: Options,
   { registrars = [{ use: 'registrar/remembered' }, { use: 'registrar/dynamic' }], directory }: Setup = {},
 ): Entry[] => [
-  directory === undefined ? { use: 'state/memory' } : { use: 'state/files', with: { directory } },
+  directory === undefined ? { use: 'state/memory' } : { use: 'state/sqlite', with: { directory } },
   ...registrars,
   { use: 'credential/oauth', with: { openBrowser: false, callbackPort: 0, ...options } },
 ]

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { freePort } from '#kit/free-port.js'
 import { call, send } from '../../forward/proxied.js'
+import { plant, valuesIn } from '../../state/stored.js'
 import { sendJson, startAuthorizationServer } from './authorization-server.js'
 import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 
@@ -126,12 +125,8 @@ test('a stored session of an unknown format is logged, and leads to a new login'
   assert.deepEqual(statuses(await many(first.main, 1)), [200])
   await first.running.stop(0)
 
-  const files = readdirSync(directory).filter((name) => name.endsWith('.json'))
-  const isSession = (name: string): boolean => readFileSync(join(directory, name), 'utf8').includes('session')
-  for (const name of files.filter(isSession)) {
-    const kept = JSON.parse(readFileSync(join(directory, name), 'utf8'))
-    writeFileSync(join(directory, name), JSON.stringify({ ...kept, value: '{"format":0}' }))
-  }
+  for (const { key } of valuesIn(directory))
+    if (key.startsWith('oauth/session/')) plant(directory, key, '{"format":0}', 0)
   const second = await proxyWithLogin(t, server.target, { login: 'start' }, { directory })
   assert.deepEqual(statuses(await many(second.main, 1)), [200])
   assert.equal(urls.length, 2)

@@ -16,6 +16,11 @@ test('whether a failed login is recent is decided before the read, which may tak
     },
     set: async (key, value) => void values.set(key, value),
     delete: async (key) => void values.delete(key),
+    take: async (key) => {
+      const value = values.get(key)
+      values.delete(key)
+      return value
+    },
     keys: async () => [...values.keys()],
     locked: (_key, work) => work(),
   }

@@ -44,6 +44,12 @@ export class SharedStore {
         refuseLost()
         values.set(key, value)
       },
+      async take(key) {
+        refuseLost()
+        const value = values.get(key)
+        values.delete(key)
+        return value
+      },
       async delete(key) {
         refuseLost()
         values.delete(key)

@@ -18,6 +18,11 @@ function slowStore(values: Map<string, string>) {
       values.set(key, value)
     },
     delete: async (key) => void values.delete(key),
+    take: async (key) => {
+      const value = values.get(key)
+      values.delete(key)
+      return value
+    },
     keys: async () => [...values.keys()],
     locked(key, work) {
       const own = (turns.get(key) ?? Promise.resolve()).then(work)

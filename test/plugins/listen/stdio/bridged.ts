@@ -1,82 +1,85 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import assert from 'node:assert/strict'
+import { PassThrough, type Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
-import { bin } from '#kit/program.js'
+import { type Program, program } from '#kit/program.js'
+import { bin, startedProgram } from '#kit/started-program.js'
 
 /** The command line of `sallyport proxy stdio`. */
-export const bridgeCommand = (target: string, flags: readonly string[] = []) =>
-  command(['proxy', 'stdio', 'test', '--target-uri', target, ...flags])
-
-const command = (argv: readonly string[]) => ({
+export const bridgeCommand = (target: string, flags: readonly string[] = []) => ({
   command: process.execPath,
-  args: [bin, ...argv],
+  args: [bin, 'proxy', 'stdio', 'test', '--target-uri', target, ...flags],
 })
 
 export interface Bridged {
-  readonly process: ChildProcessWithoutNullStreams
+  /** Standard input. */
+  readonly input: Writable
   /** Everything on stdout, line by line. */
-  readonly lines: string[]
+  readonly lines: readonly string[]
   log(): string
   say(...messages: readonly (object | string)[]): void
   /** The message with that id, or that method. */
   heard(idOrMethod: string | number): Promise<Record<string, unknown>>
   ended(): Promise<number | null>
+  stop(): void
 }
 
-/** The bridge as a client starts it. Killed when the test ends. */
+/** The bridge in this process. Stopped when the test ends. */
 export const bridged = (
   t: TestContext,
   target: string,
   flags: readonly string[] = [],
   environment: Readonly<Record<string, string>> = {},
-): Bridged => spoken(t, bridgeCommand(target, flags), environment)
+): Bridged => here(t, ['proxy', 'stdio', 'test', '--target-uri', target, ...flags], environment)
 
 /** The same for the list in a file. */
-export const bridgedBy = (t: TestContext, config: string): Bridged =>
-  spoken(t, command(['run', '--config', config]), {})
+export const bridgedBy = (t: TestContext, config: string): Bridged => here(t, ['run', '--config', config], {})
 
-function spoken(
+function here(
   t: TestContext,
-  { command, args }: ReturnType<typeof bridgeCommand>,
+  argv: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): Bridged {
-  const child = spawn(command, args, {
-    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...environment },
-  })
-  const exit = once(child, 'close').then(([code]: (number | null)[]) => code ?? null)
-  const lines: string[] = []
-  const rest: string[] = []
-  let log = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    const [first = '', ...more] = text.split('\n')
-    rest.push(first)
-    for (const next of more) lines.push(rest.splice(0, Number.POSITIVE_INFINITY, next).join(''))
-  })
-  child.stderr.on('data', (text) => {
-    log += String(text)
-  })
-  child.stdin.on('error', () => {})
-  t.after(async () => {
-    child.kill('SIGKILL')
-    await exit
-  })
-  const messages = (): Record<string, unknown>[] => lines.map((line) => JSON.parse(line))
+  const input = new PassThrough()
+  return spoken(input, program(t, argv, { environment, input }))
+}
+
+/** The bridge as a client starts it. Killed when the test ends. */
+export function startedBridge(
+  t: TestContext,
+  target: string,
+  flags: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+) {
+  const argv = ['proxy', 'stdio', 'test', '--target-uri', target, ...flags]
+  const started = startedProgram(t, argv, { environment, input: 'pipe' })
+  const { stdin, stdout, pid } = started.process
+  assert.ok(stdin !== null && stdout !== null)
+  stdin.on('error', () => {})
+  return Object.assign(spoken(stdin, started), { process: started.process, stdout, pid })
+}
+
+function spoken(input: Writable, { output, ended, stop }: Program): Bridged {
+  const linesNow = (): readonly string[] => output.stdout.split('\n').slice(0, -1)
   return {
-    process: child,
-    lines,
-    log: () => log,
+    input,
+    get lines() {
+      return linesNow()
+    },
+    log: () => output.stderr,
     say: (...given) => {
-      for (const each of given)
-        child.stdin.write(`${typeof each === 'string' ? each : JSON.stringify(each)}\n`)
+      for (const each of given) input.write(`${typeof each === 'string' ? each : JSON.stringify(each)}\n`)
     },
     heard: (wanted) =>
-      eventually(() => messages().find(({ id, method }) => (method ?? id) === wanted)).catch(
-        (error: Error) => {
-          throw new Error(`${error.message}\n${lines.join('\n')}\n${log}`)
-        },
-      ),
-    ended: () => exit,
+      eventually(() =>
+        linesNow()
+          .map((line): Record<string, unknown> => JSON.parse(line))
+          .find(({ id, method }) => (method ?? id) === wanted),
+      ).catch((error: Error) => {
+        throw new Error(`${error.message}\n${output.stdout}\n${output.stderr}`)
+      }),
+    ended,
+    stop: () => stop(),
   }
 }
 

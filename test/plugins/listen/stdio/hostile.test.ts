@@ -69,7 +69,7 @@ test('a client that is gone leaves no bridge behind, whatever it waited for', as
   for (const message of [initialize(), ask(1, 'ping')]) {
     const bridge = bridgedBy(t, join(home, 'gateway.yaml'))
     bridge.say(message)
-    bridge.process.stdin.end()
+    bridge.input.end()
     assert.equal(await bridge.ended(), 0)
   }
 })

@@ -37,7 +37,7 @@ test('whatever the input, the output is JSON-RPC only, and the next message gets
   const property = fc.asyncProperty(fc.oneof(bytes, json, broken), async (line) => {
     const before = bridge.lines.length
     const mine = `sane ${++id}`
-    bridge.process.stdin.write(Buffer.concat([line, Buffer.from('\n')]))
+    bridge.input.write(Buffer.concat([line, Buffer.from('\n')]))
     bridge.say(ask(mine, 'ping'))
     assert.ok((await bridge.heard(mine))['result'] !== undefined)
     for (const out of bridge.lines.slice(before)) assert.ok(isProtocol(out), out)

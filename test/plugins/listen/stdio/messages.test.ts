@@ -27,7 +27,7 @@ test('an invalid message gets its error code, and the next line is read', async 
 test('with a target that is down requests fail, notifications are dropped, and nothing hangs', async (t) => {
   const bridge = bridged(t, `${await closedPort()}/mcp`)
   bridge.say(initialize(), initialized, ask('a', 'ping'))
-  bridge.process.stdin.end()
+  bridge.input.end()
 
   assert.equal(await bridge.ended(), 0)
   const errors = bridge.lines.map((line) => JSON.parse(line)).map(({ id, error }) => [id, error.code])
@@ -41,7 +41,7 @@ test('session and version are sent, and the end of the input deletes the session
   const { url, seen } = await target(t)
   const bridge = bridged(t, url)
   bridge.say(initialize(), initialized, ask(1, 'ping'))
-  bridge.process.stdin.end()
+  bridge.input.end()
 
   assert.equal(await bridge.ended(), 0)
   assert.equal(bridge.lines.length, 2)
@@ -103,7 +103,7 @@ test('50 MB pass in each direction', async (t) => {
   const bridge = bridged(t, url)
   const pad = 'x'.repeat(50_000_000)
   bridge.say(ask(1, 'tools/call', { name: 'x', pad }))
-  bridge.process.stdin.end()
+  bridge.input.end()
 
   assert.equal(await bridge.ended(), 0)
   assert.ok(JSON.parse(bridge.lines[0] ?? '').result.pad === pad)
@@ -158,7 +158,7 @@ test('SIGTERM does not wait for a response that does not come', async (t) => {
   await waiting
 
   const before = Date.now()
-  bridge.process.kill('SIGTERM')
+  bridge.stop()
   assert.equal(await bridge.ended(), 0)
   assert.ok(Date.now() - before < 8_000)
 })
@@ -169,7 +169,7 @@ test('SIGTERM deletes the session and ends the process', async (t) => {
   bridge.say(initialize(), initialized)
   await bridge.heard(0)
 
-  bridge.process.kill('SIGTERM')
+  bridge.stop()
   assert.equal(await bridge.ended(), 0)
   assert.equal(seen.at(-1)?.method, 'DELETE')
 })

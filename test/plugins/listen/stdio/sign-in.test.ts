@@ -43,7 +43,7 @@ test('a user signs in with the URL on stderr, and waiting requests get responses
     assert.equal(content[0].text, String(1 + id))
   }
 
-  bridge.process.stdin.end()
+  bridge.input.end()
   assert.equal(await bridge.ended(), 0)
   assert.deepEqual([counts.logins, hintsOf(bridge)], [1, [url]])
   const messages = bridge.lines.map((line) => JSON.parse(line))
@@ -67,7 +67,7 @@ test('without a login requests fail in time, and one that is finished later is u
   bridge.say(initialized, add(2))
   assert.ok((await bridge.heard(2))['result'] !== undefined)
 
-  bridge.process.stdin.end()
+  bridge.input.end()
   assert.equal(await bridge.ended(), 0)
   assert.deepEqual([counts.logins, hintsOf(bridge)], [1, [url]])
 })
@@ -75,7 +75,7 @@ test('without a login requests fail in time, and one that is finished later is u
 test('the end of the input waits no longer than a pending login', async (t) => {
   const { bridge } = await signedOut(t, ['--remote-auth-timeout=1s'])
   bridge.say(initialize())
-  bridge.process.stdin.end()
+  bridge.input.end()
 
   assert.equal(await bridge.ended(), 0)
   assert.deepEqual(

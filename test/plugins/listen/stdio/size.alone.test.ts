@@ -5,13 +5,13 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { listening, opened } from '#kit/listening.js'
-import { ask, type Bridged, bridged } from './bridged.js'
+import { ask, startedBridge } from './bridged.js'
 
 const MEGABYTE = 1024 ** 2
 const SIZE = 50 * MEGABYTE
 
 /** Resident memory of a process in megabytes, now or at its peak. */
-function memory({ process: { pid } }: Bridged, field: 'VmRSS' | 'VmHWM'): number {
+function memory({ pid }: ReturnType<typeof startedBridge>, field: 'VmRSS' | 'VmHWM'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024
 }
@@ -46,7 +46,7 @@ test('a message of 50 MB takes a few times its size in memory, in each direction
     ['there', { pad: 'x'.repeat(SIZE) }],
     ['back', { wants: SIZE }],
   ] as const) {
-    const bridge = bridged(t, url)
+    const bridge = startedBridge(t, url)
     bridge.say(ask(0, 'ping'))
     await until(() => bridge.lines[0])
     const before = memory(bridge, 'VmRSS')
@@ -80,7 +80,7 @@ test(
       })
     })
     const { port } = await opened(t, server)
-    const bridge = bridged(t, `http://127.0.0.1:${port}/mcp`)
+    const bridge = startedBridge(t, `http://127.0.0.1:${port}/mcp`)
 
     // A stuck message does not block small ones, and its end sends no message.
     const pad = 'x'.repeat(SIZE)
@@ -94,7 +94,7 @@ test(
     assert.ok(answered.every((body) => JSON.parse(body).method === 'ping'))
 
     // A hundred of them are refused.
-    const { stdin } = bridge.process
+    const { input: stdin } = bridge
     let written = 0
     const ten = `${JSON.stringify(ask(4, 'tools/call', { pad: 'x'.repeat(10 * MEGABYTE) }))}\n`
     const pump = (): void => {
@@ -131,8 +131,8 @@ test('a client that does not read slows down the target', LIMIT, async (t) => {
     response.on('drain', pump)
     pump()
   })
-  const bridge = bridged(t, url)
-  bridge.process.stdout.pause()
+  const bridge = startedBridge(t, url)
+  bridge.stdout.pause()
   bridge.say(ask(1, 'tools/call', { name: 'x' }))
   const writing = await until(() => socket)
   const taken = (): number => writing.bytesWritten - writing.writableLength
@@ -141,6 +141,6 @@ test('a client that does not read slows down the target', LIMIT, async (t) => {
   t.diagnostic(`${(held / MEGABYTE).toFixed(1)} MB were taken; ${memory(bridge, 'VmRSS').toFixed(0)} MB held`)
   assert.ok(held < 48 * MEGABYTE, `${held} bytes`)
 
-  bridge.process.stdout.resume()
+  bridge.stdout.resume()
   await until(() => (taken() > 4 * held ? true : undefined))
 })

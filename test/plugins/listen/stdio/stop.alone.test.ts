@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { listening } from '#kit/listening.js'
-import { ask, bridged, initialize, initialized } from './bridged.js'
+import { ask, initialize, initialized, startedBridge } from './bridged.js'
 import { answerTo } from './session-target.js'
 
 test('a bridge that is asked to stop ends before its client kills it, though the target hangs', async (t) => {
@@ -21,7 +21,7 @@ test('a bridge that is asked to stop ends before its client kills it, though the
       response.end(answerTo(body, result))
     })
   })
-  const bridge = bridged(t, url)
+  const bridge = startedBridge(t, url)
   bridge.say(initialize())
   await bridge.heard(0)
   const asked = once(hanging, 'asked')
@@ -45,13 +45,13 @@ test('a bridge whose client no longer reads ends when it is asked to, and ends t
       response.end(body.includes('"id"') ? answerTo(body, { large }) : '')
     })
   })
-  const bridge = bridged(t, url)
+  const bridge = startedBridge(t, url)
   bridge.say(initialize())
   await bridge.heard(0)
-  bridge.process.stdout.pause()
-  bridge.process.once('exit', () => bridge.process.stdout.resume())
+  bridge.stdout.pause()
+  bridge.process.once('exit', () => bridge.stdout.resume())
   bridge.say(...Array.from({ length: 20 }, (_, id) => ask(id + 1, 'tools/call')))
-  await eventually(() => bridge.process.stdout.readableLength > 0 || undefined)
+  await eventually(() => bridge.stdout.readableLength > 0 || undefined)
 
   const ended = once(deleted, 'deleted', { signal: AbortSignal.timeout(10_000) })
   const before = Date.now()

@@ -11,7 +11,7 @@ import { sdkServer } from '../../../conformance/sdk-server/http.js'
 
 async function looked(t: TestContext, ...list: readonly object[]) {
   const home = folder(t, { 'list.json': JSON.stringify(list) })
-  const planned = await planOf(await readList(join(home, 'list.json')))
+  const planned = await planOf(await readList(join(home, 'list.json'), process.env))
   assert.ok('plan' in planned, JSON.stringify(planned))
   const findings = await examine(planned.plan, home)
   return findings.filter(({ about }) => about === 'policy/tools')

@@ -106,7 +106,7 @@ test('any document gets what validate says of it, and what is taken is served by
     }),
     { numRuns: runs(400) },
   )
-  assert.ok(taken > 20, `only ${taken} were taken`)
+  assert.ok(taken > runs(20) / 2, `only ${taken} were taken`)
 })
 
 test('any bytes are refused, and never with a 500', async (t) => {

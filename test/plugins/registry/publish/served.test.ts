@@ -105,7 +105,7 @@ test('what is valid is served, whatever was changed in a document', async () => 
     }),
     { numRuns: runs(3_000) },
   )
-  assert.ok(valid > 100, `only ${valid} were valid`)
+  assert.ok(valid > runs(100) / 2, `only ${valid} were valid`)
 })
 
 test('a URL that the catalogue would refuse is refused wherever it is', () => {

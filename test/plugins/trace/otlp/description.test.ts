@@ -53,7 +53,7 @@ test('no query, user, argument or token is exported, and nothing long', async (t
   )
   await stop()
 
-  assert.ok(spans().length > 200)
+  assert.ok(spans().length > runs(200) / 2)
   for (const { text } of received) assert.doesNotMatch(text, /CANARY/)
   for (const { name, attributes } of spans())
     for (const text of [name, ...Object.values(attributes)]) assert.ok(String(text).length <= 256)

@@ -417,7 +417,7 @@ test('whatever a document holds, it is judged, and twice the same; the valid one
     }),
     { numRuns: runs(1_000) },
   )
-  assert.ok(seen.valid > 50 && seen.invalid > 50, JSON.stringify(seen))
+  assert.ok(Math.min(seen.valid, seen.invalid) > runs(50) / 2, JSON.stringify(seen))
 })
 
 test('bytes of any kind never throw', () => {

@@ -1,0 +1,79 @@
+import { lstatSync, rmSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout } from 'node:timers/promises'
+import type { Log } from 'sallyport'
+import { DatabaseError } from './database.js'
+import { failureOf, resultCode } from './failure.js'
+import { connect, createFile } from './open-file.js'
+
+const POLL_INTERVAL = 20
+const WARN_AFTER = 3_000
+const BUSY = 5
+
+/** A lock of this process, until it is released. */
+export interface HeldLock {
+  release(): void
+}
+
+/**
+ * A lock across processes: a transaction on an empty SQLite file. The kernel frees it when the process ends, however that
+ * happens. The file is deleted when it is released. Everything here takes well under a millisecond and waits for no sync, so
+ * it needs no thread.
+ */
+export class FileLock {
+  constructor(
+    private readonly path: string,
+    private readonly log: Pick<Log, 'warn'>,
+  ) {}
+
+  /** Waits for the lock. Throws a `DatabaseError` when its file cannot be used. */
+  async acquire(): Promise<HeldLock> {
+    const since = performance.now()
+    let isWarned = false
+    for (;;) {
+      const held = this.tryAcquire()
+      if (held !== undefined) return held
+      if (!isWarned && performance.now() - since > WARN_AFTER) {
+        isWarned = true
+        this.log.warn({ path: this.path }, 'waiting for a lock that another process holds')
+      }
+      await setTimeout(POLL_INTERVAL * (1 + Math.random()))
+    }
+  }
+
+  /** `undefined` while another holds it. Its folder has to be there. */
+  tryAcquire(): HeldLock | undefined {
+    let database: DatabaseSync | undefined
+    let before: string | undefined
+    try {
+      createFile(this.path)
+      before = this.identity()
+      if (before === undefined) return undefined
+      database = connect(this.path, 0)
+      // It writes nothing, and needs no journal beside the file.
+      database.exec('pragma journal_mode = memory; begin immediate')
+      const opened = database
+      // Whoever held it before has deleted the file, and another process may have created it again.
+      if (before === this.identity()) return { release: () => this.release(opened, before) }
+      opened.close()
+      return undefined
+    } catch (error) {
+      database?.close()
+      if (resultCode(error) === BUSY || (before !== undefined && before !== this.identity())) return undefined
+      throw new DatabaseError(this.path, failureOf(error))
+    }
+  }
+
+  /** Deletes the file before another process can have the lock. */
+  private release(database: DatabaseSync, own: string | undefined): void {
+    // Windows deletes no file that is open: there it stays, and is used again.
+    if (own === this.identity() && process.platform !== 'win32') rmSync(this.path, { force: true })
+    database.close()
+  }
+
+  /** A number of the file system is soon used again; the time of its last change tells the files apart. */
+  private identity(): string | undefined {
+    const found = lstatSync(this.path, { bigint: true, throwIfNoEntry: false })
+    return found && `${found.dev} ${found.ino} ${found.ctimeNs}`
+  }
+}

@@ -1,0 +1,233 @@
+import { hostname } from 'node:os'
+import {
+  ConfigError,
+  type HealthState,
+  type Log,
+  type PublicationActor,
+  type PublicationEvent,
+  type PublicationState,
+  type Publications,
+  type PublishedContents,
+  UpstreamError,
+  type VersionKey,
+} from 'sallyport'
+import {
+  checkServer,
+  payloadOf,
+  publishEvent,
+  tooManyVersions,
+  versionExists,
+  versionUnknown,
+} from '../publications/publication.js'
+import { bytesOf } from '../text-bytes.js'
+import { type Database, DatabaseError } from './database.js'
+import type { FileLock, HeldLock } from './file-lock.js'
+import { actorOf, eventOf, versionOf } from './published-rows.js'
+import type { WantedChange } from './published-tables.js'
+
+interface Dependencies {
+  readonly database: Database<'published'>
+  readonly lock: FileLock
+  readonly log: Pick<Log, 'warn' | 'error'>
+}
+
+const CHECK_EVERY = 2_000
+const RETRY_AFTER = 5
+/** Milliseconds by which clocks may differ. */
+const AHEAD = 60_000
+
+/** What is published in one source, which this process alone may change. */
+export class SqlitePublications implements Publications {
+  private readonly watchers = new Set<() => void>()
+  private isClosed = false
+  private readonly changes = new Set<Promise<unknown>>()
+  /** Why the last write failed, or the next one will. */
+  private fault: string | undefined
+  private readonly timer = setInterval(() => void this.check(), CHECK_EVERY).unref()
+
+  /** Throws a `ConfigError` where another process publishes, and where the database cannot be used. */
+  static async open(source: string, dependencies: Dependencies): Promise<SqlitePublications> {
+    const { database, lock } = dependencies
+    const name = bytesOf(source)
+    let held: HeldLock | undefined
+    try {
+      await database.opened
+      held = lock.tryAcquire()
+      if (held === undefined) throw inUse(database.path, await database.call('holder', name))
+      const id = await database.call('open', name, `process ${process.pid} on ${hostname()}`)
+      return new SqlitePublications(id, held, dependencies)
+    } catch (error) {
+      held?.release()
+      throw notOpened(database.path, error)
+    }
+  }
+
+  private constructor(
+    private readonly source: number,
+    private readonly held: HeldLock,
+    private readonly dependencies: Dependencies,
+  ) {}
+
+  get place(): string {
+    return `database ${this.database.path}`
+  }
+
+  async read(since: string | undefined, signal: AbortSignal): Promise<PublishedContents> {
+    const revision = await this.database.call('revision', this.source)
+    const known = since === undefined ? Number.NaN : Number(since)
+    const isKnown = Number.isInteger(known) && known >= 0 && known <= revision
+    const kind = !isKnown ? 'whole' : known === revision ? 'unchanged' : 'changes'
+    const payloads = kind === 'unchanged' ? [] : this.payloads(isKnown ? known : -1, signal)
+    return { kind, payloads, revision: () => String(revision) }
+  }
+
+  watch(changed: () => void): () => void {
+    // An object of its own: the same function may be given twice.
+    const watcher = (): void => changed()
+    this.watchers.add(watcher)
+    return () => void this.watchers.delete(watcher)
+  }
+
+  async publish(
+    { name, version, server }: VersionKey & { readonly server: Uint8Array },
+    actor: PublicationActor,
+    { maxVersions }: { readonly maxVersions: number },
+  ): Promise<PublicationEvent> {
+    checkServer(server)
+    const key = { name, version }
+    return this.change(async () => {
+      const wanted = this.wanted(name, actor)
+      const result = await this.database.call('publish', wanted, bytesOf(version), server, maxVersions)
+      if (result === 'exists') throw versionExists(key)
+      if (result === 'too many') throw tooManyVersions(key, maxVersions)
+      this.stored(result.at)
+      return publishEvent(key, actor, result.at)
+    })
+  }
+
+  setStatus(
+    target: { readonly name: string; readonly version?: string | undefined },
+    { status, statusMessage }: PublicationState,
+    actor: PublicationActor,
+  ): Promise<readonly PublicationEvent[]> {
+    const version = target.version === undefined ? null : bytesOf(target.version)
+    const message = statusMessage === undefined ? null : bytesOf(statusMessage)
+    return this.change(async () => {
+      const wanted = this.wanted(target.name, actor)
+      const result = await this.database.call('setStatus', wanted, version, status, message)
+      if (result === 'unknown') throw versionUnknown(target)
+      const [first] = result
+      if (first !== undefined) this.stored(first.at)
+      return result.map(eventOf)
+    })
+  }
+
+  async history(name: string, limit: number): Promise<readonly PublicationEvent[]> {
+    return (await this.database.call('history', this.source, bytesOf(name), limit)).map(eventOf)
+  }
+
+  async publisher({ name, version }: VersionKey): Promise<PublicationActor | undefined> {
+    const found = await this.database.call('publisher', this.source, bytesOf(name), bytesOf(version))
+    return found && actorOf(found)
+  }
+
+  health(): HealthState {
+    return this.fault === undefined ? { status: 'ok' } : { status: 'degraded', reason: this.fault }
+  }
+
+  /** After what is under way. */
+  async close(): Promise<void> {
+    this.isClosed = true
+    clearInterval(this.timer)
+    await Promise.allSettled(this.changes)
+    this.held.release()
+  }
+
+  private get database(): Database<'published'> {
+    return this.dependencies.database
+  }
+
+  private wanted(name: string, { provider, subject }: PublicationActor): WantedChange {
+    const actor = { provider: bytesOf(provider), subject: bytesOf(subject) }
+    return { source: this.source, name: bytesOf(name), now: new Date().toISOString(), actor }
+  }
+
+  private async *payloads(since: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    for (let after = 0; ; ) {
+      const page = await this.database.call('page', this.source, since, after)
+      for (const row of page) {
+        signal.throwIfAborted()
+        after = row.id
+        yield payloadOf(versionOf(row), row.server)
+      }
+      if (page.length === 0) return
+    }
+  }
+
+  private async change<T>(work: () => Promise<T>): Promise<T> {
+    if (this.isClosed) throw notStored('the gateway is stopping')
+    const change = work()
+    this.changes.add(change)
+    try {
+      const result = await change
+      this.fault = undefined
+      return result
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error
+      const failure = notStored(error.failure.reason, error)
+      this.fault = failure.message
+      throw failure
+    } finally {
+      this.changes.delete(change)
+    }
+  }
+
+  private stored(at: string): void {
+    const { log } = this.dependencies
+    if (Date.parse(at) - Date.now() > AHEAD)
+      log.warn({ at }, 'the last change is dated in the future, and later ones get its date until then')
+    for (const changed of this.watchers) {
+      try {
+        changed()
+      } catch (err) {
+        log.error({ err }, 'what follows the publications failed')
+      }
+    }
+  }
+
+  /** Whether the database is there, also while nobody writes; and after a write that failed, whether the next one will. */
+  private async check(): Promise<void> {
+    try {
+      await (this.fault === undefined
+        ? this.database.call('revision', this.source)
+        : this.database.call('probe'))
+      this.fault = undefined
+    } catch (error) {
+      if (error instanceof DatabaseError) this.fault = notStored(error.failure.reason).message
+    }
+  }
+}
+
+const notStored = (reason: string, cause?: unknown): UpstreamError =>
+  new UpstreamError('STORE_UNWRITABLE', `the publication was not stored: ${reason}`, {
+    cause,
+    statusCode: 503,
+    retryAfter: RETRY_AFTER,
+  })
+
+const inUse = (path: string, holder: string): ConfigError =>
+  new ConfigError([
+    {
+      place: path,
+      message: `${holder || 'another process'} publishes here already: end it, give this one another directory, or use \`store/postgres\`, which several share`,
+    },
+  ])
+
+/** A supervisor tries again after a full disk, and not after a wrong configuration. */
+function notOpened(path: string, error: unknown): unknown {
+  if (!(error instanceof DatabaseError)) return error
+  const { kind, reason } = error.failure
+  if (kind === 'disk') return new Error(`${path}: ${reason}`, { cause: error })
+  const message = `what is published cannot be used: ${reason}`
+  return new ConfigError([{ place: path, message }], { cause: error })
+}

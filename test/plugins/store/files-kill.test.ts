@@ -1,7 +1,0 @@
-import { test } from 'node:test'
-import { folder } from '#kit/folder.js'
-import { killLoop } from './kill-loop.js'
-
-test('after kill -9 at any moment, all that was answered is in the journal once', async (t) => {
-  await killLoop(t, { use: 'store/files', with: { directory: folder(t) } }, 30)
-})

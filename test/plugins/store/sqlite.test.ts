@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import type { FetchResult, StoredDocument } from 'sallyport'
+import { booted, contractSuite } from 'sallyport/testing'
+import { folder } from '#kit/folder.js'
+import { variables } from '#kit/variables.js'
+import { BASE, payload, registryOf, server, sourcePlugin } from '../registry/registry.js'
+import { change, forever, read, storeOf } from './catalogue-stores.js'
+
+contractSuite('store/sqlite', (t) => ({ list: [{ use: 'store/sqlite', with: { directory: folder(t) } }] }))
+
+const source = (fetch: () => Promise<FetchResult>) => sourcePlugin('main', fetch)
+const documents = [server('a.example/one', '1.0.0'), server('a.example/two', '1.0.0')]
+const whole = async (): Promise<FetchResult> => ({
+  kind: 'whole',
+  payloads: [payload(documents)],
+  bookmark: () => 'mark',
+})
+const down = async (): Promise<FetchResult> => {
+  throw new Error('it is down')
+}
+const without = { stateDirectory: undefined }
+const pathIn = (directory: string): string => join(directory, 'catalogue.sqlite')
+const inFolder = (t: TestContext, directory: string) => storeOf(t, 'store/sqlite', { directory })
+const listIn = (directory: string, fetch: () => Promise<FetchResult>) => [
+  { use: 'store/sqlite', with: { directory } },
+  ...registryOf([source(fetch)], ['main'], without),
+]
+
+test('the next start serves the same bytes while the source is down', async (t) => {
+  const directory = folder(t)
+  const saved = await booted(t, listIn(directory, whole))
+  const { body, headers } = await saved.inject(BASE)
+  const restored = await booted(t, listIn(directory, down))
+  const answer = await restored.inject(BASE)
+  assert.equal(JSON.parse(body).metadata.count, 2)
+  assert.equal(answer.body, body)
+  assert.equal(answer.headers.etag, headers.etag)
+})
+
+test('a change replaces what it names, removes what it removes, and leaves the rest', async (t) => {
+  const store = (await inFolder(t, folder(t)))('main')
+  await store.write(change({ 'a@1': '1', 'b@1': '2', 'c@1': '3' }), forever)
+  await store.write(change({ 'b@1': '22' }, { removed: [{ name: 'c', version: '1' }] }), forever)
+  assert.equal((await read(store))?.text, '[1,22]')
+
+  await store.write({ ...change({ 'b@1': '5' }, { all: { 'd@1': '4' } }), replaces: true }, forever)
+  assert.equal((await read(store))?.text, '[4]')
+  assert.equal(await store.read(0, forever), undefined)
+})
+
+test('the state of a source is stored under any name', async (t) => {
+  const open = await inFolder(t, folder(t))
+  const names = ['b'.repeat(5_000), `${'b'.repeat(5_000)}c`, 'サーバー'.repeat(10), '\ud800/..', '\udfff/..']
+  for (const [index, name] of names.entries()) await open(name).write(change({ 'a@1': `${index}` }), forever)
+  for (const [index, name] of names.entries()) assert.equal((await read(open(name)))?.text, `[${index}]`)
+})
+
+test('a write that is aborted stores nothing', async (t) => {
+  const store = (await inFolder(t, folder(t)))('main')
+  await store.write(change({ 'a@1': '1' }), forever)
+  const reason = new Error('stopped')
+  await assert.rejects(store.write(change({ 'a@1': '2' }), AbortSignal.abort(reason)))
+  assert.equal((await read(store))?.text, '[1]')
+})
+
+test('a folder that somebody removes while the gateway runs is filled again by the next write', async (t) => {
+  const directory = folder(t)
+  const store = (await inFolder(t, directory))('main')
+  await store.write(change({ 'a@1': '1' }), forever)
+  rmSync(directory, { recursive: true })
+  assert.equal(await store.read(undefined, forever), undefined)
+  await store.write({ ...change({ 'a@1': '2' }), replaces: true }, forever)
+  assert.equal((await read(store))?.text, '[2]')
+  assert.ok(existsSync(pathIn(directory)))
+})
+
+test('a state that is damaged is reported, and what the source gives is served', async (t) => {
+  const directory = folder(t)
+  writeFileSync(pathIn(directory), 'x'.repeat(5000))
+  const app = await booted(t, listIn(directory, whole))
+  assert.equal((await app.inject(BASE)).json().metadata.count, 2)
+  const store = (await inFolder(t, directory))('main')
+  await assert.rejects(store.read(undefined, forever), /damaged, or no database: move it away/)
+})
+
+test('20,000 documents are written and read while the event loop goes on', async (t) => {
+  const store = (await inFolder(t, folder(t)))('main')
+  const all: StoredDocument[] = Array.from({ length: 20_000 }, (_, index) => ({
+    ...{ name: `a.example/${index}`, version: '1.0.0' },
+    parts: [Buffer.from(JSON.stringify(server(`a.example/${index}`, 'x'.repeat(1_000))))],
+  }))
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  delay.enable()
+  await setTimeout(20)
+  delay.reset()
+  const began = performance.now()
+  await store.write({ changed: all, removed: [], all, bookmark: undefined }, forever)
+  const written = performance.now()
+  const stored = await store.read(undefined, forever)
+  const readAt = performance.now()
+  delay.disable()
+  t.diagnostic(
+    `written in ${Math.round(written - began)} ms, read in ${Math.round(readAt - written)} ms, longest pause ${Math.round(delay.max / 1e6)} ms`,
+  )
+  const payloads = (stored?.payloads ?? []) as Iterable<Uint8Array>
+  assert.ok([...payloads].reduce((sum, { length }) => sum + length, 0) > 20_000_000)
+  // 14 ms on a machine that has nothing else to do.
+  assert.ok(delay.max < 100e6, `${delay.max / 1e6} ms`)
+})
+
+test('without a directory the files are in the state directory of the user', async (t) => {
+  const home = folder(t)
+  variables(t, { XDG_STATE_HOME: home })
+  await booted(t, [{ use: 'store/sqlite' }, ...registryOf([source(whole)], ['main'], without)])
+  assert.ok(readdirSync(join(home, 'sallyport', 'registry')).includes('catalogue.sqlite'))
+})
+
+test('a list has one store at most', async (t) => {
+  const store = { use: 'store/sqlite', with: { directory: folder(t) } }
+  const twice = [store, { ...store, id: 'mine' }, ...registryOf([source(whole)], ['main'], without)]
+  await assert.rejects(
+    booted(t, twice),
+    /"mine".*it provides a catalogue store, and so does "store\/sqlite": there can be one/,
+  )
+})
