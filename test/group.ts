@@ -19,24 +19,41 @@ export interface Failure {
 }
 
 // `run.ts` starts it: the file for its report, milliseconds that a test may take, and the files of tests.
-const [report = '', timeout, ...files] = process.argv.slice(2)
+const [report = '', patience, ...files] = process.argv.slice(2)
 const root = join(import.meta.dirname, '..')
 let [passed, skipped] = [0, 0]
 const failures: Failure[] = []
 const times: Record<string, number> = {}
 
-for await (const { type, data } of run({ files, isolation: 'none', timeout: Number(timeout) })) {
+// The runner's own limit holds only where each file has a process.
+let limit: NodeJS.Timeout | undefined
+for await (const { type, data } of run({ files, isolation: 'none' })) {
+  if (type === 'test:dequeue') {
+    clearTimeout(limit)
+    // The runner is done when nothing else keeps the process alive.
+    limit = setTimeout(() => giveUp(data.file, data.name), Number(patience)).unref()
+  }
   if (type !== 'test:pass' && type !== 'test:fail') continue
-  const path = relative(root, data.file ?? '')
-  if (data.nesting === 0) times[path] = (times[path] ?? 0) + data.details.duration_ms
+  const file = pathOf(data.file)
+  if (data.nesting === 0) times[file] = (times[file] ?? 0) + data.details.duration_ms
   if (data.details.type === 'suite') continue
   if (data.skip !== undefined && data.skip !== false) skipped++
   else if (type === 'test:pass') passed++
-  else
-    failures.push({
-      file: path,
-      name: data.name,
-      text: inspect(data.details.error.cause ?? data.details.error),
-    })
+  else failures.push({ file, name: data.name, text: inspect(data.details.error.cause ?? data.details.error) })
 }
-writeFileSync(report, JSON.stringify({ passed, skipped, failures, times } satisfies Report))
+clearTimeout(limit)
+write()
+
+function giveUp(file: string | undefined, name: string): never {
+  failures.push({ file: pathOf(file), name, text: `it has not ended after ${patience} ms` })
+  write()
+  process.exit(1)
+}
+
+function write(): void {
+  writeFileSync(report, JSON.stringify({ passed, skipped, failures, times } satisfies Report))
+}
+
+function pathOf(file = ''): string {
+  return relative(root, file)
+}

@@ -130,7 +130,7 @@ stateDirectory: ./state
   const synced = await fetch(`${internal}/sync/own`, { method: 'POST' })
   assert.deepEqual(await synced.json(), { source: 'own', outcome: 'changed', versions: 1, refused: 0 })
   assert.deepEqual(await versions(), new Set(['2.0.0']))
-  assert.equal(readdirSync(join(home, 'state')).length, 1)
+  assert.ok(readdirSync(join(home, 'state')).includes('catalogue.sqlite'))
   const metrics = await (await fetch(`${internal}/metrics`)).text()
   // One that starts later may find what the other has kept already, and so no change.
   const syncs = [...metrics.matchAll(/^sallyport_registry_syncs_total{.*} (\d+)$/gm)]

@@ -10,8 +10,8 @@ import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 
-const root = join(import.meta.dirname, '../../..')
 // The built code, since many processes are started here.
+const root = process.env['SALLYPORT_TEST_PACKAGE'] ?? join(import.meta.dirname, '../../..')
 const node = [process.execPath, '--input-type=module', '-e']
 
 /** Logs the number of lines that it reads from stdin, and writes the result each time. */
