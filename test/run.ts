@@ -23,6 +23,7 @@ const reports = mkdtempSync(join(tmpdir(), 'sallyport-reports-'))
 process.once('exit', () => rmSync(reports, { recursive: true, force: true }))
 const total = { passed: 0, skipped: 0, failures: [] as Failure[], times: [] as [string, number][] }
 let left = files.length
+let started = 0
 
 const LARGEST = 16
 const PATIENCE = values.slow === true ? 600_000 : 120_000
@@ -78,7 +79,7 @@ async function inTurn(groups: readonly (readonly string[])[], lanes: number): Pr
 }
 
 async function run(group: readonly string[]): Promise<void> {
-  const report = join(reports, `${left}-${group.length}.json`)
+  const report = join(reports, `${started++}.json`)
   const flags = ['-C', 'source', '--import', 'tsx', '--enable-source-maps']
   const argv = [join(import.meta.dirname, 'group.ts'), report, String(PATIENCE)]
   const child = spawn(process.execPath, [...flags, ...argv, ...group.map((file) => join('test', file))], {
