@@ -10,7 +10,8 @@ async function redirecting(t: TestContext, location: (origin: string) => string,
   const asked: string[] = []
   const origin: string = await listening(t, (request, response) => {
     asked.push(`${request.method} ${request.url}`)
-    if (request.url?.split('?', 1)[0] !== '/mcp/') response.writeHead(status, { location: location(origin) }).end()
+    if (request.url?.split('?', 1)[0] !== '/mcp/')
+      response.writeHead(status, { location: location(origin) }).end()
     else {
       response.setHeader('content-type', 'application/json')
       void text(request).then((body) => response.end(answerTo(body)))
