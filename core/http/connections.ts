@@ -14,7 +14,7 @@ export class Connections {
   /** Those on which HTTP is spoken, or a refusal is sent. */
   private readonly sockets = new Set<Socket>()
   private readonly refused = new Set<Socket>()
-  private readonly unread: UnreadResponses
+  readonly unread: UnreadResponses
 
   constructor(
     private readonly server: Server,
@@ -79,7 +79,6 @@ export class Connections {
     // It is parsed again: see `handleUpgrades`.
     if (this.sockets.has(socket)) return
     this.sockets.add(socket)
-    this.unread.watch()
     socket.once('close', () => {
       this.sockets.delete(socket)
       this.refused.delete(socket)

@@ -20,6 +20,8 @@ const NOTHING = Buffer.alloc(0)
 export class CountedResponse<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
+  /** Called with each write. */
+  onWrite: (() => void) | undefined
   private written = 0
   private upgraded: { readonly socket: Socket; readonly before: number } | undefined
   private rest: Buffer<ArrayBufferLike> = NOTHING
@@ -49,12 +51,14 @@ export class CountedResponse<
   override write(chunk: unknown, encoding?: BufferEncoding | Callback, callback?: Callback): boolean {
     // As after any end: it may not come between two parts.
     if (this.isEnding) return false
+    this.onWrite?.()
     this.written += lengthOf(chunk, encoding)
     return super.write(chunk, encoding as BufferEncoding, callback)
   }
 
   override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), callback?: () => void): this {
     if (this.isEnding) return this
+    this.onWrite?.()
     const length = lengthOf(chunk, encoding)
     this.written += length
     // Before the head is written, Node makes the `Content-Length` of what this is called with.

@@ -45,6 +45,7 @@ export class HttpListener {
   private handler: Handler = notReady
   private readonly handle: Handler = (request, response) => {
     if (this.connections.isRefused(request.socket)) return
+    if (response instanceof CountedResponse) response.onWrite = this.connections.unread.watch
     if (request.rawHeaders.length > 2 * MAX_HEADERS) refuseHeaders(request, response)
     else this.handler(request, response)
   }

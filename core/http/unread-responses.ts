@@ -31,16 +31,12 @@ export class UnreadResponses {
     private readonly ended: (connections: number, bytes: number) => void,
   ) {}
 
-  /** Looks from time to time, as long as there are connections: to count at each write would cost each request. */
-  watch(): void {
+  /** Something was written. It looks from time to time until all is read: to count at each write would cost each request. */
+  readonly watch = (): void => {
     this.timer ??= setInterval(() => this.check(), INTERVAL).unref()
   }
 
   private check(): void {
-    if (this.sockets.size === 0) {
-      clearInterval(this.timer)
-      this.timer = undefined
-    }
     const now = performance.now()
     const unread: Unread[] = []
     let all = 0
@@ -51,6 +47,9 @@ export class UnreadResponses {
       unread.push({ socket, bytes, ...this.progressOf(socket, now) })
     }
     if (all > MOST_BYTES) this.endStalled(unread, all, now)
+    if (unread.length > 0) return
+    clearInterval(this.timer)
+    this.timer = undefined
   }
 
   private progressOf(socket: Socket, now: number): Progress {
