@@ -88,13 +88,33 @@ export const STEPS: readonly { readonly does: string; readonly sql: string }[] =
       create index publication_revision on publication (source, revision);
     `,
   },
+  {
+    does: 'bounded what is published: its bytes, its history, and what was deleted',
+    // Events may be deleted, so a version has its publisher. A purged one has no document.
+    sql: `
+      alter table publication add column versions bytea;
+      alter table published_source add column purged bigint not null default 0;
+      alter table published_version
+        alter column server drop not null,
+        add column provider bytea,
+        add column issuer bytea,
+        add column subject bytea;
+      update published_version set provider = publication.provider,
+          issuer = publication.issuer, subject = publication.subject
+        from publication
+        where publication.source = published_version.source and publication.action = 'publish'
+          and sha256(publication.name) = sha256(published_version.name)
+          and publication.version = published_version.version;
+      create index published_version_publisher on published_version (source, sha256(subject)) where server is not null;
+    `,
+  },
 ]
 
 /** The level of this version. */
 export const LEVEL: number = STEPS.length
 
 /** The oldest level whose programs can use a database of this level. It rises with a step that takes something from them. */
-export const READABLE_BY = 1
+export const READABLE_BY = 3
 
 /** What this version uses, to tell its tables from others of the same names. */
 export const COLUMNS: Readonly<Record<string, readonly string[]>> = {
@@ -107,12 +127,12 @@ export const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   version: ['source', 'name', 'version', 'revision', 'document'],
   publication: [
     ...['id', 'at', 'request_id', 'provider', 'issuer', 'subject'],
-    ...['action', 'name', 'version', 'before', 'after', 'source', 'revision'],
+    ...['action', 'name', 'version', 'before', 'after', 'source', 'revision', 'versions'],
   ],
-  published_source: ['id', 'source', 'revision', 'changed_at'],
+  published_source: ['id', 'source', 'revision', 'changed_at', 'purged'],
   published_version: [
     ...['source', 'name', 'version', 'revision', 'state', 'published_at', 'updated_at', 'status_changed_at'],
-    'server',
+    ...['server', 'provider', 'issuer', 'subject'],
   ],
   state: ['key', 'value', 'changed_at', 'expires_at'],
 }

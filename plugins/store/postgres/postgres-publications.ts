@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto'
 import {
   type PublicationActor,
   type PublicationEvent,
+  type PublicationLimits,
   type PublicationState,
   type Publications,
   type PublishedContents,
+  type PurgedVersions,
   type StoredContents,
   UpstreamError,
   type VersionKey,
@@ -17,7 +19,10 @@ import {
   ACTIVE,
   checkServer,
   publishEvent,
-  statusEvents,
+  publisherFull,
+  purgeEvent,
+  sourceFull,
+  statusEvent,
   tooManyVersions,
   versionExists,
   versionUnknown,
@@ -25,16 +30,16 @@ import {
 import type { SqliteSource } from '../sqlite/sqlite-sources.js'
 import { batches } from './batches.js'
 import { openContents } from './open-contents.js'
+import { findEvents, hasEvents, insertEvent } from './publication-events.js'
 import {
   countVersions,
-  findEvents,
   findPublisher,
   findVersions,
-  hasEvents,
-  insertEvents,
+  heldBytes,
   insertVersion,
   nextRevision,
   type PublishedSource,
+  purgeVersions,
   updateStates,
 } from './publication-rows.js'
 import { PublishedCopy } from './published-copy.js'
@@ -87,42 +92,57 @@ export class PostgresPublications implements Publications {
   async publish(
     version: VersionKey & { readonly server: Uint8Array },
     actor: PublicationActor,
-    { maxVersions }: { readonly maxVersions: number },
+    limits: PublicationLimits,
   ): Promise<PublicationEvent> {
     checkServer(version.server)
     return this.write(version.name, async (statements, source) => {
-      const { name } = version
-      if (!(await insertVersion(statements, source, version, ACTIVE))) throw versionExists(version)
-      if ((await countVersions(statements, source, name)) > maxVersions)
-        throw tooManyVersions(version, maxVersions)
+      if (!(await insertVersion(statements, source, version, ACTIVE, actor))) throw versionExists(version)
+      await checkRoom(statements, source, version, actor, limits)
       const event = publishEvent(version, actor, source.at)
-      await insertEvents(statements, source, event, [event])
+      await insertEvent(statements, source, event, limits.maxEvents)
       return event
     })
   }
 
-  async setStatus(
+  setStatus(
     target: { readonly name: string; readonly version?: string | undefined },
     state: PublicationState,
     actor: PublicationActor,
+    { maxEvents }: Pick<PublicationLimits, 'maxEvents'> = {},
   ): Promise<readonly PublicationEvent[]> {
     const work = async (statements: Statements, source: PublishedSource): Promise<PublicationEvent[]> => {
       const versions = await findVersions(statements, source, target)
       if (versions.length === 0) throw versionUnknown(target)
-      const changed = statusEvents(versions, state, actor, source.at)
-      const events = changed.map(([, event]) => event)
-      const [first] = events
-      if (first === undefined) throw new NothingToStore()
+      const { event, changed } = statusEvent(versions, state, actor, source.at)
+      if (event === undefined) throw new NothingToStore()
       // A statement for each would take longer than a write may.
-      for (const batch of batches(changed, () => 0)) {
-        const [stored, happened] = [batch.map(([version]) => version), batch.map(([, event]) => event)]
-        await updateStates(statements, source, target.name, stored, first.after)
-        await insertEvents(statements, source, first, happened)
-      }
-      return events
+      for (const batch of batches(changed, () => 0))
+        await updateStates(statements, source, target.name, batch, event.after)
+      await insertEvent(statements, source, event, maxEvents)
+      return [event]
     }
     return this.write(target.name, work).catch((error: unknown) => {
       if (error instanceof NothingToStore) return []
+      throw error
+    })
+  }
+
+  purge(
+    name: string,
+    actor: PublicationActor,
+    { maxEvents }: Pick<PublicationLimits, 'maxEvents'> = {},
+  ): Promise<PurgedVersions> {
+    const work = async (statements: Statements, source: PublishedSource): Promise<PurgedVersions> => {
+      if ((await countVersions(statements, source, name)) === 0) throw versionUnknown({ name })
+      const gone = await purgeVersions(statements, source, name)
+      const event = purgeEvent(gone, actor, source.at)
+      if (event === undefined) throw new NothingToStore()
+      await insertEvent(statements, source, event, maxEvents)
+      const bytes = gone.reduce((sum, { size }) => sum + size, 0)
+      return { versions: gone.map(({ version }) => version), bytes }
+    }
+    return this.write(name, work).catch((error: unknown) => {
+      if (error instanceof NothingToStore) return { versions: [], bytes: 0 }
       throw error
     })
   }
@@ -213,3 +233,18 @@ const published = ({ kind, payloads, revision }: StoredContents): PublishedConte
   ...{ kind, payloads },
   revision: () => String(revision),
 })
+
+/** Once the version is inserted: what is beyond a limit is rolled back. */
+async function checkRoom(
+  statements: Statements,
+  source: PublishedSource,
+  version: VersionKey,
+  actor: PublicationActor,
+  { maxVersions, maxBytes = Infinity, maxBytesOfActor = Infinity }: PublicationLimits,
+): Promise<void> {
+  if ((await countVersions(statements, source, version.name)) > maxVersions)
+    throw tooManyVersions(version, maxVersions)
+  if (maxBytesOfActor < Infinity && (await heldBytes(statements, source, actor)) > maxBytesOfActor)
+    throw publisherFull(maxBytesOfActor)
+  if (maxBytes < Infinity && (await heldBytes(statements, source)) > maxBytes) throw sourceFull(maxBytes)
+}

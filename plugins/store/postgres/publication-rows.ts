@@ -1,4 +1,4 @@
-import type { PublicationActor, PublicationEvent, PublicationState, VersionKey } from 'sallyport'
+import type { PublicationActor, PublicationState, VersionKey } from 'sallyport'
 import type { Statements } from '../database/database.js'
 import { type PublishedVersion, withState } from '../publications/publication.js'
 import { bytesOf, textOf } from '../text-bytes.js'
@@ -7,6 +7,8 @@ import { bytesOf, textOf } from '../text-bytes.js'
 export interface PublishedSource {
   readonly id: number
   readonly revision: number
+  /** Of the last purge: who knows an earlier one reads the whole. */
+  readonly purged: number
   readonly at: string
   /** Of the request that writes: its events are known by it. */
   readonly requestId: Buffer
@@ -15,11 +17,12 @@ export interface PublishedSource {
 interface SourceColumns {
   readonly id: number
   readonly revision: number
+  readonly purged: number
   readonly changed_at: Date
 }
 
-const sourceOf = ({ id, revision, changed_at }: SourceColumns) => ({
-  ...{ id, revision },
+const sourceOf = ({ id, revision, purged, changed_at }: SourceColumns) => ({
+  ...{ id, revision, purged: Number(purged) },
   at: changed_at.toISOString(),
 })
 
@@ -29,7 +32,7 @@ export async function findPublished(
   source: string,
 ): Promise<Omit<PublishedSource, 'requestId'> | undefined> {
   const [row] = await statements.query<SourceColumns>(
-    'select id, revision, changed_at from published_source where sha256(source) = sha256($1)',
+    'select id, revision, purged, changed_at from published_source where sha256(source) = sha256($1)',
     [bytesOf(source)],
   )
   return row && sourceOf(row)
@@ -48,7 +51,7 @@ export async function nextRevision(
     `update published_source set
        revision = greatest(revision + 1, (extract(epoch from clock_timestamp()) * 1000)::bigint),
        changed_at = greatest(changed_at, date_trunc('milliseconds', clock_timestamp()))
-     where sha256(source) = sha256($1) returning id, revision, changed_at`,
+     where sha256(source) = sha256($1) returning id, revision, purged, changed_at`,
     [bytesOf(source)],
   )
   if (row !== undefined) return { ...sourceOf(row), requestId }
@@ -85,11 +88,13 @@ export async function insertVersion(
   { id, revision, at }: PublishedSource,
   { name, version, server }: VersionKey & { readonly server: Uint8Array },
   state: PublicationState,
+  actor: PublicationActor,
 ): Promise<boolean> {
   const inserted = await statements.query(
-    `insert into published_version (source, revision, name, version, state, server, published_at, updated_at, status_changed_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $7, $7) on conflict do nothing returning 1`,
-    [id, revision, bytesOf(name), bytesOf(version), stateBytes(state), server, at],
+    `insert into published_version (source, revision, name, version, state, server, published_at, updated_at,
+       status_changed_at, provider, subject, issuer)
+     values ($1, $2, $3, $4, $5, $6, $7, $7, $7, $8, $9, $10) on conflict do nothing returning 1`,
+    [...[id, revision, bytesOf(name), bytesOf(version), stateBytes(state), server, at], ...actorBytes(actor)],
   )
   return inserted.length > 0
 }
@@ -114,7 +119,7 @@ export async function findVersions(
 ): Promise<readonly PublishedVersion[]> {
   const rows = await statements.query<VersionColumns>(
     `select ${COLUMNS} from published_version
-     where source = $1 and sha256(name) = sha256($2) and ($3::bytea is null or sha256(version) = sha256($3))
+     where source = $1 and sha256(name) = sha256($2) and server is not null and ($3::bytea is null or sha256(version) = sha256($3))
      order by published_at, version`,
     [id, bytesOf(name), version === undefined ? null : bytesOf(version)],
   )
@@ -141,79 +146,74 @@ export async function updateStates(
   )
 }
 
-/** What happens at once, to versions of one name. */
-export async function insertEvents(
-  statements: Statements,
-  { id, revision, requestId }: PublishedSource,
-  { at, action, actor, name, after }: PublicationEvent,
-  versions: readonly Pick<PublicationEvent, 'version' | 'before'>[],
-): Promise<void> {
-  await statements.query(
-    `insert into publication (source, revision, at, action, provider, subject, name, after, request_id, version, before)
-     select $1, $2, $3, $4, $5, $6, $7, $8, $9, * from unnest($10::bytea[], $11::bytea[])`,
-    [
-      ...[id, revision, at, action, bytesOf(actor.provider), bytesOf(actor.subject), bytesOf(name)],
-      ...[stateBytes(after), requestId, versions.map(({ version }) => bytesOf(version))],
-      versions.map(({ before }) => (before === undefined ? null : stateBytes(before))),
-    ],
-  )
-}
-
-/** Whether the events of this request are there. */
-export async function hasEvents(
-  statements: Statements,
-  { id, requestId }: PublishedSource,
-  name: string,
-): Promise<boolean> {
-  const found = await statements.query(
-    'select 1 from publication where source = $1 and sha256(name) = sha256($2) and request_id = $3 limit 1',
-    [id, bytesOf(name), requestId],
-  )
-  return found.length > 0
-}
-
 export async function findPublisher(
   statements: Statements,
   source: string,
   { name, version }: VersionKey,
 ): Promise<PublicationActor | undefined> {
-  const [row] = await statements.query<{ provider: Buffer; subject: Buffer }>(
-    `select provider, subject from publication
+  const [row] = await statements.query<ActorColumns>(
+    `select provider, subject, issuer from published_version
      where source = (select id from published_source where sha256(source) = sha256($1))
-       and sha256(name) = sha256($2) and action = 'publish' and version = $3`,
+       and sha256(name) = sha256($2) and sha256(version) = sha256($3) and subject is not null`,
     [bytesOf(source), bytesOf(name), bytesOf(version)],
   )
-  return row && { provider: textOf(row.provider), subject: textOf(row.subject) }
+  return row && actorIn(row)
 }
 
-/** Newest first. */
-export async function findEvents(
+/** Bytes of the documents of a source, or of those that an actor published there. */
+export async function heldBytes(
   statements: Statements,
-  source: string,
-  name: string,
-  limit: number,
-): Promise<readonly PublicationEvent[]> {
-  const rows = await statements.query<{
-    at: Date
-    action: PublicationEvent['action']
-    provider: Buffer
-    subject: Buffer
-    version: Buffer
-    before: Buffer | null
-    after: Buffer
-  }>(
-    `select at, action, provider, subject, version, before, after from publication
-     where source = (select id from published_source where sha256(source) = sha256($1))
-       and sha256(name) = sha256($2)
-     order by id desc limit $3`,
-    [bytesOf(source), bytesOf(name), limit],
+  { id }: PublishedSource,
+  actor?: PublicationActor,
+): Promise<number> {
+  const own = `and sha256(subject) = sha256($2) and provider = $3 and issuer is not distinct from $4`
+  const [provider, subject, issuer] = actor === undefined ? [] : actorBytes(actor)
+  const [row] = await statements.query<{ bytes: string }>(
+    `select coalesce(sum(octet_length(server)), 0) as bytes from published_version
+     where source = $1 and server is not null ${actor === undefined ? '' : own}`,
+    actor === undefined ? [id] : [id, subject, provider, issuer],
   )
-  return rows.map(({ at, action, provider, subject, version, before, after }) => {
-    const actor: PublicationActor = { provider: textOf(provider), subject: textOf(subject) }
-    const about = { name, version: textOf(version), at: at.toISOString(), action, actor }
-    return { ...about, ...(before !== null && { before: stateIn(before) }), after: stateIn(after) }
-  })
+  return Number(row?.bytes ?? 0)
 }
 
-const stateBytes = (state: PublicationState): Buffer => Buffer.from(JSON.stringify(state))
-const stateIn = (bytes: Buffer): PublicationState => JSON.parse(bytes.toString())
+/** Deletes the documents of the deleted versions of a name. Returns which those were, and their bytes. */
+export async function purgeVersions(
+  statements: Statements,
+  { id, revision }: PublishedSource,
+  name: string,
+): Promise<readonly (PublishedVersion & { readonly size: number })[]> {
+  const rows = await statements.query<VersionColumns & { readonly size: string }>(
+    `with gone as (
+       select ctid, ${COLUMNS}, octet_length(server) as size from published_version
+       where source = $1 and sha256(name) = sha256($2) and server is not null
+         and convert_from(state, 'UTF8')::json->>'status' = 'deleted'
+     ), purged as (
+       update published_version set server = null from gone where published_version.ctid = gone.ctid
+     )
+     select ${COLUMNS}, size from gone order by published_at, version`,
+    [id, bytesOf(name)],
+  )
+  if (rows.length > 0)
+    await statements.query('update published_source set purged = $2 where id = $1', [id, revision])
+  return rows.map((row) => ({ ...versionIn(row), size: Number(row.size) }))
+}
+
+export const stateBytes = (state: PublicationState): Buffer => Buffer.from(JSON.stringify(state))
+export const stateIn = (bytes: Buffer): PublicationState => JSON.parse(bytes.toString())
+
+export interface ActorColumns {
+  readonly provider: Buffer
+  readonly subject: Buffer
+  readonly issuer: Buffer | null
+}
+
+export const actorIn = ({ provider, subject, issuer }: ActorColumns): PublicationActor => ({
+  ...{ provider: textOf(provider), subject: textOf(subject) },
+  ...(issuer !== null && { issuer: textOf(issuer) }),
+})
+
+/** Provider, subject, issuer. */
+export const actorBytes = ({ provider, subject, issuer }: PublicationActor): readonly (Buffer | null)[] => [
+  ...[bytesOf(provider), bytesOf(subject)],
+  issuer === undefined ? null : bytesOf(issuer),
+]

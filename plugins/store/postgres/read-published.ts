@@ -17,12 +17,15 @@ export async function readPublished(
   since: number | undefined,
 ): Promise<StoredContents | undefined> {
   const found = await findPublished(statements, source)
-  const { id, revision } = found ?? { id: 0, revision: 0 }
+  const { id, revision, purged } = found ?? { id: 0, revision: 0, purged: 0 }
   if (revision === since) return undefined
-  const isKnown = since === 0 || (since !== undefined && (await isRevision(statements, { id }, since)))
+  const isKnown =
+    since !== undefined &&
+    since >= purged &&
+    (since === 0 || since === purged || (await isRevision(statements, { id }, since)))
   const payloads = await payloadsOf<VersionColumns & { readonly server: Buffer }>(
     statements,
-    `select ${COLUMNS}, server from published_version where source = $1 and revision > $2`,
+    `select ${COLUMNS}, server from published_version where source = $1 and revision > $2 and server is not null`,
     [id, isKnown ? since : 0],
     (rows) => rows.map((row) => payloadOf(versionIn(row), row.server)),
   )

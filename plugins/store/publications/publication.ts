@@ -37,28 +37,49 @@ export const withState = (
 /** What is stored of a publication, with nothing of who did it but what identifies them. */
 export const publishEvent = (
   { name, version }: VersionKey,
-  { provider, subject }: PublicationActor,
+  actor: PublicationActor,
   at: string,
 ): PublicationEvent => ({
   ...{ name, version, at, action: 'publish' },
-  ...{ actor: { provider, subject }, after: ACTIVE },
+  ...{ actor: identified(actor), after: ACTIVE },
 })
 
-/** What is stored of a change of the state: nothing for versions that have it. */
-export function statusEvents<Version extends PublishedVersion>(
-  versions: Iterable<Version>,
+const identified = ({ provider, subject, issuer }: PublicationActor): PublicationActor => ({
+  ...{ provider, subject },
+  ...(issuer !== undefined && { issuer }),
+})
+
+/** What is stored of a change of the state, and the versions that it changes: nothing where all have it. */
+export function statusEvent(
+  versions: readonly PublishedVersion[],
   { status, statusMessage }: PublicationState,
-  { provider, subject }: PublicationActor,
+  actor: PublicationActor,
   at: string,
-): readonly (readonly [Version, PublicationEvent])[] {
+): { readonly event: PublicationEvent | undefined; readonly changed: readonly PublishedVersion[] } {
   const after = { status, ...(statusMessage !== undefined && { statusMessage }) }
-  return [...versions]
-    .filter(({ state }) => !isSameState(state, after))
-    .map((each) => {
-      const { name, version, state: before } = each
-      const actor = { provider, subject }
-      return [each, { name, version, at, action: 'status', actor, before, after }]
-    })
+  const changed = versions.filter(({ state }) => !isSameState(state, after))
+  return { event: eventOf('status', changed, actor, at, after), changed }
+}
+
+/** What is stored of a purge. */
+export const purgeEvent = (
+  versions: readonly PublishedVersion[],
+  actor: PublicationActor,
+  at: string,
+): PublicationEvent | undefined => eventOf('purge', versions, actor, at, { status: 'deleted' })
+
+function eventOf(
+  action: PublicationEvent['action'],
+  changed: readonly PublishedVersion[],
+  actor: PublicationActor,
+  at: string,
+  after: PublicationState,
+): PublicationEvent | undefined {
+  const [first] = changed
+  if (first === undefined) return undefined
+  const versions = changed.map(({ version, state: before }) => ({ version, before }))
+  const about = { name: first.name, version: first.version, at, action, actor: identified(actor) }
+  return { ...about, before: first.state, after, ...(versions.length > 1 && { versions }) }
 }
 
 /** A version as a source gives it: made of what is stored alone, so that every process serves the same bytes. */
@@ -90,6 +111,20 @@ export const tooManyVersions = ({ name }: VersionKey, most: number): Refusal =>
     409,
     'TOO_MANY_VERSIONS',
     `${name} has ${most} versions already, which is the most that it may have`,
+  )
+
+export const sourceFull = (most: number): Refusal =>
+  new Refusal(
+    409,
+    'SOURCE_FULL',
+    `what is published here may have ${most} bytes, and there is no room for more: ask the operator, or purge what was deleted`,
+  )
+
+export const publisherFull = (most: number): Refusal =>
+  new Refusal(
+    409,
+    'PUBLISHER_FULL',
+    `what you publish here may have ${most} bytes, and there is no room for more: ask the operator, or purge what was deleted`,
   )
 
 export const versionUnknown = ({

@@ -19,16 +19,23 @@ export interface EventRow {
   readonly name: Uint8Array
   readonly version: Uint8Array
   readonly at: string
-  readonly action: 'publish' | 'status'
+  readonly action: PublicationEvent['action']
   readonly provider: Uint8Array
   readonly subject: Uint8Array
+  readonly issuer: Uint8Array | null
   readonly statusBefore: PublicationState['status'] | null
   readonly messageBefore: Uint8Array | null
   readonly status: PublicationState['status']
   readonly message: Uint8Array | null
+  /** JSON: of a change of several versions, each of them. */
+  readonly versions: string | null
 }
 
-export type ActorBytes = { readonly [Key in keyof PublicationActor]: Uint8Array }
+export interface ActorBytes {
+  readonly provider: Uint8Array
+  readonly subject: Uint8Array
+  readonly issuer: Uint8Array | null
+}
 
 export const versionOf = (row: PublishedRow): PublishedVersion => {
   const { status, message, publishedAt, updatedAt, statusChangedAt } = row
@@ -36,14 +43,17 @@ export const versionOf = (row: PublishedRow): PublishedVersion => {
   return { name: textOf(row.name), version: textOf(row.version), state: stateOf(status, message), ...dates }
 }
 
-const stateOf = (status: PublicationState['status'], message: Uint8Array | null): PublicationState => ({
+export const stateOf = (
+  status: PublicationState['status'],
+  message: Uint8Array | null,
+): PublicationState => ({
   status,
   ...(message !== null && { statusMessage: textOf(message) }),
 })
 
-export const actorOf = ({ provider, subject }: ActorBytes): PublicationActor => ({
-  provider: textOf(provider),
-  subject: textOf(subject),
+export const actorOf = ({ provider, subject, issuer }: ActorBytes): PublicationActor => ({
+  ...{ provider: textOf(provider), subject: textOf(subject) },
+  ...(issuer !== null && { issuer: textOf(issuer) }),
 })
 
 export const eventOf = (row: EventRow): PublicationEvent => ({
@@ -51,4 +61,5 @@ export const eventOf = (row: EventRow): PublicationEvent => ({
   actor: actorOf(row),
   ...(row.statusBefore !== null && { before: stateOf(row.statusBefore, row.messageBefore) }),
   after: stateOf(row.status, row.message),
+  ...(row.versions !== null && { versions: JSON.parse(row.versions) }),
 })

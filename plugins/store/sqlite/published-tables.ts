@@ -1,17 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { PublicationState } from 'sallyport'
+import type { PublicationLimits, PublicationState } from 'sallyport'
+import { type ChangedRow, EVENT, insertEvent, listOf, rows, type WantedChange } from './published-events.js'
 import type { ActorBytes, EventRow, PublishedRow } from './published-rows.js'
 import type { ServedTables } from './served-database.js'
 import { type Statements, statementsOf } from './statements.js'
-
-/** Who wants what to happen to a name. */
-export interface WantedChange {
-  readonly source: number
-  readonly name: Uint8Array
-  /** By the clock. */
-  readonly now: string
-  readonly actor: ActorBytes
-}
 
 /** How many versions come at once. */
 const PAGE = 200
@@ -29,6 +21,7 @@ export const publishedTables = {
       id integer primary key,
       name blob not null unique,
       revision integer not null default 0,
+      purged integer not null default 0,
       changed_at text not null default '',
       holder text not null default ''
     ) strict;
@@ -41,10 +34,12 @@ export const publishedTables = {
       action text not null,
       provider blob not null,
       subject blob not null,
+      issuer blob,
       status_before text,
       message_before blob,
       status text not null,
-      message blob
+      message blob,
+      versions text
     ) strict;
     create index event_name on event (source, name);
     create table version (
@@ -52,26 +47,28 @@ export const publishedTables = {
       source integer not null references source,
       name blob not null,
       version blob not null,
-      published integer not null references event,
+      provider blob not null,
+      subject blob not null,
+      issuer blob,
       status text not null,
       message blob,
       published_at text not null,
       updated_at text not null,
       status_changed_at text not null,
       revision integer not null,
-      server blob not null,
+      size integer not null,
+      server blob,
       unique (source, name, version)
     ) strict;
     create index version_revision on version (source, revision);
+    create index version_size on version (source, provider, subject, issuer, size) where server is not null;
   `,
   prepare,
 } as const satisfies ServedTables
 
-const EVENT = `name, version, at, action, provider, subject, status_before as statusBefore,
-  message_before as messageBefore, status, message`
 const VERSION = `id, name, version, status, message, published_at as publishedAt, updated_at as updatedAt,
   status_changed_at as statusChangedAt, server`
-const WANTED = `source = :source and name = :name and (:version is null or version = :version)`
+const WANTED = `source = :source and name = :name and server is not null and (:version is null or version = :version)`
 const DIFFERS = `${WANTED} and (status <> :status or message is not :message)`
 
 function prepare(database: DatabaseSync) {
@@ -84,11 +81,14 @@ const readsOf = (sql: Statements) => ({
     String(sql('select holder from source where name = ?').get(source)?.['holder'] ?? ''),
   revision: (source: number): number =>
     Number(sql('select revision from source where id = ?').get(source)?.['revision']),
+  /** Who knows an earlier revision than that of the last purge reads the whole. */
+  purged: (source: number): number =>
+    Number(sql('select purged from source where id = ?').get(source)?.['purged']),
   /** Versions that changed after a revision, in the order of their first publication. */
   page: (source: number, since: number, after: number): readonly PublishedRow[] =>
     rows(
       sql(
-        `select ${VERSION} from version where source = ? and revision > ? and id > ? order by id limit ${PAGE}`,
+        `select ${VERSION} from version where source = ? and revision > ? and id > ? and server is not null order by id limit ${PAGE}`,
       ).all(source, since, after),
     ),
   history: (source: number, name: Uint8Array, limit: number): readonly EventRow[] =>
@@ -99,10 +99,11 @@ const readsOf = (sql: Statements) => ({
     ),
   publisher: (source: number, name: Uint8Array, version: Uint8Array): ActorBytes | undefined =>
     rows<ActorBytes>(
-      sql(
-        `select provider, subject from event where id =
-           (select published from version where source = ? and name = ? and version = ?)`,
-      ).all(source, name, version),
+      sql('select provider, subject, issuer from version where source = ? and name = ? and version = ?').all(
+        source,
+        name,
+        version,
+      ),
     )[0],
 })
 
@@ -118,23 +119,39 @@ const writesOf = (sql: Statements) => ({
     wanted: WantedChange,
     version: Uint8Array,
     server: Uint8Array,
-    maxVersions: number,
-  ): { readonly at: string } | 'exists' | 'too many' {
+    { maxVersions, maxEvents, maxBytes, maxBytesOfActor }: PublicationLimits,
+  ): { readonly at: string } | 'exists' | 'too many' | 'source full' | 'publisher full' {
     const { source, name, actor } = wanted
     const key = 'select 1 from version where source = ? and name = ? and version = ?'
     if (sql(key).get(source, name, version) !== undefined) return 'exists'
     const count = 'select count(*) as versions from version where source = ? and name = ?'
     if (Number(sql(count).get(source, name)?.['versions']) >= maxVersions) return 'too many'
+    const own = 'and provider = :provider and subject = :subject and issuer is :issuer'
+    const held = (which: string, values: object): number =>
+      Number(
+        sql(
+          `select coalesce(sum(size), 0) as bytes from version where source = :source and server is not null ${which}`,
+        ).get({ source, ...values })?.['bytes'],
+      )
+    const size = server.length
+    if (maxBytesOfActor !== undefined && held(own, actor) + size > maxBytesOfActor) return 'publisher full'
+    if (maxBytes !== undefined && held('', {}) + size > maxBytes) return 'source full'
     const { revision, at } = begun(sql, wanted)
-    const { lastInsertRowid } = sql(
-      `insert into event (source, name, version, at, action, provider, subject, status)
-       values (?, ?, ?, ?, 'publish', ?, ?, 'active')`,
-    ).run(source, name, version, at, actor.provider, actor.subject)
+    const { provider, subject, issuer } = actor
+    const row = {
+      version,
+      at,
+      action: 'publish',
+      before: null,
+      messageBefore: null,
+      status: 'active',
+    } as const
+    insertEvent(sql, wanted, { ...row, message: null, versions: null }, maxEvents)
     sql(
-      `insert into version (source, name, version, published, status, published_at, updated_at, status_changed_at,
-         revision, server)
-       values (?1, ?2, ?3, ?4, 'active', ?5, ?5, ?5, ?6, ?7)`,
-    ).run(source, name, version, lastInsertRowid, at, revision, server)
+      `insert into version (source, name, version, provider, subject, issuer, status, published_at, updated_at,
+         status_changed_at, revision, size, server)
+       values (?1, ?2, ?3, ?4, ?5, ?6, 'active', ?7, ?7, ?7, ?8, ?9, ?10)`,
+    ).run(source, name, version, provider, subject, issuer, at, revision, size, server)
     return { at }
   },
 
@@ -143,26 +160,52 @@ const writesOf = (sql: Statements) => ({
     version: Uint8Array | null,
     status: PublicationState['status'],
     message: Uint8Array | null,
-  ): readonly EventRow[] | 'unknown' {
-    const { source, name, actor } = wanted
+    maxEvents: number | undefined,
+  ): EventRow | undefined | 'unknown' {
+    const { source, name } = wanted
     const versions = { source, name, version }
     const changes = { ...versions, status, message }
     if (sql(`select 1 from version where ${WANTED} limit 1`).get(versions) === undefined) return 'unknown'
-    if (sql(`select 1 from version where ${DIFFERS} limit 1`).get(changes) === undefined) return []
+    const differing = rows<ChangedRow>(
+      sql(`select version, status, message from version where ${DIFFERS} order by id`).all(changes),
+    )
+    const [first] = differing
+    if (first === undefined) return undefined
     const { revision, at } = begun(sql, wanted)
-    const last = sql('select max(id) as id from event').get()?.['id'] ?? 0
-    sql(
-      `insert into event (source, name, version, at, action, provider, subject, status_before, message_before,
-         status, message)
-       select source, name, version, :at, 'status', :provider, :subject, status, message, :status, :message
-       from version where ${DIFFERS} order by id`,
-    ).run({ ...changes, at, ...actor })
     sql(
       `update version set status_changed_at = iif(status = :status, status_changed_at, :at), status = :status,
          message = :message, updated_at = :at, revision = :revision
        where ${DIFFERS}`,
     ).run({ ...changes, at, revision })
-    return rows(sql(`select ${EVENT} from event where id > ? order by id`).all(last))
+    const before = { version: first.version, before: first.status, messageBefore: first.message }
+    const event = { ...before, at, action: 'status', status, message, versions: listOf(differing) } as const
+    return insertEvent(sql, wanted, event, maxEvents)
+  },
+
+  purge(
+    wanted: WantedChange,
+    maxEvents: number | undefined,
+  ): { readonly versions: readonly Uint8Array[]; readonly bytes: number; readonly at: string } | 'unknown' {
+    const { source, name } = wanted
+    if (sql('select 1 from version where source = ? and name = ? limit 1').get(source, name) === undefined)
+      return 'unknown'
+    const deleted = "source = ? and name = ? and status = 'deleted' and server is not null"
+    const gone = rows<ChangedRow & { readonly size: number }>(
+      sql(`select version, status, message, size from version where ${deleted} order by id`).all(
+        source,
+        name,
+      ),
+    )
+    const [first] = gone
+    if (first === undefined) return { versions: [], bytes: 0, at: '' }
+    const { revision, at } = begun(sql, wanted)
+    sql('update source set purged = ? where id = ?').run(revision, source)
+    sql(`update version set server = null where ${deleted}`).run(source, name)
+    const before = { version: first.version, before: first.status, messageBefore: first.message }
+    const after = { status: 'deleted', message: null, versions: listOf(gone) } as const
+    insertEvent(sql, wanted, { ...before, at, action: 'purge', ...after }, maxEvents)
+    const bytes = gone.reduce((sum, { size }) => sum + size, 0)
+    return { versions: gone.map(({ version }) => version), bytes, at }
   },
 
   /** Fails while nothing can be written. */
@@ -177,6 +220,3 @@ function begun(sql: Statements, { now, source }: WantedChange) {
   ).get(now, source)
   return { revision: Number(found?.['revision']), at: String(found?.['at']) }
 }
-
-/** Whose columns are those of the type: SQLite does not know it. */
-const rows = <Row>(found: readonly Record<string, unknown>[]): readonly Row[] => found as unknown as Row[]

@@ -1,29 +1,32 @@
 import { hostname } from 'node:os'
-import {
-  ConfigError,
-  type HealthState,
-  type Log,
-  type PublicationActor,
-  type PublicationEvent,
-  type PublicationState,
-  type Publications,
-  type PublishedContents,
-  UpstreamError,
-  type VersionKey,
+import type {
+  HealthState,
+  Log,
+  PublicationActor,
+  PublicationEvent,
+  PublicationLimits,
+  PublicationState,
+  Publications,
+  PublishedContents,
+  PurgedVersions,
+  VersionKey,
 } from 'sallyport'
 import {
   checkServer,
   payloadOf,
   publishEvent,
+  publisherFull,
+  sourceFull,
   tooManyVersions,
   versionExists,
   versionUnknown,
 } from '../publications/publication.js'
-import { bytesOf } from '../text-bytes.js'
+import { bytesOf, textOf } from '../text-bytes.js'
 import { type Database, DatabaseError } from './database.js'
 import type { FileLock, HeldLock } from './file-lock.js'
+import { inUse, notOpened, notStored } from './publication-failures.js'
+import type { WantedChange } from './published-events.js'
 import { actorOf, eventOf, versionOf } from './published-rows.js'
-import type { WantedChange } from './published-tables.js'
 
 interface Dependencies {
   readonly database: Database<'published'>
@@ -32,7 +35,6 @@ interface Dependencies {
 }
 
 const CHECK_EVERY = 2_000
-const RETRY_AFTER = 5
 /** Milliseconds by which clocks may differ. */
 const AHEAD = 60_000
 
@@ -75,7 +77,8 @@ export class SqlitePublications implements Publications {
   async read(since: string | undefined, signal: AbortSignal): Promise<PublishedContents> {
     const revision = await this.database.call('revision', this.source)
     const known = since === undefined ? Number.NaN : Number(since)
-    const isKnown = Number.isInteger(known) && known >= 0 && known <= revision
+    const purged = await this.database.call('purged', this.source)
+    const isKnown = Number.isInteger(known) && known >= purged && known <= revision
     const kind = !isKnown ? 'whole' : known === revision ? 'unchanged' : 'changes'
     const payloads = kind === 'unchanged' ? [] : this.payloads(isKnown ? known : -1, signal)
     return { kind, payloads, revision: () => String(revision) }
@@ -91,15 +94,17 @@ export class SqlitePublications implements Publications {
   async publish(
     { name, version, server }: VersionKey & { readonly server: Uint8Array },
     actor: PublicationActor,
-    { maxVersions }: { readonly maxVersions: number },
+    limits: PublicationLimits,
   ): Promise<PublicationEvent> {
     checkServer(server)
     const key = { name, version }
     return this.change(async () => {
       const wanted = this.wanted(name, actor)
-      const result = await this.database.call('publish', wanted, bytesOf(version), server, maxVersions)
+      const result = await this.database.call('publish', wanted, bytesOf(version), server, limits)
       if (result === 'exists') throw versionExists(key)
-      if (result === 'too many') throw tooManyVersions(key, maxVersions)
+      if (result === 'too many') throw tooManyVersions(key, limits.maxVersions)
+      if (result === 'source full') throw sourceFull(limits.maxBytes ?? 0)
+      if (result === 'publisher full') throw publisherFull(limits.maxBytesOfActor ?? 0)
       this.stored(result.at)
       return publishEvent(key, actor, result.at)
     })
@@ -109,16 +114,30 @@ export class SqlitePublications implements Publications {
     target: { readonly name: string; readonly version?: string | undefined },
     { status, statusMessage }: PublicationState,
     actor: PublicationActor,
+    { maxEvents }: Pick<PublicationLimits, 'maxEvents'> = {},
   ): Promise<readonly PublicationEvent[]> {
     const version = target.version === undefined ? null : bytesOf(target.version)
     const message = statusMessage === undefined ? null : bytesOf(statusMessage)
     return this.change(async () => {
       const wanted = this.wanted(target.name, actor)
-      const result = await this.database.call('setStatus', wanted, version, status, message)
+      const result = await this.database.call('setStatus', wanted, version, status, message, maxEvents)
       if (result === 'unknown') throw versionUnknown(target)
-      const [first] = result
-      if (first !== undefined) this.stored(first.at)
-      return result.map(eventOf)
+      if (result === undefined) return []
+      this.stored(result.at)
+      return [eventOf(result)]
+    })
+  }
+
+  purge(
+    name: string,
+    actor: PublicationActor,
+    { maxEvents }: Pick<PublicationLimits, 'maxEvents'> = {},
+  ): Promise<PurgedVersions> {
+    return this.change(async () => {
+      const result = await this.database.call('purge', this.wanted(name, actor), maxEvents)
+      if (result === 'unknown') throw versionUnknown({ name })
+      if (result.versions.length > 0) this.stored(result.at)
+      return { versions: result.versions.map(textOf), bytes: result.bytes }
     })
   }
 
@@ -147,8 +166,11 @@ export class SqlitePublications implements Publications {
     return this.dependencies.database
   }
 
-  private wanted(name: string, { provider, subject }: PublicationActor): WantedChange {
-    const actor = { provider: bytesOf(provider), subject: bytesOf(subject) }
+  private wanted(name: string, { provider, subject, issuer }: PublicationActor): WantedChange {
+    const actor = {
+      ...{ provider: bytesOf(provider), subject: bytesOf(subject) },
+      issuer: issuer === undefined ? null : bytesOf(issuer),
+    }
     return { source: this.source, name: bytesOf(name), now: new Date().toISOString(), actor }
   }
 
@@ -206,28 +228,4 @@ export class SqlitePublications implements Publications {
       if (error instanceof DatabaseError) this.fault = notStored(error.failure.reason).message
     }
   }
-}
-
-const notStored = (reason: string, cause?: unknown): UpstreamError =>
-  new UpstreamError('STORE_UNWRITABLE', `the publication was not stored: ${reason}`, {
-    cause,
-    statusCode: 503,
-    retryAfter: RETRY_AFTER,
-  })
-
-const inUse = (path: string, holder: string): ConfigError =>
-  new ConfigError([
-    {
-      place: path,
-      message: `${holder || 'another process'} publishes here already: end it, give this one another directory, or use \`store/postgres\`, which several share`,
-    },
-  ])
-
-/** A supervisor tries again after a full disk, and not after a wrong configuration. */
-function notOpened(path: string, error: unknown): unknown {
-  if (!(error instanceof DatabaseError)) return error
-  const { kind, reason } = error.failure
-  if (kind === 'disk') return new Error(`${path}: ${reason}`, { cause: error })
-  const message = `what is published cannot be used: ${reason}`
-  return new ConfigError([{ place: path, message }], { cause: error })
 }

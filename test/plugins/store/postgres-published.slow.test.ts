@@ -177,8 +177,8 @@ test('the status of 3,000 versions changes at once, also where the database is f
 
   const state = { status: 'deprecated', statusMessage: 'use another' } as const
   const events = await publications.setStatus({ name }, state, actor)
-  assert.equal(events.length, 3_000)
-  assert.deepEqual(await publications.history(name, 3_000), events.toReversed())
+  assert.deepEqual([events.length, events[0]?.versions?.length], [1, 3_000])
+  assert.deepEqual(await publications.history(name, 1), events)
   await refresh()
   const own = `${BASE}/${encodeURIComponent(name)}/versions`
   let [cursor, found] = ['', 0]
