@@ -92,6 +92,10 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
     'publish another version: one that was published never changes, also when it is deleted',
   ),
   TOO_MANY_VERSIONS: answer('ask the operator: this server has as many versions as it may have'),
+  SOURCE_FULL: answer('purge versions that nobody needs, or ask the operator for more `maxBytes`'),
+  PUBLISHER_FULL: answer(
+    'purge versions of yours that nobody needs, or ask the operator for more `maxBytesEach`',
+  ),
   PURGE_UNSUPPORTED: answer('ask the operator: the store of this registry keeps what was published for ever'),
   VERSION_UNKNOWN: answer('correct the name or the version: nothing is published as that'),
   STORE_UNWRITABLE: answer('try again; the message says what keeps the registry from storing it'),

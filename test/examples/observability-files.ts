@@ -98,7 +98,7 @@ export const filledIn = (expr: string): string =>
 
 /** The metrics of a query with the labels that it selects by. */
 export function selectorsIn(expr: string): { readonly metric: string; readonly labels: readonly string[] }[] {
-  const found = expr.matchAll(/\b((?:sallyport|process|nodejs)_\w+|up)\b(?:\{([^}]*)\})?/g)
+  const found = expr.matchAll(/\b((?:sallyport|mcp|process|nodejs)_\w+|up)\b(?:\{([^}]*)\})?/g)
   return [...found].map(([, metric = '', labels = '']) => ({
     metric,
     labels: labelsIn(labels, /(\w+)(?:!~|=~|!=|=)"/g),

@@ -134,7 +134,10 @@ test('what takes time is a part, before and after the trace has started, also wh
   assert.equal((await app.inject('/parts')).body, 'done')
   const [trace] = traces
   assert.deepEqual(
-    trace?.parts.map(({ name, failure }) => [name, failure]),
+    // One more exchange does not wait, and is a part only where the machine was busy for a while.
+    trace?.parts
+      .filter(({ name }, index, all) => name !== all[index - 1]?.name || name !== 'exchange')
+      .map(({ name, failure }) => [name, failure]),
     [
       ['verification', undefined],
       ['exchange', undefined],

@@ -271,7 +271,7 @@ test('RS-32 T7: on loopback a foreign host and a foreign origin are refused, unl
       ['[::1]:9000', known],
       [`evil.example.com:${internal.port}`, 403],
       ['127.0.0.1.evil.example.com', 403],
-      ['127.0.0.1@evil.example.com', 403],
+      ['127.0.0.1@evil.example.com', 400],
     ] as const) {
       assert.equal(await asked(internal.hostname, internal.port, path, { host: name }), expected, name + path)
     }
