@@ -13,6 +13,7 @@ export {
   type PlannedScope,
 } from './kernel/plan.js'
 export { type GatewayServer, type ServeContext, serve } from './kernel/server.js'
+export { TRIAL_FLAGS, type TrialFinding, trySetup } from './kernel/trial.js'
 export { type JsonSchema, jsonSchemaOf } from './kernel/validate-options.js'
 export { warningsOf } from './kernel/warnings.js'
 export { meterDroppedLines } from './log/dropped-lines.js'

@@ -13,6 +13,7 @@ const event: AuditEvent = {
 const EVENTS: readonly AuditEvent[] = [
   event,
   { ...event, status: 401, provider: 'corp', causes: ['signature'] },
+  { ...event, status: 401, causes: ['unauthorized'], more: 7, addresses: 3 },
   { ...event, kind: 'accepted', provider: 'corp', subject: 'ä\n"' },
   {
     ...event,

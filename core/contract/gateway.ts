@@ -48,6 +48,8 @@ export interface Gateway {
    */
   use<T>(capability: One<T>): () => T
   use<T>(capability: Many<T>): () => readonly T[]
+  /** The same for a `one` that the list may lack: it is not in `requires`, and the function may return undefined. */
+  find<T>(capability: One<T>): () => T | undefined
 
   /** Runs before the ports open, in list order; an error stops the boot. */
   onStart(step: () => void | Promise<void>): void

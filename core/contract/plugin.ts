@@ -17,8 +17,13 @@ export interface PluginDefinition<Schema extends StandardSchemaV1 = StandardSche
   /** One sentence: what it does for the operator. */
   readonly summary?: string
   readonly version?: string
-  /** Everything that `setup` may provide. Providing anything else stops the boot. */
+  /**
+   * Everything that `setup` provides before it ends. What is missing then stops the boot, since a policy that is not there
+   * would let everything pass; so does providing anything else.
+   */
   readonly provides?: readonly Capability[]
+  /** Those of `provides` that `setup` does not provide with these options. It opens nothing. */
+  omits?(options: StandardSchemaV1.InferOutput<Schema>): readonly Capability[]
   /** What some entry of the list must provide, before or after this one. */
   readonly requires?: readonly Capability[]
   /**
@@ -62,10 +67,14 @@ export interface Migration extends Pick<Examination, 'path'> {
 }
 
 /** A plugin as the kernel sees it, whatever its options are. */
-export type Plugin = Omit<PluginDefinition, 'setup' | 'examine' | 'migrate' | 'facts' | 'warnings'> & {
+export type Plugin = Omit<
+  PluginDefinition,
+  'setup' | 'omits' | 'examine' | 'migrate' | 'facts' | 'warnings'
+> & {
   // Methods and not properties: plugins have different options, and TypeScript compares only the parameters of
   // methods bivariantly. They get what the plugin's own schema returned.
   setup(gateway: Gateway, options: never): void | Promise<void>
+  omits?(options: never): readonly Capability[]
   examine?(examination: Examination, options: never): void | Promise<void>
   migrate?(place: Migration, options: never): readonly string[] | Promise<readonly string[]>
   facts?(place: Pick<Examination, 'path'>, options: never): EntryFacts

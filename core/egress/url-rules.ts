@@ -34,7 +34,10 @@ export function refuseForbidden(
     throw egressFailure(url.origin, errorWithCode('EGRESS_PRIVATE_ADDRESS'))
   }
   if (!allowInsecureHttp && isInsecure(url)) {
-    throw new UpstreamError('EGRESS_INSECURE', `request to ${url.origin} failed: only https is allowed there`)
+    throw new UpstreamError(
+      'EGRESS_INSECURE',
+      `request to ${url.origin} failed: only https is allowed there; ${PLAIN_HTTP_RULE}`,
+    )
   }
 }
 
@@ -43,6 +46,10 @@ export function refuseForbidden(
  * copying an example does not bring it to production.
  */
 export const insecureHttpAllowed = (): boolean => process.env['SALLYPORT_INSECURE_HTTP'] === '1'
+
+/** Where plain http is allowed, for messages about a URL. */
+export const PLAIN_HTTP_RULE =
+  'plain http is for loopback, or with SALLYPORT_INSECURE_HTTP=1 in the environment'
 
 /** Whether bytes to this URL cross a network in plain text. */
 export function isInsecure(url: URL): boolean {

@@ -38,7 +38,7 @@ export interface MainApp {
   readonly gate: Gate
   readonly errorReplies: ErrorReplies
   readonly addresses: ClientAddresses
-  /** `METHOD path` of every route that needs no credentials, once they are all declared. */
+  /** `METHOD path` of every route that needs no credentials but for discovery, once they are all declared. */
   readonly publicRoutes: () => readonly string[]
   /** Whether any route accepts upgrades, once they are all declared. */
   readonly takesUpgrades: () => boolean
@@ -101,7 +101,7 @@ export function createMainApp(
     addresses,
     publicRoutes: () =>
       routes
-        .filter(({ config }) => config?.public === true)
+        .filter(({ config, url }) => config?.public === true && !url.startsWith('/.well-known/'))
         .map(({ method, url }) => `${String(method)} ${url}`),
     takesUpgrades: () => routes.some(({ config }) => config?.upgrades === true),
   }

@@ -9,6 +9,7 @@ import type { Meter } from '../contract/meter.js'
 import { runSafely } from '../toolkit/deadline.js'
 import { TimeText } from '../toolkit/time-text.js'
 import { auditEvents, type RequestEnd, resultOf, resultOfCalls } from './audit-events.js'
+import { AuditThrottle } from './audit-throttle.js'
 import { CallMetrics } from './call-metrics.js'
 import { isDispatched } from './dispatched-request.js'
 import { EndedBatch } from './ended-batch.js'
@@ -47,6 +48,9 @@ export class RequestObserver {
     (end) => this.tell(end),
     (err) => this.failed(NOT_TOLD, err),
   )
+  private readonly auditThrottle = new AuditThrottle((event) => {
+    for (const sink of this.observers.auditSinks()) this.runSafely(() => sink(event), 'an audit sink failed')
+  })
   private readonly undecided = new Set<Ended>()
   private readonly clock = new TimeText()
   private joined: Tracer | undefined
@@ -152,6 +156,7 @@ export class RequestObserver {
     this.batch.stop()
     for (const end of this.undecided) this.hasEnded(end)
     this.undecided.clear()
+    this.auditThrottle.stop()
   }
 
   /** Known once the list is complete. */
@@ -213,10 +218,8 @@ export class RequestObserver {
   }
 
   private audit(end: RequestEnd): void {
-    const sinks = this.observers.auditSinks()
-    if (sinks.length === 0) return
-    for (const event of auditEvents(end, this.clock.of(end.at)))
-      for (const sink of sinks) this.runSafely(() => sink(event), 'an audit sink failed')
+    if (this.observers.auditSinks().length === 0) return
+    for (const event of auditEvents(end, this.clock.of(end.at))) this.auditThrottle.add(event)
     end.observed.changes = undefined
   }
 

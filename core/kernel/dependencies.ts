@@ -24,7 +24,7 @@ interface Missing {
 /** What is required and provided neither in the scope nor outside it. */
 function missing(scope: PlannedScope, outside: readonly Capability[]): readonly Missing[] {
   const entries = scope.items.filter((item): item is PlannedEntry => !isPlannedScope(item))
-  const provided = [...outside, ...entries.flatMap(({ plugin }) => plugin.provides ?? [])]
+  const provided = [...outside, ...entries.flatMap(({ provides }) => provides)]
   const inReach = new Set(provided.map(({ token }) => token))
   return scope.items.flatMap((item) => {
     if (isPlannedScope(item)) return missing(item, provided)
@@ -38,7 +38,7 @@ function repeated(scope: PlannedScope): readonly Problem[] {
   const providers = new Map<symbol, string>()
   return scope.items.flatMap((item) => {
     if (isPlannedScope(item)) return repeated(item)
-    return (item.plugin.provides ?? []).filter(isSingle).flatMap(({ name, token }) => {
+    return item.provides.filter(isSingle).flatMap(({ name, token }) => {
       const other = providers.get(token)
       providers.set(token, item.id)
       if (other === undefined) return []
@@ -70,5 +70,5 @@ const sharedIn = ({ items }: PlannedScope): Capability[] =>
   items.flatMap((item) =>
     isPlannedScope(item)
       ? sharedIn(item)
-      : (item.plugin.provides ?? []).filter((capability) => capability.kind === 'many' && capability.shared),
+      : item.provides.filter((capability) => capability.kind === 'many' && capability.shared),
   )

@@ -27,6 +27,7 @@ import { Container } from './container.js'
 import { createMeter } from './create-meter.js'
 import { Lifecycle, STEP_LIMITS } from './lifecycle.js'
 import { entriesOf, isPlannedScope, type PlannedEntry, type PlannedScope } from './plan.js'
+import { Provisions } from './provisions.js'
 import { GatewayScope, type SharedContext } from './scope.js'
 import { SharedResources } from './shared-resources.js'
 
@@ -87,7 +88,8 @@ export class GatewayInstance {
     this.container.provide(Health, { name: 'gateway', check: () => this.health() } satisfies Health)
   }
 
-  async build(plan: PlannedScope): Promise<void> {
+  /** Calls `setup` of every plugin, and runs no step of the start. */
+  async setUpAll(plan: PlannedScope): Promise<readonly GatewayScope[]> {
     const plugins = entriesOf(plan).map(({ plugin }) => plugin)
     this.keepsStdout = plugins.some(({ stdout }) => stdout === 'protocol')
     // Fastify registers the gate's hook first, so that hooks of plugins run after it.
@@ -99,6 +101,11 @@ export class GatewayInstance {
       scopes,
     )
     this.lifecycle.throwProblems()
+    return scopes
+  }
+
+  async build(plan: PlannedScope): Promise<void> {
+    const scopes = await this.setUpAll(plan)
     this.shared.complete = true
     this.main.addresses.trust(this.listeners.flatMap(({ trustedProxies = [] }) => trustedProxies))
     const run = async () => void (await Promise.all([this.app.ready(), this.internal.ready()]))
@@ -107,15 +114,16 @@ export class GatewayInstance {
     const open = scopes.filter(({ container }) =>
       container.many(Authenticator).some((authenticator) => authenticator.open === true),
     )
-    if (open.length > 0) {
+    // Whoever started a process that speaks on standard output is the only one who can ask it anything.
+    const isReached = !this.keepsStdout || this.listeners.some(({ port }) => port === 'main')
+    if (open.length > 0 && isReached) {
       const found = open.map(({ path }) => (path === '' ? '/' : path))
       this.context.log.warn({ scopes: found }, 'nobody is asked for credentials here')
     }
     await this.lifecycle.run('start')
     const routes = this.main.publicRoutes()
     const paths = [...new Set(scopes.flatMap(({ container }) => container.many(PublicPath)))]
-    this.context.log.info({ routes: routes.length, paths }, 'these need no credentials')
-    this.context.log.debug({ routes, paths }, 'each route that needs no credentials')
+    this.context.log.info({ routes, paths }, 'these need no credentials')
   }
 
   private async setUpScope(plan: PlannedScope, scope: GatewayScope, scopes: GatewayScope[]): Promise<void> {
@@ -145,10 +153,12 @@ export class GatewayInstance {
     const { plugin, options, required, placeOf, secrets } = entry
     const id = scope.path === '' ? entry.id : `${scope.path} ${entry.id}`
     const run = async (): Promise<void> => {
+      const provisions = new Provisions(entry.provides)
       // The kernel passes what the plugin's own schema returned, which is what `setup` is typed for.
-      await plugin.setup(scope.gatewayFor(entry), options as never)
+      await plugin.setup(scope.gatewayFor(entry, provisions), options as never)
       // Fastify plugins that it registered count in its deadline too.
       await Promise.all([scope.http.after(), this.internal.after()])
+      provisions.close()
     }
     await this.lifecycle.step('setup', { id, required, run, placeOf, secrets })
   }

@@ -1,3 +1,4 @@
+import type { Capability } from '../contract/capability.js'
 import type { Entry, List, Scope, SettingPath } from '../contract/list.js'
 import { isScope } from '../contract/list.js'
 import type { Plugin } from '../contract/plugin.js'
@@ -16,9 +17,12 @@ export interface PlannedEntry {
   readonly id: string
   readonly plugin: Plugin
   readonly options: unknown
+  /** What `setup` has to provide with these options. */
+  readonly provides: readonly Capability[]
   /** What is written in its options and marked `writeOnly` in their schema. */
   readonly secrets: readonly string[]
   readonly required: boolean
+  readonly isBuiltIn: boolean
   /** Where a person wrote an option, or with an empty name the entry; `undefined` when nobody did. */
   readonly placeOf?: (option: string) => string | undefined
 }
@@ -124,13 +128,15 @@ export class Planner {
     }
     const options = await this.options(entry, plugin, id, at)
     // Only the built-in plugins are known to add their own secrets, and a schema takes time to convert.
-    const isKnown = typeof entry.use === 'string' && this.loader.isBuiltIn(entry.use)
+    const isBuiltIn = typeof entry.use === 'string' && this.loader.isBuiltIn(entry.use)
     return {
       id,
       plugin,
       required,
       options,
-      secrets: isKnown ? [] : secretsIn(entry.with, jsonSchemaOf(plugin.options)),
+      provides: this.provides(plugin, options, entry, at),
+      isBuiltIn,
+      secrets: isBuiltIn ? [] : secretsIn(entry.with, jsonSchemaOf(plugin.options)),
       ...(this.isWritten && { placeOf: (option) => this.placeOf(option, entry, plugin, at) }),
     }
   }
@@ -143,6 +149,21 @@ export class Planner {
       this.problems.push({ place, message, ...(suggestion !== undefined && { suggestion }) })
     }
     return undefined
+  }
+
+  private provides(plugin: Plugin, options: unknown, entry: Entry, at: SettingPath): readonly Capability[] {
+    const { provides = [] } = plugin
+    // Invalid options are a problem already.
+    if (plugin.omits === undefined || options === undefined) return provides
+    try {
+      // The plugin gets what its own schema returned, which is what its `omits` is typed for.
+      const omitted = new Set(plugin.omits(options as never).map(({ token }) => token))
+      return provides.filter(({ token }) => !omitted.has(token))
+    } catch {
+      // Its error may quote a value.
+      this.addProblem(entry.named ?? [...at, 'use'], `"${entry.id ?? plugin.name}" failed in \`omits\``)
+      return provides
+    }
   }
 
   private placeOf(option: string, entry: Entry, plugin: Plugin, at: SettingPath): string | undefined {

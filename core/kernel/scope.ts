@@ -9,7 +9,6 @@ import { Limiter } from '../contract/capabilities/limiter.js'
 import { Policy } from '../contract/capabilities/policy.js'
 import { PublicPath } from '../contract/capabilities/public-path.js'
 import type { Capability, Many, One } from '../contract/capability.js'
-import { GatewayError } from '../contract/errors.js'
 import type { Dispatch, Gateway } from '../contract/gateway.js'
 import type { Meter } from '../contract/meter.js'
 import type { Scrubber } from '../contract/scrubber.js'
@@ -21,6 +20,7 @@ import { pathsFrom } from '../toolkit/paths-from.js'
 import type { Container } from './container.js'
 import type { Lifecycle } from './lifecycle.js'
 import type { PlannedEntry } from './plan.js'
+import { misuse, type Provisions } from './provisions.js'
 import type { SharedResources } from './shared-resources.js'
 
 /** What every scope of a boot shares. */
@@ -72,7 +72,7 @@ export class GatewayScope {
   }
 
   /** The gateway as one entry sees it. */
-  gatewayFor({ id, plugin, required, placeOf, secrets }: PlannedEntry): Gateway {
+  gatewayFor({ id, plugin, required, placeOf, secrets }: PlannedEntry, provisions: Provisions): Gateway {
     const { shared } = this
     const name = this.path === '' ? id : `${this.path} ${id}`
     const hook = (phase: Parameters<Lifecycle['add']>[0]) => (run: Parameters<Gateway['onReady']>[0]) =>
@@ -101,8 +101,9 @@ export class GatewayScope {
       dispatch: shared.dispatch,
       connect: shared.connect,
       path: pathsFrom(shared.folder),
-      provide: (capability, value) => this.provide(plugin.provides ?? [], capability, value),
+      provide: (capability, value) => this.provide(provisions, capability, value),
       use: <T>(capability: One<T> | Many<T>) => this.accessor(plugin.requires ?? [], capability),
+      find: <T>(capability: One<T>) => this.finder(capability),
       share,
       keyFor: (purpose) => shared.sharedResources.keyFor(`${this.path} ${plugin.name} ${purpose}`),
       onStart: hook('start'),
@@ -112,17 +113,12 @@ export class GatewayScope {
     } as Gateway
   }
 
-  private provide(declared: readonly Capability[], capability: Capability, value: unknown): void {
-    const { name } = capability
-    if (this.shared.complete)
-      throw misuse(`${name} was provided after setup: it may be provided in setup only`)
-    if (!has(declared, capability)) throw misuse(`${name} was provided, but \`provides\` does not list it`)
-    // A check that is missing would let everything pass.
-    if (isMissing(value))
-      throw misuse(`${name} was provided as ${value}: expected what the capability describes`)
+  private provide(provisions: Provisions, capability: Capability, value: unknown): void {
+    provisions.add(capability, value)
     const shared = capability.kind === 'many' && capability.shared
     const container = shared ? this.shared.rootContainer : this.container
-    if (capability.kind === 'one' && container.holds(capability)) throw misuse(`${name} was provided twice`)
+    if (capability.kind === 'one' && container.holds(capability))
+      throw misuse(`${capability.name} was provided twice`)
     // A path that is public in one scope is not public in another.
     container.provide(capability, capability.token === PublicPath.token ? `${this.path}${value}` : value)
   }
@@ -142,6 +138,14 @@ export class GatewayScope {
     }
   }
 
+  private finder<T>(capability: One<T>): () => T | undefined {
+    return () => {
+      if (!this.shared.complete)
+        throw misuse(`${capability.name} was asked for during setup: ask from onStart on`)
+      return this.container.one(capability)
+    }
+  }
+
   private one<T>(capability: One<T>): T {
     const value = this.container.one(capability)
     if (value === undefined)
@@ -152,7 +156,3 @@ export class GatewayScope {
 
 const has = (declared: readonly Capability[], { token }: Capability): boolean =>
   declared.some((capability) => capability.token === token)
-
-const isMissing = (value: unknown): boolean => value === undefined || value === null
-
-const misuse = (message: string): GatewayError => new GatewayError('CONTRACT_BROKEN', message)

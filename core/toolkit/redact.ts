@@ -8,7 +8,8 @@ const unresolved: JsonObject = { writeOnly: true }
 
 /**
  * A copy of `value` in which everything that its JSON Schema marks as `writeOnly` is `***`; one of several branches is
- * enough. What the schema does not describe, and every text when there is no schema, is hidden too.
+ * enough. What the schema does not describe, and every text when there is no schema, is hidden too. Of a URL, where it is and
+ * its path are told: its query, its fragment and its user may hold a key.
  */
 export function redact(value: unknown, schema: unknown): unknown {
   return redacted(value, schema === undefined ? [] : applicableSchemas(schema, schema), schema)
@@ -40,7 +41,19 @@ function redacted(value: unknown, schemas: readonly JsonObject[], root: unknown)
       ]),
     )
   }
-  return schemas.length === 0 && typeof value !== 'number' ? hidden : value
+  if (typeof value === 'number') return value
+  return schemas.length === 0 ? hidden : typeof value === 'string' ? withoutKeys(value) : value
+}
+
+// As it was written, and not by `URL`, which writes it anew. The user of ssh is no key, and its password is one.
+const URL_PARTS = /^(?<scheme>[a-z][a-z\d+.-]*:\/\/)(?:(?<user>[^/?#]*)@)?(?<place>[^?#]*)(?<mark>[?#])?/i
+
+function withoutKeys(text: string): string {
+  const { scheme, user, place, mark } = URL_PARTS.exec(text)?.groups ?? {}
+  if (scheme === undefined || place === undefined) return text
+  const isKey = user !== undefined && (/^https?:/i.test(scheme) || user.includes(':'))
+  const shownUser = isKey ? hidden : user
+  return `${scheme}${shownUser === undefined ? '' : `${shownUser}@`}${place}${mark === undefined ? '' : mark + hidden}`
 }
 
 /** Every text and number in `value` that its JSON Schema marks as `writeOnly`, itself or what it is part of. */

@@ -21,6 +21,8 @@ export function lineOf(event: AuditEvent): string {
   line += text('policy', event.policy)
   line += json('causes', event.causes)
   line += number('durationMs', event.durationMs)
+  line += number('more', event.more)
+  line += number('addresses', event.addresses)
   line += json('server', event.server)
   return `${line}}\n`
 }

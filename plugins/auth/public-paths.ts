@@ -6,6 +6,7 @@ export default definePlugin({
   api: 1,
   summary: 'Makes paths, with all that is below them, public: no token is required.',
   provides: [PublicPath],
+  omits: ({ paths }) => (paths.length === 0 ? [PublicPath] : []),
   options: z.strictObject({
     paths: z
       .array(

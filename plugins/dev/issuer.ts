@@ -4,13 +4,14 @@ import { definePlugin, type Gateway } from 'sallyport'
 import { secretText, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { adaptPages } from './issuer-pages.js'
-import { loopbackAddress, optional, serveOnLoopback } from './loopback.js'
+import { isOnLoopback, loopbackAddress, optional, serveOnLoopback } from './loopback.js'
 
 const options = z.strictObject({
   address: loopbackAddress().describe('`HOST:PORT`, loopback only; the issuer is this URL'),
   clientId: z.string().min(1).describe('a client for the client credentials grant'),
   clientSecret: secretText().describe('its secret'),
   redirectUri: webUrl()
+    .refine(isOnLoopback, 'expected a URL of this machine, such as http://127.0.0.1:8000/callback')
     .optional()
     .describe('where people come back to who sign in with this client; nobody does without it'),
   lifetime: z.int().positive().default(43_200).describe('seconds for which its access tokens are valid'),
@@ -25,12 +26,13 @@ export default definePlugin({
 
   async setup(gateway, settings) {
     const load = () => optional('oidc-provider', () => import('oidc-provider'))
-    const { default: Provider } = await withConsoleLogged(gateway, load)
+    const { default: Provider, errors } = await withConsoleLogged(gateway, load)
     serveOnLoopback(gateway, {
       address: settings.address,
       options: settings,
       handler: async (url) => {
-        const config = await configuration(settings)
+        const refused = new errors.InvalidRedirectUri(NOT_ON_LOOPBACK)
+        const config = { ...(await configuration(settings)), extraClientMetadata: loopbackClients(refused) }
         return withConsoleLogged(gateway, async () => {
           const provider = new Provider(url, config)
           adaptPages(provider)
@@ -52,6 +54,22 @@ async function withConsoleLogged<T>({ log }: Gateway, work: () => Promise<T>): P
     Object.assign(console, { info, warn })
   }
 }
+
+/** Anybody can register a client, also a page that a browser has open: what is issued stays on this machine. */
+const loopbackClients = (refused: Error): object => ({
+  // The package calls it for properties that it does not know itself.
+  properties: ['loopback_only'],
+  validator(
+    _context: unknown,
+    _key: string,
+    _value: unknown,
+    metadata: { redirect_uris?: readonly string[] },
+  ) {
+    if (metadata.redirect_uris?.every(isOnLoopback) === false) throw refused
+  },
+})
+
+const NOT_ON_LOOPBACK = 'expected redirect URIs of this machine, such as http://127.0.0.1:8000/callback'
 
 // Its signatures are short: the tokens are pasted into terminals.
 const ALGORITHM = 'EdDSA'

@@ -1,7 +1,7 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError, type Gateway } from 'sallyport'
-import { listenAddress, parseHostPort } from 'sallyport/toolkit'
+import { isLoopbackHost, listenAddress, loopbackHosts, parseHostPort } from 'sallyport/toolkit'
 import type { z } from 'zod'
 
 /** An address of loopback, which only this machine can reach: no host name, since one may resolve to any address. */
@@ -28,9 +28,27 @@ export function serveOnLoopback(gateway: Gateway, { address, options, handler }:
     await listen(server, address)
     const { port } = server.address() as AddressInfo
     const url = `http://${address.replace(/\d+$/, String(port))}`
-    server.on('request', await handler(url))
+    server.on('request', ownPagesOnly(url, await handler(url)))
     gateway.log.info({ url }, 'for development only: every program on this machine can reach it')
   })
+}
+
+/** Whether a URL of a page leads to this machine, at whichever port. */
+export function isOnLoopback(url: string): boolean {
+  const { protocol, hostname = '' } = URL.parse(url) ?? {}
+  const isWeb = protocol === 'http:' || protocol === 'https:'
+  return isWeb && isLoopbackHost(hostname.replace(/^\[(.*)\]$/, '$1'))
+}
+
+/** Refuses what pages from elsewhere send: a page that rebinds its name to this machine (`Host`), and any other (`Origin`). */
+function ownPagesOnly(url: string, handler: RequestListener): RequestListener {
+  const hosts = new Set(loopbackHosts({ main: url }))
+  const isOwn = ({ headers: { host = '', origin } }: IncomingMessage): boolean =>
+    hosts.has(host.toLowerCase()) && (origin === undefined || isOnLoopback(origin))
+  return (request, response) => {
+    if (isOwn(request)) return handler(request, response)
+    response.writeHead(403, { 'content-type': 'text/plain' }).end('for pages of this machine only\n')
+  }
 }
 
 async function close(server: Server): Promise<void> {

@@ -1,6 +1,6 @@
 import { definePlugin, Guard, PublicAddress } from 'sallyport'
+import { loopbackHosts } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { loopbackHosts } from './loopback.js'
 import { notAllowed } from './not-allowed.js'
 import { allowLatest } from './public.js'
 

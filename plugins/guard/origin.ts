@@ -1,6 +1,6 @@
 import { definePlugin, Guard, PublicAddress } from 'sallyport'
+import { loopbackHosts } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { loopbackHosts } from './loopback.js'
 import { notAllowed } from './not-allowed.js'
 import { allowLatest } from './public.js'
 
@@ -34,6 +34,7 @@ export default definePlugin({
   api: 1,
   summary: 'Refuses requests of browsers from origins that are not listed. Requests without `Origin` pass.',
   provides: [Guard],
+  omits: ({ any }) => (any ? [Guard] : []),
   options: z.strictObject({
     allowed: z.array(origin).default([]).describe('origins, compared exactly'),
     loopback: z

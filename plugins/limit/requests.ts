@@ -12,6 +12,7 @@ export default definePlugin({
   summary:
     'Limits how often each caller or address may send requests, and each tool may be called: one too many is 429 with `Retry-After`.',
   provides: [Limiter, Health],
+  omits: ({ redis }) => (redis === undefined ? [Health] : []),
   options: limitOptions,
 
   async setup(gateway, { limits, redis }) {

@@ -2,7 +2,7 @@ import { definePlugin, Listener, ResourceMetadata } from 'sallyport'
 import { addressRange, duration, LONGEST_WAIT, listenAddress } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { measureEnd } from './http/certificate-end.js'
-import { tlsOptions } from './http/options.js'
+import { type TlsOptions, tlsOptions } from './http/options.js'
 import { openTls } from './http/tls.js'
 
 export default definePlugin({
@@ -10,6 +10,7 @@ export default definePlugin({
   api: 1,
   summary: 'Opens the main port.',
   provides: [Listener, ResourceMetadata],
+  omits: ({ tls }) => (binds(tls) ? [] : [ResourceMetadata]),
   options: z.strictObject({
     address: listenAddress().describe('`HOST:PORT`; port 0 takes a free one'),
     maxConnections: z.int().positive().optional().describe('sockets open at once; further ones are closed'),
@@ -43,8 +44,7 @@ export default definePlugin({
       ...(secure !== undefined && { tls: secure }),
     })
     if (secure !== undefined) measureEnd(gateway, secure)
-    if (secure !== undefined && secure.clientCertificate !== 'none')
-      gateway.provide(ResourceMetadata, { tls_client_certificate_bound_access_tokens: true })
+    if (binds(tls)) gateway.provide(ResourceMetadata, { tls_client_certificate_bound_access_tokens: true })
   },
 
   async examine(examination, { address, tls }) {
@@ -53,6 +53,9 @@ export default definePlugin({
     examineTls(examination, address, tls)
   },
 })
+
+/** Whether tokens can be bound to the certificate of a caller. */
+const binds = (tls: TlsOptions | undefined): boolean => tls !== undefined && tls.clientCertificate !== 'none'
 
 // Kubernetes stops a pod while its Services still lead to it.
 const usualDrainDelay = (): number => (process.env['KUBERNETES_SERVICE_HOST'] === undefined ? 0 : 5_000)

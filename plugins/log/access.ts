@@ -16,12 +16,13 @@ export default definePlugin({
 
   setup(gateway, { requests }) {
     const { log } = gateway
-    if (!log.isLevelEnabled('info')) return
+    const isWritten = log.isLevelEnabled('info')
     const throttle = new LogThrottle(log)
     gateway.onStop(() => throttle.flush())
     gateway.provide(AccessSink, {
-      from: requests === 'all' ? 0 : 400,
+      from: requests === 'all' && isWritten ? 0 : 400,
       ended(ended) {
+        if (!isWritten) return
         const { request, status, refused } = ended
         if (status < 400) log.info(fieldsOf(ended), 'request')
         // A refusal's own line says why, and has the same fields.

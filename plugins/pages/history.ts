@@ -47,10 +47,10 @@ export class HistoryReader {
   }
 }
 
-/** A moment as people read it; nothing for what is none. */
+/** A moment as people read it; nothing for what is none, and for the first one, which stands for a date that nobody knows. */
 export function dateView(text: string | undefined): Html | '' {
   const date = new Date(text ?? Number.NaN)
-  if (Number.isNaN(date.getTime())) return ''
+  if (!(date.getTime() > 0)) return ''
   const iso = date.toISOString()
   return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC</time>`
 }

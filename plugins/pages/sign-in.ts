@@ -6,6 +6,7 @@ import {
   definePlugin,
   type Gateway,
   IssuerMetadata,
+  StateStore,
 } from 'sallyport'
 import {
   createFetcher,
@@ -16,12 +17,13 @@ import {
   type Secret,
   secretFrom,
 } from 'sallyport/toolkit'
+import { EndedSessions, endedHere } from './sign-in/ended-sessions.js'
 import { Issuer } from './sign-in/issuer.js'
 import { redirectUri, SignInOptions } from './sign-in/options.js'
 import { PendingSignIns } from './sign-in/pending.js'
 import { SignInRoutes } from './sign-in/routes.js'
 import { cookieKey, Seal } from './sign-in/seal.js'
-import { RecentSessions, Sessions } from './sign-in/sessions.js'
+import { openRenewals, Sessions } from './sign-in/sessions.js'
 
 export default definePlugin({
   name: 'pages/sign-in',
@@ -44,8 +46,10 @@ export default definePlugin({
     const throttle = new LogThrottle(log)
     gateway.onStop(() => throttle.flush())
     // A list that takes the place of this one would use refresh tokens again.
-    const recent = gateway.share('recent sessions', () => new RecentSessions())
-    const sessions = new Sessions({ recent, issuer, issuerUrl, seal, secure, scope, log, throttle })
+    const renewals = gateway.share('renewals', openRenewals)
+    const here = gateway.share('ended sessions', endedHere)
+    const ended = new EndedSessions({ here, store: gateway.find(StateStore), log, throttle })
+    const sessions = new Sessions({ renewals, ended, issuer, issuerUrl, seal, secure, scope, log, throttle })
     const pending = new PendingSignIns(seal, secure)
     new SignInRoutes({ gateway, options, issuer, sessions, pending, throttle }).install()
     gateway.http.addHook('onSend', (request, reply, payload, done) => {

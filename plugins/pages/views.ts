@@ -94,10 +94,12 @@ ${historyView(history)}`
 function published({ publishedAt, updatedAt }: ServerDetails, history: History): Html | '' {
   const by = typeof history === 'string' ? undefined : history.publisher
   const at = dateView(publishedAt)
-  if (at === '' && by === undefined) return ''
   const changed = updatedAt === publishedAt ? '' : dateView(updatedAt)
-  return html`<p class="quiet">Published ${at}${by !== undefined && html` by ${actorView(by)}`}${
-    changed !== '' && html` · changed ${changed}`
+  const isPublished = at !== '' || by !== undefined
+  if (!isPublished && changed === '') return ''
+  const first = html`Published ${at}${by !== undefined && html` by ${actorView(by)}`}`
+  return html`<p class="quiet">${isPublished && first}${isPublished && changed !== '' && ' · '}${
+    changed !== '' && html`${isPublished ? 'changed' : 'Changed'} ${changed}`
   }</p>`
 }
 

@@ -1,14 +1,14 @@
 import type { Entry, SettingPath } from 'sallyport'
-import { isLoopbackHost, parseHostPort } from 'sallyport/toolkit'
+import { isJsonObject, isLoopbackHost, parseHostPort } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { accessLog } from './access-log.js'
 import { authSection, incomingEntries, signInEntries } from './incoming.js'
 import { publishEntries, publisherRules, publishersSection } from './registry/publishers.js'
-import { stateDirectory, storeEntries, storeRules, storeSection } from './registry/store.js'
+import { signedOutEntries, stateDirectory, storeEntries, storeRules, storeSection } from './registry/store.js'
 import { registryTable } from './registry/table.js'
 import { EntryMaker, spanOf } from './settings/entry.js'
 import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
-import { oneKindOf, refuseRepeats, refuseUnknown } from './settings/refuse.js'
+import { oneKindOf, refuse, refuseRepeats, refuseUnknown } from './settings/refuse.js'
 import { settingsSchema } from './settings/schema.js'
 import { tlsSection } from './tls-section.js'
 
@@ -19,15 +19,29 @@ const name = z
 // What stands below is the business of the plugin, which has a schema of its own.
 const options = z.record(z.string(), z.unknown())
 
+/** The same, where many write the one thing that is in it: what is expected is said by an example. */
+const optionsSuchAs = (example: string) =>
+  z
+    .unknown()
+    .refine(isJsonObject, { error: `expected a mapping of options, such as \`${example}\``, abort: true })
+    .pipe(options)
+    .meta({ type: 'object' })
+
 const KINDS = ['file', 'http', 'git', 'managed'] as const
 
 const source = z
   .strictObject({
     name: name.describe('the name that registries list it by'),
-    file: options.optional().describe('a file of server documents: the options of `source/file`'),
-    http: options.optional().describe('another registry: the options of `source/http`'),
-    git: options.optional().describe('a file or folder in a git repository: the options of `source/git`'),
-    managed: options
+    file: optionsSuchAs('file: { path: ./servers.json }')
+      .optional()
+      .describe('a file of server documents: the options of `source/file`'),
+    http: optionsSuchAs('http: { url: https://registry.example.com }')
+      .optional()
+      .describe('another registry: the options of `source/http`'),
+    git: optionsSuchAs('git: { url: https://git.example.com/servers.git }')
+      .optional()
+      .describe('a file or folder in a git repository: the options of `source/git`'),
+    managed: optionsSuchAs('managed: {}')
       .optional()
       .describe('what people publish in this registry: the options of `source/managed`, which has none'),
     use: z.string().min(1).optional().describe('another kind of source: a package, or a path'),
@@ -68,6 +82,7 @@ export const RegistrySettings = settingsSchema(registryTable, {
   refuseRepeats(namesOf(settings.sources), ['sources'], context)
   refuseRepeats(namesOf(settings.registries ?? []), ['registries'], context)
   refuseUnknownSources(settings, context)
+  refuseSharedPort(settings, context)
   storeRules(settings, context)
   publisherRules(settings, context)
   furtherRules(ownEntries(settings), settings.plugins, context)
@@ -105,6 +120,7 @@ function ownEntries(settings: RegistrySettings): Entry[] {
     { use: 'registry/catalogue', with: { registries }, origin: { registries: ['registries'] } },
     ...publishEntries(settings),
     { use: 'registry/api' },
+    ...signedOutEntries(settings),
     ...signInEntries(auth),
     { use: 'pages/browse' },
   ]
@@ -146,6 +162,15 @@ function sourceEntry(written: RegistrySettings['sources'][number], index: number
     origin: { '': [...at, below], name: [...at, 'name'] },
     named: [...at, use === undefined ? kind : 'use'],
   }
+}
+
+/** What is for operators would be open to everybody, if it could listen there at all. */
+function refuseSharedPort({ address, internalAddress }: RegistrySettings, context: Context): void {
+  const [main, internal] = [parseHostPort(address), parseHostPort(internalAddress)]
+  if (main === undefined || main.port === 0 || main.port !== internal?.port) return
+  const isSame =
+    [main, internal].some(({ host }) => /^(?:0\.0\.0\.0|::)$/.test(host)) || main.host === internal.host
+  if (isSame) refuse(context, ['internalAddress'], 'is the port of `address` too: expected another one')
 }
 
 function refuseUnknownSources({ registries = [], sources }: RegistrySettings, context: Context): void {

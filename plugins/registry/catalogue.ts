@@ -51,6 +51,7 @@ export default definePlugin({
   summary:
     'Reads the sources, each on its own schedule, and keeps in memory what the registries serve; `POST /sync/{source}` on the internal port reads one at once.',
   provides: [ServerCatalogue, Health],
+  omits: ({ registries }) => (registries.every(({ sources }) => sources.length === 0) ? [Health] : []),
   options,
 
   setup(gateway, given) {

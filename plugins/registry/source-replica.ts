@@ -4,7 +4,7 @@ import type { SourceSync } from './source-sync.js'
 import type { SyncResult } from './sync-result.js'
 
 // The leader may have changed, or its source be back.
-const LONGEST_RETRY = 30_000
+const LONGEST_RETRY = 5_000
 
 /** Reads a source where this process leads it, and follows its leader elsewhere. What is not shared is always led. */
 export class SourceReplica {

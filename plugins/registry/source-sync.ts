@@ -82,7 +82,7 @@ export class SourceSync {
     // The list of plugins that replaces this one counts already.
     if (this.signal.aborted) return
     this.bookmark = resumable(this.bookmark, this.report.refused)
-    this.report.refusals(NO_REFUSALS)
+    this.report.leadEnded()
   }
 
   private get shared() {
@@ -128,6 +128,7 @@ export class SourceSync {
     if (contents !== undefined || this.revision === undefined || refusals.count > 0)
       this.bookmark = resumable(bookmark, refusals)
     this.revision = revision
+    this.report.stored(failure)
     this.report.failure = failure
     // Better what was served before than nothing.
     if (given.kind === 'whole' && accepted === 0 && refusals.count > 0) return
@@ -229,8 +230,10 @@ export class SourceSync {
   private async failed(error: unknown, leading: AbortSignal): Promise<SyncResult> {
     const reason = leading.aborted ? reasonOf(error) : this.report.failed(error)
     // A store that is away would keep whoever asked for this sync waiting.
-    if (!leading.aborted && error !== this.storeError)
-      await this.shared?.report(reason, leading).catch(() => {})
+    if (!leading.aborted && error !== this.storeError) {
+      const stored = (): void => this.report.stored(reason)
+      await this.shared?.report(reason, leading).then(stored, () => {})
+    }
     return failedResult(error, reason)
   }
 

@@ -9,6 +9,8 @@ export class SyncReport {
   unusable: Refusals = NO_REFUSALS
   /** Why the last sync failed, here or at the process that leads. */
   failure: string | undefined
+  /** The same as all processes read it. */
+  private storedFailure: string | undefined
   private storeFailure: string | undefined
   private saveFailure: string | undefined
 
@@ -69,6 +71,18 @@ export class SyncReport {
   recovered(): void {
     if (this.failure !== undefined) this.log.info({ source: this.source }, 'a source can be read again')
     this.failure = undefined
+    this.storedFailure = undefined
+  }
+
+  /** All processes read this, or have read it. */
+  stored(failure: string | undefined): void {
+    this.storedFailure = failure
+  }
+
+  /** What is known here alone ends with the lead: the next leader may have nothing to store of it. */
+  leadEnded(): void {
+    this.refusals(NO_REFUSALS)
+    this.failure = this.storedFailure
   }
 
   /** Followers serve what they have meanwhile. */

@@ -5,6 +5,7 @@ import {
   insecureHttpAllowed,
   isInsecure,
   isPrivateUrl,
+  PLAIN_HTTP_RULE,
   secretHeaders,
   webUrl,
 } from 'sallyport/toolkit'
@@ -97,7 +98,6 @@ const notSecure = (): ConfigError =>
   new ConfigError([
     {
       place: 'url',
-      message:
-        'expected https; plain http is for loopback, or with SALLYPORT_INSECURE_HTTP=1 in the environment',
+      message: `expected https; ${PLAIN_HTTP_RULE}`,
     },
   ])

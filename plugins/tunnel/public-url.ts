@@ -1,4 +1,4 @@
-import { insecureHttpAllowed, isInsecure } from 'sallyport/toolkit'
+import { insecureHttpAllowed, isInsecure, PLAIN_HTTP_RULE } from 'sallyport/toolkit'
 
 // What the URL parser would silently correct is refused: tokens and metadata name this URL.
 const ORIGIN = /^https?:\/\/(?:[a-z\d](?:[a-z\d.-]*[a-z\d])?|\[[\da-f:.]+\])(?::\d{1,5})?\/?$/i
@@ -13,7 +13,7 @@ export function publicOrigin(text: string): { readonly origin: string } | { read
   }
   const url = new URL(text)
   if (isInsecure(url) && !insecureHttpAllowed()) {
-    return { fault: 'expected https: plain http is for loopback, as tokens would cross the network readable' }
+    return { fault: `expected https, as tokens would cross the network readable; ${PLAIN_HTTP_RULE}` }
   }
   return { origin: url.origin }
 }

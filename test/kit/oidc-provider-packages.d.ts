@@ -27,7 +27,7 @@ declare module 'oidc-provider' {
   }
 
   export const errors: Record<
-    'InvalidGrant' | 'InvalidRequest' | 'InvalidTarget',
+    'InvalidGrant' | 'InvalidRedirectUri' | 'InvalidRequest' | 'InvalidTarget',
     new (
       description: string,
     ) => Error

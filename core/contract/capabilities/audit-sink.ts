@@ -38,6 +38,12 @@ export interface AuditEvent {
   readonly durationMs?: number
   /** In hexadecimal. */
   readonly traceId?: string
+  /**
+   * With `refused`, of callers without an identity: so many further requests of this kind, from so many addresses, are
+   * counted in this event. It has the method, route and id of the latest.
+   */
+  readonly more?: number
+  readonly addresses?: number
   /** With `published`: what changed. `version` is missing where all of a name changed. */
   readonly server?: PublishedChange
 }

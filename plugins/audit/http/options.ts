@@ -1,4 +1,11 @@
-import { insecureHttpAllowed, isInsecure, isPrivateUrl, secretHeaders, webUrl } from 'sallyport/toolkit'
+import {
+  insecureHttpAllowed,
+  isInsecure,
+  isPrivateUrl,
+  PLAIN_HTTP_RULE,
+  secretHeaders,
+  webUrl,
+} from 'sallyport/toolkit'
 import { z } from 'zod'
 
 const url = webUrl().refine(
@@ -37,5 +44,4 @@ export const httpOptions = fields.superRefine(
 )
 
 const PRIVATE = 'is needed: the receiver is at a private or loopback address'
-const NOT_SECURE =
-  'expected https; plain http is for loopback, or with SALLYPORT_INSECURE_HTTP=1 in the environment'
+const NOT_SECURE = `expected https; ${PLAIN_HTTP_RULE}`

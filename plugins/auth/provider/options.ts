@@ -3,6 +3,8 @@ import {
   insecureHttpAllowed,
   isInsecure,
   isPrivateUrl,
+  issuerUrl,
+  PLAIN_HTTP_RULE,
   secretText,
   webUrl,
 } from 'sallyport/toolkit'
@@ -14,7 +16,7 @@ const filePath = () => z.string().min(1)
 export const tokenFields = {
   name: z.string().min(1).describe('the provider in logs and metrics'),
   // A string and not a URL: `iss` is compared byte for byte, and URL would add a slash.
-  issuerUrl: webUrl().describe('the issuer, equal to `iss` byte for byte'),
+  issuerUrl: issuerUrl().describe('the issuer, equal to `iss` byte for byte'),
   audience: z.string().min(1).optional().describe('what `aud` must name; needed unless `anyAudience` is set'),
   anyAudience: z.boolean().default(false).describe('accept tokens that were issued for other audiences too'),
   clockTolerance: duration(60_000)
@@ -95,7 +97,7 @@ export function checkTogether(options: Related, context: z.core.$RefinementCtx):
   const urls = Object.entries(requestedUrls(options))
   for (const [option, url] of urls)
     if (url !== undefined && URL.canParse(url) && isInsecure(new URL(url)) && !insecureHttpAllowed())
-      report(option, 'expected an https URL: anybody on the network path could replace the keys')
+      report(option, `expected https: anybody on the network path could replace the keys; ${PLAIN_HTTP_RULE}`)
   const isPrivate = urls.some(([, url]) => url !== undefined && isPrivateUrl(url))
   if (isPrivate && !options.allowPrivateIP)
     report('allowPrivateIP', 'is needed: the provider is at a private or loopback address')

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { type Scrubber, UpstreamError } from 'sallyport'
-import { childEnvironment, insecureHttpAllowed, isInsecure } from 'sallyport/toolkit'
+import { childEnvironment, insecureHttpAllowed, isInsecure, PLAIN_HTTP_RULE } from 'sallyport/toolkit'
 
 /**
  * Validates an authorization URL before the operating system opens it. It comes from the target, and openers run
@@ -26,7 +26,7 @@ export function browserUrl(text: string | undefined, issuer: string): URL {
   if (isInsecure(url) && !insecureHttpAllowed()) {
     throw new UpstreamError(
       'AUTHORIZATION_URL_REFUSED',
-      `the sign-in page at ${url.origin} is refused: expected https`,
+      `the sign-in page at ${url.origin} is refused: expected https; ${PLAIN_HTTP_RULE}`,
     )
   }
   return url

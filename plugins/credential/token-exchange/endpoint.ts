@@ -1,5 +1,12 @@
 import { ConfigError, type Fetch, type Gateway, type Problem } from 'sallyport'
-import { createFetcher, insecureHttpAllowed, isInsecure, messageOf, secretFrom } from 'sallyport/toolkit'
+import {
+  createFetcher,
+  insecureHttpAllowed,
+  isInsecure,
+  messageOf,
+  PLAIN_HTTP_RULE,
+  secretFrom,
+} from 'sallyport/toolkit'
 import type { ExchangeOptions } from './options.js'
 import type { ExchangeSecrets } from './request.js'
 
@@ -45,7 +52,8 @@ export function openEndpoint(gateway: Gateway, options: ExchangeOptions): Endpoi
     await fetcher?.close()
   })
   if (!allowInsecureHttp && isInsecure(new URL(url))) {
-    problems.push({ place: 'url', message: 'expected an https URL: tokens and the secret are sent there' })
+    const message = `expected https, as tokens and the secret are sent there; ${PLAIN_HTTP_RULE}`
+    problems.push({ place: 'url', message })
   }
   if (fetcher === undefined || problems.length > 0) throw new ConfigError(problems)
   return { fetch: fetcher.fetch, secrets: { client, actor } }

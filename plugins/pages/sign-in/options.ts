@@ -2,6 +2,8 @@ import {
   insecureHttpAllowed,
   isInsecure,
   isPrivateUrl,
+  issuerUrl as issuerUrlOption,
+  PLAIN_HTTP_RULE,
   scopeToken,
   secretText,
   webUrl,
@@ -13,7 +15,9 @@ const filePath = () => z.string().min(1)
 export const SignInOptions = z
   .strictObject({
     resourceUrl: webUrl().describe('where people are: the redirect URI has its origin'),
-    issuerUrl: webUrl().describe('the issuer where they sign in; its endpoints are found by discovery'),
+    issuerUrl: issuerUrlOption().describe(
+      'the issuer where they sign in; its endpoints are found by discovery',
+    ),
     clientId: z.string().min(1).describe('the client ID of the pages at the issuer'),
     clientSecret: secretText()
       .optional()
@@ -47,7 +51,10 @@ export const SignInOptions = z
       )
     }
     if (isInsecureUrl(issuerUrl) && !insecureHttpAllowed())
-      report('issuerUrl', 'expected an https URL: anybody on the network path could sign in as anybody')
+      report(
+        'issuerUrl',
+        `expected https: anybody on the network path could sign in as anybody; ${PLAIN_HTTP_RULE}`,
+      )
     if (isPrivateUrl(issuerUrl) && !allowPrivateIP)
       report('allowPrivateIP', 'is needed: the provider is at a private or loopback address')
     if (clientSecret !== undefined && clientSecretFile !== undefined)

@@ -113,10 +113,10 @@ export class SignInRoutes {
       throw new Refusal(403, 'SIGN_OUT_FORBIDDEN', 'only a page of this gateway signs out')
     }
     const session = await sessions.read(request)
-    // The browser has signed out in any case, so it does not wait.
     if (session !== undefined) {
-      const latest = sessions.end(session)
-      const revoked = latest.then(({ refresh, access }) => issuer.revoke(refresh ?? access))
+      await sessions.end(session)
+      // The session is over whatever the issuer does, so the browser does not wait.
+      const revoked = sessions.latest(session).then(({ refresh, access }) => issuer.revoke(refresh ?? access))
       revoked.catch((error: unknown) => {
         const { code, status, cause } = this.failureOf(error)
         const message = 'the token of a session could not be revoked'

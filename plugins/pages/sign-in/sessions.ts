@@ -4,6 +4,7 @@ import { type BrowserSession, type Log, UpstreamError } from 'sallyport'
 import { digestOf, ExpiringMap, type LogThrottle } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { ChunkedCookie } from './cookies.js'
+import type { EndedSessions } from './ended-sessions.js'
 import { failureOf } from './failures.js'
 import type { Issuer, Tokens } from './issuer.js'
 import type { Seal } from './seal.js'
@@ -26,14 +27,13 @@ const REMEMBERED = 60_000
 // Unused for longer, a session with a refresh token has ended.
 const LONGEST_UNUSED = 30 * 24 * 3_600_000
 
-/** What happened to sessions a moment ago, by a digest of the access token, and by the session. */
-export class RecentSessions {
-  readonly renewals = new ExpiringMap<Promise<Tokens | undefined>>(1_000)
-  readonly ended = new ExpiringMap<true>(1_000)
-}
+/** Renewals of a moment ago, by a digest of the access token. */
+export type Renewals = ExpiringMap<Promise<Tokens | undefined>>
+export const openRenewals = (): Renewals => new ExpiringMap(1_000)
 
 interface Dependencies {
-  readonly recent: RecentSessions
+  readonly renewals: Renewals
+  readonly ended: EndedSessions
   readonly issuer: Issuer
   readonly issuerUrl: string
   readonly seal: Seal
@@ -43,7 +43,7 @@ interface Dependencies {
   readonly throttle: LogThrottle
 }
 
-/** Sessions in sealed cookies: nothing of them is stored here. */
+/** Sessions in sealed cookies: nothing of them is stored but that they have ended. */
 export class Sessions implements BrowserSession {
   readonly signOutPath: string
   private readonly cookie: ChunkedCookie
@@ -86,25 +86,32 @@ export class Sessions implements BrowserSession {
   }
 
   /**
-   * From now on a copy of the old cookie is answered with no new one, whether a renewal is done or under way. Returns
-   * the latest tokens of the session.
+   * From now on no copy of a cookie of the session opens anything, also of one that a renewal under way would set.
+   * Settles when all replicas know.
    */
-  async end(session: Tokens): Promise<Tokens> {
-    this.recent.ended.set(session.id, true, Date.now() + REMEMBERED)
-    const renewed = await this.recent.renewals.get(digestOf(session.access))?.catch(() => undefined)
-    return renewed ?? session
+  end(session: Tokens): Promise<void> {
+    // A cookie of another replica may be on its way at this moment.
+    const longest = session.refresh === undefined ? 0 : Date.now() + LONGEST_UNUSED + REMEMBERED
+    return this.dependencies.ended.add(session.id, Math.max(session.until, longest))
+  }
+
+  /** The tokens that a session has once the renewal that may be under way is done. */
+  async latest(session: Tokens): Promise<Tokens> {
+    const { renewals } = this.dependencies
+    return (await renewals.get(digestOf(session.access))?.catch(() => undefined)) ?? session
   }
 
   /** What the response to a request sets, after a token was renewed. */
   changed(request: FastifyRequest): readonly string[] | undefined {
     const session = this.people.get(request)
     // It may have ended while the response was made.
-    return session !== undefined && this.hasEnded(session) ? undefined : this.changes.get(request)
+    const hasEnded = session !== undefined && this.dependencies.ended.hasHere(session.id)
+    return hasEnded ? undefined : this.changes.get(request)
   }
 
   private async tokenIn(sealed: string, request: FastifyRequest): Promise<string | undefined> {
     const stored = await this.dependencies.seal.open(PURPOSE, sealed, tokens)
-    if (stored === undefined) return undefined
+    if (stored === undefined || (await this.dependencies.ended.has(stored.id))) return undefined
     const session = stored.until - MARGIN > Date.now() ? stored : await this.renewed(stored, request)
     if (session !== undefined) this.people.set(request, session)
     return session?.access
@@ -114,9 +121,9 @@ export class Sessions implements BrowserSession {
     // Without a refresh token a session lasts to the end of its token.
     if (old.refresh === undefined) return old.until > Date.now() ? old : undefined
     try {
-      const session = this.hasEnded(old) ? undefined : await this.renewal(old)
+      const session = await this.renewal(old)
       // The cookie stays: another replica may have redeemed its refresh token at this moment, and set the next one.
-      if (session === undefined || this.hasEnded(old)) return undefined
+      if (session === undefined || (await this.dependencies.ended.has(old.id))) return undefined
       this.changes.set(request, (await this.cookies(session)) ?? this.remove())
       return session
     } catch (error) {
@@ -125,23 +132,16 @@ export class Sessions implements BrowserSession {
     }
   }
 
-  private hasEnded({ id }: Tokens): boolean {
-    return this.recent.ended.get(id) === true
-  }
-
-  private get recent(): RecentSessions {
-    return this.dependencies.recent
-  }
-
   /** One at a time for a session: many issuers take a refresh token once, and end the session at a second use. */
   private renewal(old: Tokens): Promise<Tokens | undefined> {
     // Not the refresh token: some issuers give the same one again.
     const key = digestOf(old.access)
-    const begun = this.recent.renewals.get(key)
+    const { renewals } = this.dependencies
+    const begun = renewals.get(key)
     if (begun !== undefined) return begun
     const renewal = this.refresh(old)
-    this.recent.renewals.set(key, renewal, Date.now() + REMEMBERED)
-    renewal.catch(() => this.recent.renewals.delete(key))
+    renewals.set(key, renewal, Date.now() + REMEMBERED)
+    renewal.catch(() => renewals.delete(key))
     return renewal
   }
 

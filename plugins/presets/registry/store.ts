@@ -1,5 +1,6 @@
 import type { Entry } from 'sallyport'
 import { z } from 'zod'
+import type { AuthSection } from '../incoming.js'
 import { oneKindOf, refuse } from '../settings/refuse.js'
 
 // What stands below is the business of the plugin, which has a schema of its own.
@@ -26,6 +27,7 @@ export const stateDirectory = z
   .describe('the directory of the files, also of the copies that a database has here; null keeps none')
 
 interface Settings {
+  readonly auth?: Pick<AuthSection, 'oauth'>
   readonly sources?: readonly { readonly managed?: unknown }[]
   readonly store?: z.output<typeof storeSection>
   readonly stateDirectory?: z.output<typeof stateDirectory>
@@ -69,4 +71,32 @@ export function storeEntries({ store, stateDirectory }: Settings): Entry[] {
       ...(store !== undefined && { named: ['store', kind] }),
     },
   ]
+}
+
+/**
+ * Where all processes find who has signed out, also after a restart: they share the key of the cookies, and a database or a
+ * directory.
+ */
+export function signedOutEntries({ auth, store, stateDirectory }: Settings): Entry[] {
+  const { cookieKeyFile: passphraseFile } = auth?.oauth?.signIn ?? {}
+  if (passphraseFile === undefined || store?.use !== undefined) return []
+  const origin = { passphraseFile: ['auth', 'oauth', 'signIn', 'cookieKeyFile'] }
+  if (store?.postgres !== undefined) {
+    const { directory: _, ...database } = store.postgres
+    const at = ['store', 'postgres']
+    return [
+      {
+        use: 'state/postgres',
+        with: { ...database, passphraseFile },
+        origin: { '': at, ...origin },
+        named: at,
+      },
+    ]
+  }
+  const own = store?.sqlite?.['directory']
+  const directory = own ?? stateDirectory
+  // That of the user, where none is named, has the logins of proxies.
+  if (typeof directory !== 'string') return []
+  const at = own === undefined ? ['stateDirectory'] : ['store', 'sqlite', 'directory']
+  return [{ use: 'state/sqlite', with: { directory, passphraseFile }, origin: { '': at, ...origin } }]
 }

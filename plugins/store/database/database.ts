@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
 import type { Gateway, HealthState, Log, Meter, Scrubber } from 'sallyport'
+import { within } from 'sallyport/toolkit'
 import { CONNECT_LIMIT, Connector } from './connector.js'
-import { databaseFailure } from './failure.js'
+import { databaseFailure, tooSlow } from './failure.js'
 import { Level } from './level.js'
 import { Listener } from './listener.js'
 import { type Lock, Locks } from './locks.js'
@@ -111,9 +112,7 @@ export class Database {
     let client: PoolClient | undefined
     let isBroken = false
     try {
-      client = await this.pool.connect().catch((error: unknown) => {
-        throw databaseFailure(error)
-      })
+      client = await this.connected(limit)
       const dispose = (): void => {
         isBroken = true
       }
@@ -125,6 +124,18 @@ export class Database {
     } finally {
       client?.release(isBroken)
     }
+  }
+
+  private async connected(limit: number): Promise<PoolClient> {
+    const connecting = this.pool.connect()
+    return within(Math.max(1, limit), connecting, tooSlow).catch((error: unknown) => {
+      // One that comes too late is for the next.
+      connecting.then(
+        (late) => late.release(),
+        () => {},
+      )
+      throw databaseFailure(error)
+    })
   }
 
   /** Waits for the lock of this key, in this process and all others, and runs `work` under it. */

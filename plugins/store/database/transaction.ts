@@ -8,7 +8,7 @@ export interface Statements {
 }
 
 export interface TransactionOptions {
-  /** Milliseconds for all of it, so that a silent server holds nobody up; 10 s by default. */
+  /** Milliseconds for all of it, so that a silent server holds nobody up; 9 s by default. */
   readonly limit?: number
   /** Every statement sees the same state of the database. */
   readonly snapshot?: boolean
@@ -20,7 +20,8 @@ export interface TransactionOptions {
 }
 
 export const READ_LIMIT = 2_000
-export const WRITE_LIMIT = 10_000
+// Clients and proxies often give up after ten.
+export const WRITE_LIMIT = 9_000
 // A large transaction may take longer than this, but no single statement of it.
 export const STATEMENT_LIMIT = 8_000
 // A process that stands still holds no row for longer.

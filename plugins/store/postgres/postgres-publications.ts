@@ -12,7 +12,7 @@ import {
 import type { Database, Statements } from '../database/database.js'
 import { tooSlow } from '../database/failure.js'
 import { Semaphore } from '../database/semaphore.js'
-import { WRITE_LIMIT } from '../database/transaction.js'
+import { READ_LIMIT, WRITE_LIMIT } from '../database/transaction.js'
 import {
   ACTIVE,
   checkServer,
@@ -143,7 +143,7 @@ export class PostgresPublications implements Publications {
   private async write<T>(name: string, work: Work<T>): Promise<T> {
     const end = performance.now() + WRITE_LIMIT
     const late = new AbortController()
-    const timer = setTimeout(() => late.abort(tooSlow()), WRITE_LIMIT)
+    const timer = setTimeout(() => late.abort(tooSlow()), WRITE_LIMIT - READ_LIMIT)
     await this.writes.begin(late.signal).finally(() => clearTimeout(timer))
     try {
       return await this.commit(name, work, end)
@@ -167,7 +167,9 @@ export class PostgresPublications implements Publications {
       return result
     }
     try {
-      return await database.transaction(transaction, { limit: end - performance.now(), uncertain })
+      // What is left is for asking whether it was stored.
+      const limit = end - performance.now() - READ_LIMIT
+      return await database.transaction(transaction, { limit, uncertain })
     } catch (error) {
       if (!isUncertain || done === undefined) throw error
       if (await this.isStored(name, requestId, end)) return done.result
@@ -181,7 +183,7 @@ export class PostgresPublications implements Publications {
     const ask = async (statements: Statements): Promise<boolean> =>
       hasEvents(statements, await nextRevision(statements, this.source, requestId), name)
     try {
-      return await this.options.database.transaction(ask, { limit: Math.max(1, end - performance.now()) })
+      return await this.options.database.transaction(ask, { limit: end - performance.now() })
     } catch (cause) {
       throw uncertainty(cause)
     }

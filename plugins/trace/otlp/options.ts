@@ -1,4 +1,4 @@
-import { insecureHttpAllowed, isInsecure, secretHeaders, webUrl } from 'sallyport/toolkit'
+import { insecureHttpAllowed, isInsecure, PLAIN_HTTP_RULE, secretHeaders, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 
 const fields = {
@@ -49,7 +49,7 @@ function checkTogether(options: z.output<z.ZodObject<typeof fields>>, context: z
 
   const hasSecret = bearerTokenFile !== undefined || Object.keys(headers).length > 0
   if (hasSecret && URL.canParse(url) && isInsecure(new URL(url)) && !insecureHttpAllowed())
-    report(['url'], 'the headers would cross a network in plain text: expected an https URL')
+    report(['url'], `the headers would cross a network in plain text: expected https; ${PLAIN_HTTP_RULE}`)
   for (const name of FOREIGN) {
     if ((process.env[name] ?? '').trim() !== '')
       report(

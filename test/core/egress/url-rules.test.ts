@@ -19,7 +19,8 @@ test('RS-23: plain http is for loopback only, unless the operator allows it, and
     log,
   })
 
-  await failsWith('EGRESS_INSECURE', strict.fetch(named))
+  const refused = await failsWith('EGRESS_INSECURE', strict.fetch(named))
+  assert.match(refused.message, /SALLYPORT_INSECURE_HTTP=1/)
   assert.equal((await strict.fetch(origin)).status, 200)
   assert.equal(warnings.length, 0)
   assert.equal((await lax.fetch(named)).status, 200)

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { type Gateway, Guard } from 'sallyport'
+import { type Capability, type Gateway, Guard } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { listen, plugin } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 
-const strange = (setup: (gateway: Gateway) => unknown) => plugin('strange', setup, { provides: [Guard] })
+const strange = (setup: (gateway: Gateway) => unknown, ...provides: Capability[]) =>
+  plugin('strange', setup, { provides })
 
 const open = { config: { public: true } }
 
@@ -45,7 +46,7 @@ test('no timer is left of a client that disconnected during authentication', asy
           await once(raw.socket, 'close')
         })
         gateway.http.post('/', open, () => 'read')
-      }),
+      }, Guard),
     ],
     { bodyDeadline: 100, log },
   )

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Gateway, Guard } from 'sallyport'
+import type { Gateway } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { listen, plugin } from '#kit/plugin.js'
 
-const strange = (setup: (gateway: Gateway) => unknown) => plugin('strange', setup, { provides: [Guard] })
+const strange = (setup: (gateway: Gateway) => unknown) => plugin('strange', setup)
 
 const open = { config: { public: true } }
 

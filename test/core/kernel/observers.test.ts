@@ -5,6 +5,7 @@ import { type Capability, definePlugin, many, one, type Plugin } from 'sallyport
 import { catalogue } from 'sallyport/builtin'
 import { boot, createLog } from 'sallyport/embed'
 import { builtInCapabilities } from '#core/kernel/observers.js'
+import { providing } from '#kit/plugin.js'
 
 const context = { catalogue, folder: import.meta.dirname, log: createLog({ level: 'silent' }) }
 
@@ -69,7 +70,7 @@ test('an observer that another entry requires may not be left out, in whatever s
     await assert.rejects(started(leftOut(observer), { scope: '/a', plugins: [{ use }] }), refused)
     await assert.rejects(started({ scope: '/a', plugins: [leftOut(observer), { use }] }), refused)
   }
-  const beside = definePlugin({ name: 'beside', api: 1, provides: [observer], setup() {} })
+  const { use: beside } = providing('beside', observer, {})
   await started(leftOut(observer), { use: beside }, { use: 'auth/anonymous' })
   await started({ use: { ...failing(observer), requires: [observer] }, required: false })
 })

@@ -59,7 +59,14 @@ test('`provides`, `requires`, `provide` and `use` are checked against each other
   })
   assert.match((await complaints(giver('a', {}), hasty))[0] ?? '', /asked for during setup/)
   const late = giver('a', { setup: (gateway: Gateway) => gateway.onStart(() => gateway.provide(Salt, 'x')) })
-  assert.match((await complaints(late))[0] ?? '', /provided after setup/)
+  assert.match((await complaints(late))[0] ?? '', /lists salt, and setup did not provide it/)
+  const again = giver('a', {
+    setup(gateway: Gateway) {
+      gateway.provide(Salt, 'x')
+      gateway.onStart(() => gateway.provide(Salt, 'x'))
+    },
+  })
+  assert.match((await complaints(again))[0] ?? '', /provided after setup/)
 })
 
 test('a slip that provides nothing stops the start: no guard is left out, and no limiter', async () => {

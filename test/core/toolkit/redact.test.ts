@@ -136,3 +136,22 @@ test('T10: a marked value is never printed, wherever the schema marks it', () =>
 function mapped<T, U>(fields: Readonly<Record<string, T>>, change: (field: T) => U): Record<string, U> {
   return Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, change(field)]))
 }
+
+test('of a URL neither the query nor a user that may be a key is shown, wherever it stands', () => {
+  const urls = {
+    'https://siem.example/in?key=sesame': 'https://siem.example/in?***',
+    'https://idp.example/introspect#sesame?': 'https://idp.example/introspect#***',
+    'https://sesame@git.example/a': 'https://***@git.example/a',
+    'http://user:ses@me@x:1/?a': 'http://***@x:1/?***',
+    'redis://:sesame@cache.example/0': 'redis://***@cache.example/0',
+    'ssh://git@git.example/a': 'ssh://git@git.example/a',
+    'https://idp.example/a@b': 'https://idp.example/a@b',
+    'what? a://text': 'what? a://text',
+    '/path?query': '/path?query',
+  }
+  for (const [written, shown] of Object.entries(urls))
+    assert.deepEqual(
+      redact({ a: written, list: [written] }, { properties: { a: plain, list: { items: plain } } }),
+      { a: shown, list: [shown] },
+    )
+})

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { catalogue } from 'sallyport/builtin'
-import { targetUrl, webUrl } from 'sallyport/toolkit'
+import { issuerUrl, targetUrl, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 
 const wrong = ['', 'collector:4318', 'ftp://a/b', 'http://[a', 'http://a:65536/mcp', 'http://a b/']
@@ -43,3 +43,25 @@ for (const [name, option] of [
     }
   })
 }
+
+test('an issuer that no token can name is refused: its metadata, and what stands for every tenant of Entra', () => {
+  const microsoft = 'https://login.microsoftonline.com'
+  const refused = [
+    'https://idp.example.com/.well-known/openid-configuration',
+    'https://idp.example.com/realms/a/.well-known/openid-configuration',
+    'https://idp.example.com/.well-known/oauth-authorization-server/a',
+    `${microsoft}/common/v2.0`,
+    `${microsoft}/organizations/v2.0`,
+    `${microsoft}/common`,
+    'https://sts.windows.net/common/',
+  ]
+  for (const url of refused) assert.equal(issuerUrl().safeParse(url).success, false, url)
+  const accepted = [
+    'https://idp.example.com/common/',
+    `${microsoft}/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0`,
+    'https://idp.example.com/not.well-known',
+    'https://idp.example.com/',
+  ]
+  for (const url of accepted) assert.equal(issuerUrl().safeParse(url).success, true, url)
+  assert.equal(issuerUrl().safeParse('nonsense').error?.issues.length, 1)
+})

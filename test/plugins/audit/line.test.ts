@@ -6,13 +6,15 @@ import { runs } from '#kit/runs.js'
 import { lineOf } from '#plugins/audit/line.js'
 
 const FIELDS =
-  'at kind requestId traceId provider subject actors address method route status mcp outcome policy causes durationMs server'
+  'at kind requestId traceId provider subject actors address method route status mcp outcome policy causes durationMs more addresses server'
 
 test('a line has the fields of an event in their order, and no others', () => {
   const event: AuditEvent = {
     scopes: ['not in the line'],
     server: { registry: 'own', name: 'a/b', action: 'publish', after: { status: 'active' } },
     durationMs: 1.5,
+    more: 7,
+    addresses: 3,
     causes: ['tool_error'],
     policy: 'rule',
     outcome: 'failed',

@@ -19,6 +19,15 @@ test('every caller is accepted as anonymous, whatever its credentials, and that 
     ({ level, msg }) => level === 'warn' && msg === 'nobody is asked for credentials here',
   )
   assert.equal(warnings.length, 1)
+
+  const stdio = recordedLog()
+  const speaking = plugin('speaking', () => {}, { stdout: 'protocol' })
+  await booted(t, [{ use: 'auth/anonymous' }, whoami, speaking], { log: stdio.log })
+  assert.deepEqual(
+    stdio.lines.filter(({ level }) => level === 'warn'),
+    [],
+    'whoever started the process is the only one who can ask it',
+  )
 })
 
 test('a list that is reachable from the internet is refused, unless `public` is set', async (t) => {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { decodeJwt, type JWTPayload } from 'jose'
-import { serving } from '#kit/booted.js'
+import { planList } from 'sallyport/embed'
+import { contextFor, serving } from '#kit/booted.js'
 import { closedPort } from '#kit/listening.js'
 
 const REDIRECT = 'http://127.0.0.1:49999/callback'
@@ -128,4 +129,30 @@ test('the identity provider writes nothing to stdout', async (t) => {
   })
   assert.equal(response.status, 200)
   assert.deepEqual(lines, [])
+})
+
+test('no client gets a code to another machine', async (t) => {
+  const address = new URL(await closedPort()).host
+  const entry = { use: 'dev/issuer', with: { address, clientId: 'a', clientSecret: 'b' } }
+  await serving(t, [entry])
+  const register = async (...uris: string[]) => {
+    const response = await fetch(`http://${address}/reg`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        redirect_uris: uris,
+        grant_types: ['authorization_code'],
+        response_types: ['code'],
+      }),
+    })
+    await response.body?.cancel()
+    return response.status
+  }
+  for (const uri of ['https://evil.example/cb', 'http://evil.example/cb', 'https://127.0.0.1.evil.example/'])
+    assert.deepEqual([await register(uri), await register(REDIRECT, uri)], [400, 400], uri)
+  for (const uri of [REDIRECT, 'http://localhost:1/cb', 'http://[::1]:1/cb'])
+    assert.equal(await register(uri), 201, uri)
+
+  const outside = { ...entry, with: { ...entry.with, redirectUri: 'https://evil.example/cb' } }
+  await assert.rejects(planList([outside], contextFor({})), /expected a URL of this machine/)
 })

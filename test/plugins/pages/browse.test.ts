@@ -154,3 +154,18 @@ test('links stay inside a scope', async (t) => {
     /href="([^"]*oauth-protected-resource[^"]*)"/.exec((await closedInScope.inject('/team/')).body) ?? []
   assert.equal(metadata, '/.well-known/oauth-protected-resource/team')
 })
+
+test('a date that nobody knows is on no page', async (t) => {
+  const updatedAt = '2025-03-01T12:00:00Z'
+  const known = wrapped(server('a.example/known', '1.0.0'), { updatedAt })
+  const app = await booted(t, withPages(fileRegistry(t, [server('a.example/one', '1.0.0'), known]).list))
+  const page = async (name: string) =>
+    (await app.inject(`/registry/default/servers/${encodeURIComponent(name)}`)).body
+  const one = await page('a.example/one')
+  assert.match(one, /a\.example\/one/)
+  assert.doesNotMatch(one, /1970|Published/)
+  assert.match(
+    await page('a.example/known'),
+    /<p class="quiet">Changed <time datetime="2025-03-01T12:00:00.000Z">/,
+  )
+})

@@ -84,6 +84,14 @@ test('every mistake is told, at its place', () => {
     [{ store: { postgres: { directory: './x' } } }, /^stateDirectory: the store has a `directory` already/],
     [{ address: 'here' }, /^address: expected HOST:PORT/],
     [{ adress: 'x' }, /adress/],
+    [{ internalAddress: '127.0.0.1:8080' }, /^internalAddress: is the port of `address` too/],
+    [{ address: '0.0.0.0:8081' }, /^internalAddress: is the port of `address` too/],
+    [
+      { sources: [{ name: 'one', file: './s.json' }] },
+      /^sources\.0\.file: .*`file: \{ path: \.\/servers\.json \}`$/,
+    ],
+    [{ sources: [{ name: 'one', git: 'https://x' }] }, /^sources\.0\.git: .*`git: \{ url: /],
+    [{ sources: [{ name: 'one', managed: null }] }, /^sources\.0\.managed: .*`managed: \{\}`$/],
   ]
   for (const [settings, expected] of wrong) {
     const told = complaints({ ...anonymous, ...settings })
@@ -392,4 +400,27 @@ test('a database whose URL is none ends the start, and its password is nowhere',
     assert.match(said, /store\.postgres\.url.*expected a URL such as postgres:/s)
     assert.doesNotMatch(said, /the-secret|\n\s+at /)
   }
+})
+
+test('processes that share a database or a directory, and the key of the cookies, share who has signed out', () => {
+  const signIn = { clientId: 'pages', scopes: ['openid'], cookieKeyFile: './cookie.key' }
+  const providers = [{ name: 'corp', issuerUrl: 'https://idp.example.com', audience: 'registry' }]
+  const settings = (own: object, store: object) => ({
+    auth: { oauth: { resourceUrl: 'https://r.example.com', providers, signIn: { ...signIn, ...own } } },
+    store,
+  })
+  const stateOf = (own: object, store: object) =>
+    registry(RegistrySettings.parse(settings(own, store))).filter(({ use }) => /^state\//.test(String(use)))
+  const postgres = { url: 'postgres://db.example.com/registry', directory: './copies' }
+  assert.deepEqual(
+    stateOf({}, { postgres }).map((entry) => entry.with),
+    [{ url: postgres.url, passphraseFile: './cookie.key' }],
+  )
+  assert.deepEqual(stateOf({ cookieKeyFile: undefined }, { postgres }), [])
+  const directory = './state'
+  assert.deepEqual(
+    stateOf({}, { sqlite: { directory } }).map((entry) => entry.with),
+    [{ directory, passphraseFile: './cookie.key' }],
+  )
+  assert.deepEqual(stateOf({}, { sqlite: {} }), [])
 })

@@ -268,6 +268,28 @@ test('who led is well again when the next leader refuses nothing', async (t) => 
   }
 })
 
+test('who led while the store was away is well again under the next leader, whose source has not changed', async (t) => {
+  const setup = new Setup(t)
+  const first = await setup.replica('first')
+  const second = await setup.replica('second')
+  await serves(second, 'a.example/one@1.0.0')
+  setup.store.away = 'the database does not answer'
+  await first.inject(sync)
+  assert.match(String(await reason(first)), /last sync failed: the database does not answer/)
+
+  setup.store.away = undefined
+  setup.store.depose()
+  await eventually(() => setup.bookmarks.some(([name]) => name === 'second'))
+  assert.deepEqual([await reason(first), await reason(second)], [undefined, undefined])
+
+  setup.fetch = () => Promise.reject(new Error('the source is away'))
+  await second.inject(sync)
+  const AWAY_SOURCE = /last sync failed: the source is away/
+  await eventually(async () => AWAY_SOURCE.test(String(await reason(first))))
+  setup.store.depose()
+  assert.match(String(await reason(second)), AWAY_SOURCE, 'a failure that all read is kept')
+})
+
 test('a stored document that a replica refuses is told there, and is gone once that replica leads', async (t) => {
   for (const texts of [[one], []]) {
     const setup = new Setup(t)

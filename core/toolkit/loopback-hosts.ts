@@ -1,4 +1,4 @@
-import type { Addresses } from 'sallyport'
+import type { Addresses } from '../contract/gateway.js'
 
 const NAMES = ['localhost', '127.0.0.1', '[::1]']
 
