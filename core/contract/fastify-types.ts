@@ -58,6 +58,8 @@ declare module 'fastify' {
     upgrades?: boolean
     /** Its requests go to an MCP server: the policies of the scope judge them. */
     mcp?: boolean
+    /** Bytes of the largest message that is read of such a request, 1 MiB unless given; a larger one is refused with 413. */
+    maxMessage?: number
     /**
      * How `wholeBody` reads a body before the handler runs, within the limits of the handler: at most `maxBytes`, and
      * what is kept of it until the response closes. A body that has come it may return at once.

@@ -12,6 +12,8 @@ export interface McpCall {
   readonly method: string
   /** Of a request. */
   readonly id?: string | number | null
+  /** That of a message alone as it came, where it is a number that none of JavaScript's is exactly. */
+  readonly idText?: string
   /** What it names: nothing for most methods, several for a subscription to several resources. */
   readonly subjects: readonly McpSubject[]
   /** What its `_meta` says of the trace that it belongs to. */

@@ -15,9 +15,11 @@ import { credentialsFor } from './credentials.js'
 import { ErrorReplies } from './error-replies.js'
 import { admission, Gate } from './gate.js'
 import { guardHooks } from './guarded-hooks.js'
+import { checkHost } from './host-check.js'
 import type { LogThrottle } from './log-throttle.js'
 import { decorateMessage } from './mcp-message.js'
 import { decorateObserved } from './observation.js'
+import { preflightConstraint } from './preflight.js'
 import { createRequestLog } from './request-log.js'
 import type { RequestObserver } from './request-observer.js'
 import { routedTarget } from './request-target.js'
@@ -129,8 +131,9 @@ export function createInternalApp(log: Logger, throttle: LogThrottle): FastifyIn
     throttle,
   )
   const app = createApp(log, errorReplies, (_request, _reply, done) => done())
-  app.addHook('onRequest', (_request, reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-content-type-options', 'nosniff')
+    checkHost(request)
     done()
   })
   app.setNotFoundHandler(errorReplies.notFound)
@@ -159,6 +162,7 @@ function createApp(
     // A plugin that replaced it would decide the replies to refusals, also those of other plugins.
     allowErrorHandlerOverride: false,
   })
+  app.addConstraintStrategy(preflightConstraint)
   app.setErrorHandler(errorReplies.error)
   guardHooks(app, log)
   return app

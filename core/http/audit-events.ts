@@ -68,8 +68,13 @@ export function resultOfCalls(observed: ObservedRequest, result: Result): Result
   return result
 }
 
+/** Of a limit also which one it is. */
 const causesOf = ({ reasons, code }: Refusal): readonly string[] =>
-  reasons.length === 0 ? [code.toLowerCase()] : reasons.map(({ cause }) => cause)
+  reasons.length === 0
+    ? [code.toLowerCase()]
+    : reasons.flatMap(({ cause, detail }) =>
+        code === 'TOO_MANY_REQUESTS' && detail !== undefined ? [cause, detail] : [cause],
+      )
 
 /** One for each call that is known, or for what was changed; none for a request of nobody that was let in. */
 export function auditEvents(ended: RequestEnd, at: string): readonly AuditEvent[] {

@@ -5,9 +5,10 @@ import { Refusal, type RefusalReason } from '../contract/errors.js'
 import type { McpMessage } from '../contract/message.js'
 import { isPromise, within } from '../toolkit/deadline.js'
 import { isScope } from '../toolkit/scope.js'
+import { couldBeBatch } from './batch-start.js'
 import { hasBody } from './body-limit.js'
 import type { RequestLimit } from './limit.js'
-import { messageOf } from './mcp-message.js'
+import { longestMessage, messageOf } from './mcp-message.js'
 import { isUpgrade } from './upgrades.js'
 
 /** Judges and counts what requests to an MCP server call, once they were let in: the second half of a scope's gate. */
@@ -17,6 +18,8 @@ export class CallChecks {
     private readonly limit: RequestLimit | undefined,
     /** Milliseconds that the policies may take for one request. */
     private readonly deadline: number,
+    /** Only batches are read: a limit counts their calls, and of nothing else what it calls. */
+    private readonly batchesAlone: boolean,
   ) {}
 
   /** Throws or rejects with the refusal. */
@@ -25,6 +28,13 @@ export class CallChecks {
       if (this.policies.length > 0) refuseUnlessReading(request)
       return undefined
     }
+    if (!this.batchesAlone) return this.admitPost(request)
+    const isRead = couldBeBatch(request, longestMessage(request))
+    if (isPromise(isRead)) return isRead.then((read) => (read ? this.admitPost(request) : undefined))
+    return isRead ? this.admitPost(request) : undefined
+  }
+
+  private admitPost(request: FastifyRequest): Promise<void> | undefined {
     const message = messageOf(request)
     return isPromise(message)
       ? message.then((read) => this.admitMessage(request, read))

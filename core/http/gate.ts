@@ -13,10 +13,10 @@ import { BODY_DEADLINE, limitBody } from './body-limit.js'
 import type { CallChecks } from './call-checks.js'
 import { credentialsFor } from './credentials.js'
 import { owesBody } from './early-response.js'
+import { checkHost } from './host-check.js'
 import type { RequestLimit } from './limit.js'
 import { observationOf } from './observation.js'
 import type { PublicPaths } from './public-paths.js'
-import { timesSent } from './raw-headers.js'
 import { mayUseSession, sessionToken } from './session-token.js'
 import { askForBody, rememberResponse } from './whole-body.js'
 
@@ -64,9 +64,7 @@ export class Gate {
   admit(request: FastifyRequest, isPublic: boolean, isMcp: boolean): Promise<void> | undefined {
     const checks = this.opened
     const { limit, calls } = checks
-    // RFC 9112, 3.2: Node keeps the first, and what reads the last would take it for another host.
-    if (timesSent(request.raw.rawHeaders, 'host') > 1)
-      throw new Refusal(400, 'HOST_REPEATED', 'a request has one Host')
+    checkHost(request)
     const admitted =
       limit === undefined
         ? this.guard(checks, request, isPublic, 0)

@@ -6,6 +6,7 @@ import type { McpMessage } from '../contract/message.js'
 import { isPromise, within } from '../toolkit/deadline.js'
 import { isJsonObject } from '../toolkit/json-object.js'
 import { isDispatched } from './dispatched-request.js'
+import { readArrivedMessage } from './mcp-message.js'
 
 /** Whom a request counts for, found out when the limiter asks. */
 class RequestKey implements LimitKey {
@@ -29,6 +30,14 @@ class RequestKey implements LimitKey {
   }
 }
 
+/** Those that let anybody in: nobody proves to be one caller. */
+export const openProviders = (authenticators: readonly Authenticator[]): ReadonlySet<string> =>
+  new Set(authenticators.filter(({ open }) => open === true).map(({ provider }) => provider))
+
+/** Of a request that was let in. */
+export const requestKeyOf = (request: FastifyRequest, open: ReadonlySet<string>): LimitKey =>
+  new RequestKey(request, open.has(request.identity?.provider ?? '') ? 'anybody' : 'known')
+
 /** Asks the limiter of a scope about each request at its gate. */
 export class RequestLimit {
   private readonly open: ReadonlySet<string>
@@ -39,7 +48,7 @@ export class RequestLimit {
     /** Milliseconds that the limiter may take. */
     private readonly deadline: number,
   ) {
-    this.open = new Set(authenticators.filter(({ open }) => open === true).map(({ provider }) => provider))
+    this.open = openProviders(authenticators)
   }
 
   /** Counts what `admit` lets in, and what it refuses with 401; throws or rejects with the refusal. */
@@ -50,9 +59,9 @@ export class RequestLimit {
     } catch (error) {
       return this.refused(request, error)
     }
-    if (waiting === undefined) return this.take(this.keyOf(request))
+    if (waiting === undefined) return this.take(request, requestKeyOf(request, this.open))
     return waiting.then(
-      () => this.take(this.keyOf(request)),
+      () => this.take(request, requestKeyOf(request, this.open)),
       (error: unknown) => this.refused(request, error),
     )
   }
@@ -61,26 +70,24 @@ export class RequestLimit {
   applyToCalls(request: FastifyRequest, message: McpMessage): Promise<void> | undefined {
     const { limiter } = this
     if (limiter.takeCalls === undefined) return undefined
-    return this.refuseWhenLimited(() => limiter.takeCalls?.(this.keyOf(request), message))
-  }
-
-  private keyOf(request: FastifyRequest): LimitKey {
-    return new RequestKey(request, this.open.has(request.identity?.provider ?? '') ? 'anybody' : 'known')
+    return this.refuseWhenLimited(request, () =>
+      limiter.takeCalls?.(requestKeyOf(request, this.open), message),
+    )
   }
 
   private refused(request: FastifyRequest, error: unknown): Promise<void> {
-    const taken = isUnauthorized(error) ? this.take(new RequestKey(request, 'refused')) : undefined
+    const taken = isUnauthorized(error) ? this.take(request, new RequestKey(request, 'refused')) : undefined
     const refuse = (): never => {
       throw error
     }
     return Promise.resolve(taken).then(refuse)
   }
 
-  private take(key: LimitKey): Promise<void> | undefined {
-    return this.refuseWhenLimited(() => this.limiter.take(key, 1))
+  private take(request: FastifyRequest, key: LimitKey): Promise<void> | undefined {
+    return this.refuseWhenLimited(request, () => this.limiter.take(key, 1))
   }
 
-  private refuseWhenLimited(take: () => unknown): Promise<void> | undefined {
+  private refuseWhenLimited(request: FastifyRequest, take: () => unknown): Promise<void> | undefined {
     let wait: unknown
     try {
       wait = take()
@@ -88,13 +95,16 @@ export class RequestLimit {
       throw unavailable(error)
     }
     if (!isPromise(wait)) {
-      refuseIfLimited(wait)
+      refuseIfLimited(request, wait)
       return undefined
     }
     const late = (): Error => new Error(`the limiter did not answer within ${this.deadline / 1000} s`)
-    return within(this.deadline, wait, late).then(refuseIfLimited, (error: unknown) => {
-      throw unavailable(error)
-    })
+    return within(this.deadline, wait, late).then(
+      (answer) => refuseIfLimited(request, answer),
+      (error: unknown) => {
+        throw unavailable(error)
+      },
+    )
   }
 }
 
@@ -103,13 +113,14 @@ const unavailable = (cause: unknown): Refusal =>
 
 const isUnauthorized = (error: unknown): boolean => error instanceof Refusal && error.statusCode === 401
 
-function refuseIfLimited(answer: unknown): void {
+function refuseIfLimited(request: FastifyRequest, answer: unknown): void {
   if (answer === 0) return
   const { wait, limit }: Partial<Record<keyof LimitReached, unknown>> = isJsonObject(answer)
     ? answer
     : { wait: answer }
   if (typeof wait !== 'number' || !(wait > 0) || (limit !== undefined && typeof limit !== 'string'))
     throw unavailable(new TypeError('what the limiter answers is neither 0 nor what a request is over'))
+  if (request.routeOptions.config.mcp === true) readArrivedMessage(request)
   // Rounded up: whoever waits for so long is let in.
   const retryAfter = Math.ceil(wait / 1000)
   throw new Refusal(429, 'TOO_MANY_REQUESTS', 'this is more requests than are allowed in that time', {

@@ -1,7 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { EndedRequest } from '../contract/capabilities/access-sink.js'
-import { mcpHeaders } from '../toolkit/mcp-headers.js'
+import { type McpHeaders, mcpHeaders } from '../toolkit/mcp-headers.js'
+import { subjectName } from '../toolkit/subject-name.js'
 import { isDispatched } from './dispatched-request.js'
+import { messageRead } from './mcp-message.js'
 
 // A claim may be as long as a token.
 const MAX_SUBJECT = 256
@@ -15,17 +17,28 @@ export const routeOf = ({ routeOptions }: FastifyRequest): string => routeOption
  */
 export function fieldsOf(ended: EndedRequest): Readonly<Record<string, unknown>> {
   const { request, status, durationMs, bytes, aborted } = ended
-  const { id: requestId, identity, headers } = request
+  const { id: requestId, identity } = request
   const fields: Record<string, unknown> = { route: routeOf(request), status, durationMs, bytes, requestId }
   if (identity !== undefined) {
     fields['subject'] = identity.subject.slice(0, MAX_SUBJECT)
     fields['provider'] = identity.provider
   }
-  const { mcpMethod, mcpName } = mcpHeaders(headers)
+  const { mcpMethod, mcpName } = calledBy(request)
   if (mcpMethod !== undefined) fields['mcpMethod'] = mcpMethod
   if (mcpName !== undefined) fields['mcpName'] = mcpName
   if (isDispatched(request)) fields['dispatched'] = true
   else fields['address'] = request.clientAddress
   if (aborted) fields['aborted'] = true
   return fields
+}
+
+/** Of a body that was read, where the headers tell nothing: older clients send none. */
+function calledBy(request: FastifyRequest): McpHeaders {
+  const told = mcpHeaders(request.headers)
+  const message = told.mcpMethod === undefined ? messageRead(request) : undefined
+  const call = message?.isBatch === false ? message.calls[0] : undefined
+  if (call === undefined || call.method === '') return told
+  const [subject] = call.subjects
+  const mcpMethod = call.method.slice(0, MAX_SUBJECT)
+  return { mcpMethod, ...(subject !== undefined && { mcpName: subjectName(subject) }) }
 }

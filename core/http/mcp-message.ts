@@ -5,11 +5,21 @@ import type { McpCall, McpMessage, McpSubject, TraceContext } from '../contract/
 import { isPromise } from '../toolkit/deadline.js'
 import { isJsonObject, type JsonObject } from '../toolkit/json-object.js'
 import { MCP_METHODS } from '../toolkit/mcp-methods.js'
-import { countMembers, ENVELOPE, INNER, MAX_SUBJECTS, PARAMS, resembles, tooLarge } from './json-members.js'
+import {
+  ambiguous,
+  countMembers,
+  distinctMembers,
+  hasPrototype,
+  MAX_SUBJECTS,
+  tooLarge,
+} from './json-members.js'
 import { checkContentHeaders, checkMcpHeaders } from './mcp-header-checks.js'
+import { idTextIn, needsText } from './message-id.js'
 import { checkMethod } from './method-check.js'
 import { wholeBodyOf } from './whole-body.js'
 
+const MAX_BYTES = 1024 * 1024
+const MAX_ARRIVED = 64 * 1024
 const MAX_NAME_BYTES = 8 * 1024
 const MAX_NAMES_BYTES = 64 * 1024
 
@@ -53,11 +63,33 @@ function readMessage(request: FastifyRequest): McpMessage | Promise<McpMessage> 
   }
   try {
     checkContentHeaders(request.raw)
-    const body = wholeBodyOf(request)
+    const body = wholeBodyOf(request, longestMessage(request))
     return isPromise(body) ? body.then(take) : take(body)
   } catch (error) {
     // Whoever asks next gets the same.
     return Promise.reject(error)
+  }
+}
+
+/** In bytes: parsing blocks all other requests. */
+export const longestMessage = ({ routeOptions }: FastifyRequest): number =>
+  routeOptions.config.maxMessage ?? MAX_BYTES
+
+/**
+ * Reads the message of a request that goes no further, if it is small and has come: its error reply has the id of the call,
+ * and observers are told what it called.
+ */
+export function readArrivedMessage(request: FastifyRequest): void {
+  const { raw, headers } = request
+  const length = raw.readableLength
+  const hasCome = length > 0 && length <= MAX_ARRIVED && length === Number(headers['content-length'])
+  if (request.method !== 'POST' || request[READ] !== undefined || !hasCome) return
+  const body: Buffer = raw.read()
+  request.body = body
+  try {
+    readMessageFrom(request, body)
+  } catch {
+    // It is refused for another reason.
   }
 }
 
@@ -68,19 +100,24 @@ export function readMessageFrom(request: FastifyRequest, body: Buffer): void {
 }
 
 function readFrom(request: FastifyRequest, body: Buffer): McpMessage {
-  const value = parsed(body)
+  const text = textOf(body)
+  const value = parsed(text)
   const version = request.headers['mcp-protocol-version']
-  const read = toMessage(value, typeof version === 'string' ? version : undefined)
+  const read = toMessage(value, text, typeof version === 'string' ? version : undefined)
   request[READ] = read
   checkMcpHeaders(request.raw, read, value)
   return read
 }
 
-/** The value that a body holds as JSON, which every server reads in the same way as far as it says what is called. */
-export function parsed(body: Buffer): unknown {
+export function textOf(body: Buffer): string {
   if (!isUtf8(body)) throw refusal('MESSAGE_ENCODING', 'the body is not UTF-8')
   const text = body.toString()
   if (text.startsWith('\ufeff')) throw refusal('MESSAGE_ENCODING', 'the body begins with a byte order mark')
+  return text
+}
+
+/** The value that a text holds as JSON, which every server reads in the same way as far as it says what is called. */
+export function parsed(text: string): unknown {
   const count = countMembers(text)
   let value: unknown
   try {
@@ -88,14 +125,20 @@ export function parsed(body: Buffer): unknown {
   } catch {
     throw refusal('MESSAGE_NOT_JSON', 'the body is not JSON')
   }
+  if (hasPrototype(text)) throw ambiguous('a member is called __proto__')
   if (count === distinctMembers(value)) return value
   const isOutside = countMembers(text, 1) !== distinctMembers(value, 1)
   throw ambiguous(`a member ${isOutside ? 'of the message' : 'in its params'} comes twice`)
 }
 
 /** What a value calls. */
-function toMessage(value: unknown, protocolVersion: string | undefined): McpMessage {
-  if (!Array.isArray(value)) return { protocolVersion, isBatch: false, calls: withinLimits([toCall(value)]) }
+function toMessage(value: unknown, text: string, protocolVersion: string | undefined): McpMessage {
+  if (!Array.isArray(value)) {
+    const call = toCall(value)
+    const idText = needsText(call.id) ? idTextIn(text) : undefined
+    const told = idText === undefined ? call : { ...call, idText }
+    return { protocolVersion, isBatch: false, calls: withinLimits([told]) }
+  }
   if (value.length === 0) throw malformed('the batch is empty')
   return { protocolVersion, isBatch: true, calls: withinLimits(value.map(toCall)) }
 }
@@ -109,39 +152,6 @@ function withinLimits(calls: readonly McpCall[]): readonly McpCall[] {
   for (const { subjects } of calls) for (const { name } of subjects) bytes += Buffer.byteLength(name)
   if (bytes > MAX_NAMES_BYTES) throw tooLarge(`has names of more than ${MAX_NAMES_BYTES} bytes together`)
   return calls
-}
-
-/** How many members `countMembers` would find in the same levels if no name came twice. */
-function distinctMembers(value: unknown, levels = 3): number {
-  const envelopes: readonly unknown[] = Array.isArray(value) ? value : [value]
-  let count = 0
-  for (const envelope of envelopes) {
-    if (!isJsonObject(envelope)) continue
-    count += membersOf(envelope, ENVELOPE)
-    const { method, params } = envelope
-    if (levels === 1 || !isJsonObject(params)) continue
-    // What other methods have in their parameters is for their servers alone.
-    const namesNothing = (MCP_METHODS.get(String(method)) ?? 'nothing') === 'nothing'
-    count += membersOf(params, namesNothing ? NONE : PARAMS)
-    const inner = namesNothing ? NONE : INNER
-    count += membersOf(params['ref'], inner) + membersOf(params['notifications'], inner)
-  }
-  return count
-}
-
-const NONE: ReadonlySet<string> = new Set<string>([])
-
-function membersOf(value: unknown, known: ReadonlySet<string>): number {
-  if (!isJsonObject(value)) return 0
-  const names = Object.keys(value)
-  for (const name of names) {
-    const where = known === ENVELOPE ? 'of the message' : 'in its params'
-    // What V8 takes a name with escapes for has one: see `parseJson`, which would read megabytes of arguments too.
-    if (name.includes('\\')) throw ambiguous(`a member ${where} has a backslash in its name`)
-    if (resembles(name, known))
-      throw ambiguous(`a member ${where} differs from a known one by case or space alone`)
-  }
-  return names.length
 }
 
 function toCall(envelope: unknown): McpCall {
@@ -221,8 +231,6 @@ const isName = (text: string): boolean =>
 const refusal = (code: string, message: string): Refusal => new Refusal(400, code, message)
 
 const malformed = (message: string): Refusal => refusal('MESSAGE_MALFORMED', message)
-
-const ambiguous = (message: string): Refusal => refusal('MESSAGE_AMBIGUOUS', message)
 
 const unnamed = (): Refusal =>
   refusal(

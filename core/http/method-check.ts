@@ -1,7 +1,8 @@
 import { Refusal } from '../contract/errors.js'
+import { folded } from '../toolkit/folded.js'
 import { MCP_METHODS } from '../toolkit/mcp-methods.js'
 
-const FOLDED: ReadonlySet<string> = new Set([...MCP_METHODS.keys()].map(folded))
+const FOLDED: ReadonlySet<string> = new Set([...MCP_METHODS.keys()].map(routed))
 
 const INVISIBLE = /[\s\p{Cc}\p{Cf}]/u
 
@@ -9,16 +10,12 @@ const INVISIBLE = /[\s\p{Cc}\p{Cf}]/u
 export function checkMethod(method: string): void {
   if (MCP_METHODS.has(method)) return
   if (INVISIBLE.test(method)) throw ambiguous('the method has white space or control characters')
-  if (FOLDED.has(folded(method)))
+  if (FOLDED.has(routed(method)))
     throw ambiguous('the method differs from one of MCP by case, slashes or characters that look alike')
 }
 
-function folded(method: string): string {
-  // Upper case first: only so U+017F and U+212A become the letters that they stand for.
-  return method
-    .normalize('NFKC')
-    .toUpperCase()
-    .toLowerCase()
+function routed(method: string): string {
+  return folded(method.normalize('NFKC'))
     .split('/')
     .filter((part) => part !== '')
     .join('/')

@@ -137,6 +137,8 @@ export function rememberResponse(request: FastifyRequest, response: ServerRespon
   request[STATE] = new BodyState(response)
 }
 
+export const responseOf = (request: FastifyRequest): ServerResponse | undefined => request[STATE]?.response
+
 /** Asks for the body now, and only once. */
 export function askForBody(
   { headers, raw }: FastifyRequest,

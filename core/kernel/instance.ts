@@ -20,6 +20,7 @@ import { InFlight } from '../http/in-flight.js'
 import { InProcessConnections } from '../http/in-process.js'
 import { LogThrottle } from '../http/log-throttle.js'
 import { RequestObserver } from '../http/request-observer.js'
+import { answerAboutServer, asksAboutServer } from '../http/server-options.js'
 import { meterDroppedLines } from '../log/dropped-lines.js'
 import { LogScrubber } from '../log/scrubber.js'
 import type { BootContext } from './boot-context.js'
@@ -200,7 +201,8 @@ export class GatewayInstance {
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     this.inFlight.add(response)
-    this.app.routing(request, response)
+    if (asksAboutServer(request)) answerAboutServer(request, response)
+    else this.app.routing(request, response)
   }
 
   private async dispatch(request: Parameters<Dispatch>[0]): ReturnType<Dispatch> {

@@ -58,7 +58,8 @@ export class GatewayScope {
     const limiter = container.one(Limiter)
     const limit = limiter && new RequestLimit(limiter, authenticators, deadline)
     const policies = container.many(Policy)
-    const countsCalls = limiter?.takeCalls !== undefined && limiter.readsBodies !== false
+    const countsCalls = limiter?.takeCalls !== undefined
+    const batchesAlone = policies.length === 0 && limiter?.readsBodies === false
     this.gate.open({
       guards: container.many(Guard),
       authenticators,
@@ -66,7 +67,10 @@ export class GatewayScope {
       publicPaths: new PublicPaths(container.many(PublicPath)),
       challenge: container.one(Challenge),
       limit,
-      calls: policies.length > 0 || countsCalls ? new CallChecks(policies, limit, deadline) : undefined,
+      calls:
+        policies.length > 0 || countsCalls
+          ? new CallChecks(policies, limit, deadline, batchesAlone)
+          : undefined,
       deadline,
     })
   }

@@ -19,14 +19,18 @@ export default definePlugin({
       .array(targetUrl())
       .min(1)
       .refine(
-        (urls) => new Set(parsed(urls).map(({ protocol, pathname }) => protocol + pathname)).size <= 1,
-        'expected the same scheme and path in each',
+        (urls) =>
+          new Set(parsed(urls).map(({ protocol, pathname, search }) => protocol + pathname + search)).size <=
+          1,
+        'expected the same scheme, path and query in each',
       )
       .refine(
         (urls) => new Set(parsed(urls).map(({ origin }) => origin)).size === parsed(urls).length,
         'expected each once',
       )
-      .describe('the URLs of the replicas, with the same path; it stands for `/`'),
+      .describe(
+        'the URLs of the replicas, with the same path, which stands for `/`, and the same query, which goes before that of a request',
+      ),
     http2: z
       .boolean()
       .default(false)

@@ -2,30 +2,127 @@ import { ByteBudget } from './byte-budget.js'
 
 // Nearly all calls are smaller.
 const ORDINARY = 64 * 1024
+// So many callers could fill the room, and no fewer.
+const SHARES = 8
+/** Milliseconds without a byte after which a body ends for others. */
+const MAY_STALL = 1000
 
-/** Limits the bytes that are kept of all bodies. Large ones leave a quarter of it to ordinary calls, however long they stall. */
+/** Who keeps bytes of a body while more of it arrive. */
+export interface Keeper {
+  /** Frees them: the body has stalled, and another needs the room. */
+  giveUp(): void
+}
+
+/**
+ * Limits the bytes that are kept of all bodies. Large ones leave a quarter of it to ordinary calls, and one caller has an
+ * eighth at most. Where it is full, bodies that have stalled end for others that arrive.
+ */
 export class BodyBudget {
   private readonly all: ByteBudget
   private readonly large: ByteBudget
+  private readonly share: number
+  private readonly shares = new Map<string, number>()
+  /** When bytes last came of those that arrive: the one that has stalled for longest is the first. */
+  private readonly arriving = new Map<KeptBytes, number>()
 
   constructor(limit: number) {
     this.all = new ByteBudget(limit)
     this.large = new ByteBudget(limit * 0.75)
+    this.share = limit / SHARES
   }
 
-  /** Reserves so many bytes more for a body of which `kept` are reserved; `false` when there is no room. */
-  reserve(bytes: number, kept: number): boolean {
-    const large = beyondOrdinary(kept + bytes) - beyondOrdinary(kept)
+  /** `false` when there is no room. */
+  reserve(kept: KeptBytes, bytes: number): boolean {
+    if (!this.hasShare(kept, bytes)) return false
+    const large = beyondOrdinary(kept.size + bytes) - beyondOrdinary(kept.size)
     if (!this.large.reserve(large)) return false
-    if (this.all.reserve(bytes)) return true
-    this.large.free(large)
-    return false
+    if (!this.all.reserve(bytes)) {
+      this.large.free(large)
+      return false
+    }
+    this.addToShare(kept, bytes)
+    return true
   }
 
-  /** Frees so many bytes of a body of which `kept` are reserved. */
-  free(bytes: number, kept: number): void {
+  /** Makes room where there is none: `false` when nothing has stalled either. */
+  demand(kept: KeptBytes, bytes: number): boolean {
+    while (!this.reserve(kept, bytes)) if (!this.hasShare(kept, bytes) || !this.endStalled()) return false
+    return true
+  }
+
+  free(kept: KeptBytes, bytes: number): void {
     this.all.free(bytes)
-    this.large.free(beyondOrdinary(kept) - beyondOrdinary(kept - bytes))
+    this.large.free(beyondOrdinary(kept.size) - beyondOrdinary(kept.size - bytes))
+    this.addToShare(kept, -bytes)
+  }
+
+  arrived(kept: KeptBytes): void {
+    this.arriving.delete(kept)
+    this.arriving.set(kept, performance.now())
+  }
+
+  settled(kept: KeptBytes): void {
+    this.arriving.delete(kept)
+  }
+
+  private endStalled(): boolean {
+    const [[kept, since] = []] = this.arriving
+    if (kept === undefined || since === undefined || performance.now() - since < MAY_STALL) return false
+    this.arriving.delete(kept)
+    kept.keeper.giveUp()
+    return true
+  }
+
+  private hasShare({ caller }: KeptBytes, bytes: number): boolean {
+    return caller === undefined || (this.shares.get(caller) ?? 0) + bytes <= this.share
+  }
+
+  private addToShare({ caller }: KeptBytes, bytes: number): void {
+    if (caller === undefined) return
+    const sum = (this.shares.get(caller) ?? 0) + bytes
+    if (sum === 0) this.shares.delete(caller)
+    else this.shares.set(caller, sum)
+  }
+}
+
+/** The bytes that are kept of one body, for its caller; of one that nobody sent for itself there is none. */
+export class KeptBytes {
+  size = 0
+
+  constructor(
+    private readonly budget: BodyBudget,
+    readonly caller: string | undefined,
+    readonly keeper: Keeper,
+  ) {}
+
+  /** Reserves so many bytes more; `false` when there is no room. */
+  reserve(bytes: number): boolean {
+    const fits = this.budget.reserve(this, bytes)
+    if (fits) this.size += bytes
+    return fits
+  }
+
+  /** Reserves so many bytes more, if need be in place of bodies that have stalled. */
+  demand(bytes: number): boolean {
+    const fits = this.budget.demand(this, bytes)
+    if (fits) this.size += bytes
+    return fits
+  }
+
+  /** Bytes of its body have come, and more are expected. */
+  arrived(): void {
+    if (this.size > 0) this.budget.arrived(this)
+  }
+
+  /** Nothing more is expected now from its caller. */
+  settled(): void {
+    this.budget.settled(this)
+  }
+
+  free(bytes = this.size): void {
+    this.budget.free(this, bytes)
+    this.size -= bytes
+    if (this.size === 0) this.settled()
   }
 }
 

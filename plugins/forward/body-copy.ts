@@ -1,15 +1,18 @@
 import { MAX_OBSERVED_BODY } from 'sallyport/toolkit'
-import type { BodyBudget } from './body-budget.js'
+import { type BodyBudget, type Keeper, KeptBytes } from './body-budget.js'
 
 /** A copy of a body that is passed on, for who only observes it. It takes room where there is some, and else is given up. */
-export class BodyCopy {
+export class BodyCopy implements Keeper {
   private chunks: Buffer[] | undefined = []
-  private size = 0
+  private readonly kept: KeptBytes
 
   constructor(
-    private readonly kept: BodyBudget,
+    budget: BodyBudget,
+    caller: string | undefined,
     private readonly done: (whole: Buffer | undefined) => void,
-  ) {}
+  ) {
+    this.kept = new KeptBytes(budget, caller, this)
+  }
 
   /** Copies what is written. */
   of(write: (chunk: Buffer) => boolean): (chunk: Buffer) => boolean {
@@ -27,18 +30,21 @@ export class BodyCopy {
 
   discard(): void {
     this.chunks = undefined
-    this.kept.free(this.size, this.size)
-    this.size = 0
+    this.kept.free()
+  }
+
+  giveUp(): void {
+    this.discard()
   }
 
   private add(chunk: Buffer): void {
     if (this.chunks === undefined) return
-    const fits = this.size + chunk.length <= MAX_OBSERVED_BODY && this.kept.reserve(chunk.length, this.size)
+    const fits = this.kept.size + chunk.length <= MAX_OBSERVED_BODY && this.kept.reserve(chunk.length)
     if (!fits) {
       this.discard()
       return
     }
-    this.size += chunk.length
+    this.kept.arrived()
     this.chunks.push(chunk)
   }
 }

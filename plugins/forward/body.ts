@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from 'sallyport'
 import { bodyIncomplete, bodyTooLarge, bodyTooSlow } from 'sallyport/toolkit'
-import type { BodyBudget } from './body-budget.js'
+import { type BodyBudget, type Keeper, KeptBytes } from './body-budget.js'
 import { BodyCopy } from './body-copy.js'
 import { limitRemaining, mayContinue } from './remaining-body.js'
 import type { IncomingBody, SlowBodies } from './slow-bodies.js'
@@ -18,12 +18,12 @@ export interface BodyLimits {
  * A request body, read whole or as a stream, within the limits on size and rate. The bytes that are kept of it count
  * until they were passed on or discarded.
  */
-export class Body implements IncomingBody {
+export class Body implements IncomingBody, Keeper {
   // The first sweep must not find it slow: what arrived before is not known.
   received = Number.POSITIVE_INFINITY
   wasSlow = false
   private size = 0
-  private kept = 0
+  private readonly kept: KeptBytes
   private buffered: Buffer[] = []
   private onChunk: (chunk: Buffer) => void = noop
   private write: (chunk: Buffer) => boolean = takeAll
@@ -39,8 +39,12 @@ export class Body implements IncomingBody {
   constructor(
     private readonly message: IncomingMessage,
     private readonly limits: BodyLimits,
+    /** Whom its bytes count for. */
+    private readonly caller: string | undefined,
     private readonly onRefusal: (refusal: Refusal) => void,
-  ) {}
+  ) {
+    this.kept = new KeptBytes(limits.kept, caller, this)
+  }
 
   /**
    * Reads the whole body if it has at most `maxBytes` and there is room to keep it. Otherwise `done` gets undefined, and
@@ -50,7 +54,7 @@ export class Body implements IncomingBody {
     const { message } = this
     // A small body mostly arrives in one chunk with its head: on the next tick it can be read without listeners.
     process.nextTick(() => {
-      if (message.readableLength !== length || !this.reserve(length)) {
+      if (message.readableLength !== length || !this.kept.reserve(length)) {
         this.bufferUpTo(maxBytes, done)
         return
       }
@@ -72,13 +76,13 @@ export class Body implements IncomingBody {
 
   /** From now on what is passed on is copied. */
   copyTo(whole: (body: Buffer | undefined) => void): void {
-    this.copy = new BodyCopy(this.limits.kept, whole)
+    this.copy = new BodyCopy(this.limits.kept, this.caller, whole)
   }
 
   resume(): void {
     this.received = Number.POSITIVE_INFINITY
     for (let chunk = this.buffered.shift(); chunk !== undefined; chunk = this.buffered.shift()) {
-      this.free(Math.min(chunk.length, this.kept))
+      this.kept.free(Math.min(chunk.length, this.kept.size))
       if (!this.write(chunk)) return
     }
     if (this.ended) this.complete()
@@ -89,7 +93,7 @@ export class Body implements IncomingBody {
   readAll(length: number | undefined, maxBytes: number): Buffer | Promise<Buffer> {
     const { message } = this
     const hasCome = message.readableLength === length && length <= maxBytes && !message.destroyed
-    return hasCome && this.reserve(length) ? message.read() : this.collect(maxBytes)
+    return hasCome && this.kept.reserve(length) ? message.read() : this.collect(maxBytes)
   }
 
   /** Reads all that is left, and what is buffered. It counts as kept; more than `maxBytes` is refused. */
@@ -107,7 +111,8 @@ export class Body implements IncomingBody {
       const onChunk = (chunk: Buffer): boolean => {
         size += chunk.length
         if (size > maxBytes) return refuse(bodyTooLarge())
-        if (!this.reserve(chunk.length)) return refuse(noRoom())
+        if (!this.kept.demand(chunk.length)) return refuse(noRoom())
+        this.kept.arrived()
         chunks.push(chunk)
         return true
       }
@@ -127,7 +132,7 @@ export class Body implements IncomingBody {
   discard(): void {
     this.copy?.discard()
     this.buffered = []
-    this.free(this.kept)
+    this.kept.free()
   }
 
   /** The answer is sent. A caller that sends all of its body first reads it only when the rest is read, and dropped. */
@@ -145,10 +150,14 @@ export class Body implements IncomingBody {
     limitRemaining(message, limits.dropTimeout)
   }
 
+  giveUp(): void {
+    this.refuse(bodyTooSlow())
+  }
+
   onTooSlow(): void {
     // A paused stream waits for the target, not for the caller.
     if (this.message.isPaused()) this.limits.slowBodies.add(this)
-    else this.refuse(bodyTooSlow())
+    else this.giveUp()
   }
 
   /**
@@ -165,7 +174,11 @@ export class Body implements IncomingBody {
     }
     const onChunk = (chunk: Buffer): void => {
       this.buffered.push(chunk)
-      if (!this.buffering || (this.size <= maxBytes && this.reserve(chunk.length))) return
+      if (!this.buffering) return
+      if (this.size <= maxBytes && this.kept.reserve(chunk.length)) {
+        this.kept.arrived()
+        return
+      }
       this.buffering = false
       this.pause()
       done(undefined)
@@ -192,6 +205,7 @@ export class Body implements IncomingBody {
     })
     this.message.on('end', () => {
       this.ended = true
+      this.kept.settled()
       // The end must not overtake chunks that are still buffered.
       if (this.buffering || this.buffered.length === 0) this.complete()
     })
@@ -211,19 +225,9 @@ export class Body implements IncomingBody {
   }
 
   private pause(): void {
+    this.kept.settled()
     this.received = Number.POSITIVE_INFINITY
     this.message.pause()
-  }
-
-  private reserve(bytes: number): boolean {
-    const fits = this.limits.kept.reserve(bytes, this.kept)
-    if (fits) this.kept += bytes
-    return fits
-  }
-
-  private free(bytes: number): void {
-    this.limits.kept.free(bytes, this.kept)
-    this.kept -= bytes
   }
 
   private refuse(refusal: Refusal): void {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type ErrorShape, GatewayError, UpstreamError } from 'sallyport'
-import { failureCode, messageRead } from 'sallyport/toolkit'
+import { failureCode, idTextIn, messageRead, needsText, replyId } from 'sallyport/toolkit'
 
 type Failure = readonly [sentence: string, statusCode?: 504]
 
@@ -75,18 +75,22 @@ export function failureEvent(error: unknown, request: FastifyRequest): Buffer | 
 // Parsing blocks the event loop: a body of this length takes well under a millisecond.
 const MAX_PARSED = 64 * 1024
 
-function idOf(request: FastifyRequest): string | number | null {
+function idOf(request: FastifyRequest): unknown {
   const message = messageRead(request)
   if (message === undefined) return idIn(request.body)
-  return message.isBatch ? null : (message.calls[0]?.id ?? null)
+  return message.isBatch ? null : replyId(message.calls[0] ?? {})
 }
 
 /** Parsed only for an error; a batch has no id of its own, and a large body is not parsed. */
-function idIn(body: unknown): string | number | null {
+function idIn(body: unknown): unknown {
   if (!Buffer.isBuffer(body) || body.length > MAX_PARSED) return null
+  const text = body.toString()
   try {
-    const { id }: { id?: unknown } = JSON.parse(body.toString()) ?? {}
-    return typeof id === 'string' || typeof id === 'number' ? id : null
+    const { id }: { id?: unknown } = JSON.parse(text) ?? {}
+    const idText = needsText(id) ? idTextIn(text) : undefined
+    return typeof id === 'string' || typeof id === 'number'
+      ? replyId({ id, ...(idText !== undefined && { idText }) })
+      : null
   } catch {
     return null
   }

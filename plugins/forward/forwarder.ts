@@ -1,7 +1,17 @@
 import { METHODS, type ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { Authenticator, Credential, type Gateway, HeaderSource, Policy, Refusal, Tracer } from 'sallyport'
-import { askForBody, bodyKeptBy, bodyRead, isPromise, isUpgrade, readBodyBy } from 'sallyport/toolkit'
+import {
+  askForBody,
+  bodyKeptBy,
+  bodyRead,
+  isPromise,
+  isUpgrade,
+  networkOf,
+  openProviders,
+  readBodyBy,
+  requestKeyOf,
+} from 'sallyport/toolkit'
 import { AnnouncedPaths } from './announced-paths.js'
 import { Body, type BodyLimits } from './body.js'
 import { BodyBudget } from './body-budget.js'
@@ -22,6 +32,8 @@ import { LARGEST_HELD, type RequestParts, type Transport } from './transport.js'
 const BUFFERED_BODY = 256 * 1024
 // The most that is kept of a body to send it again with a renewed credential.
 const KEPT_BODY = 16 * 1024 * 1024
+// The most that `maxBody` lets a policy read: parsing blocks all other requests.
+const LONGEST_MESSAGE = 16 * 1024 * 1024
 const NO_BODY = Buffer.alloc(0)
 
 /** How requests reach the target, by what they need. */
@@ -38,6 +50,7 @@ export class Forwarder {
   private readonly announced: AnnouncedPaths
   private readonly limits: BodyLimits
   private context: ForwardContext | undefined
+  private open: ReadonlySet<string> = new Set()
 
   constructor(
     private readonly gateway: Gateway,
@@ -69,6 +82,7 @@ export class Forwarder {
     const policies = gateway.use(Policy)
     const tracers = gateway.use(Tracer)
     gateway.onStart(() => {
+      this.open = openProviders(authenticators())
       if (settings.forwardAuthorization && authenticators().some(({ open }) => open !== true)) {
         gateway.log.warn(
           "callers' tokens are forwarded to the target, whose operator can use them at this gateway",
@@ -95,6 +109,7 @@ export class Forwarder {
 
   private async addRoutes(): Promise<void> {
     // TRACE has the target send back what it got, the gateway's own credential too (RFC 9110, 9.3.8).
+    const { settings } = this
     const methods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
     await this.gateway.http.register(async (http) => {
       await this.transports.register?.(http)
@@ -107,6 +122,7 @@ export class Forwarder {
           forwardsExpect: true,
           upgrades: true,
           mcp: true,
+          ...(settings.maxBody !== undefined && { maxMessage: Math.min(settings.maxBody, LONGEST_MESSAGE) }),
           readBody: (request, response, maxBytes) => this.readBody(request, response, maxBytes),
         },
         // The last hook before Fastify parses the body: it would refuse content types it does not know.
@@ -143,7 +159,7 @@ export class Forwarder {
       send(this.transportFor(framing, request, early), early)
       return
     }
-    const body = new Body(request.raw, this.limits, (refusal) => {
+    const body = new Body(request.raw, this.limits, this.callerOf(request), (refusal) => {
       if (isTooSlow(refusal)) reply.header('connection', 'close')
       if (proxied === undefined) done(refusal)
       else proxied.fail(refusal)
@@ -176,7 +192,7 @@ export class Forwarder {
     try {
       const { length } = bodyFraming(request.raw, Math.min(maxBytes, this.limits.maxBytes))
       if (length === 0) return NO_BODY
-      const body = new Body(request.raw, this.limits, () => {})
+      const body = new Body(request.raw, this.limits, this.callerOf(request), () => {})
       bodyKeptBy(request, body)
       response.on('close', () => body.drop())
       askForBody(request, response)
@@ -185,6 +201,11 @@ export class Forwarder {
     } catch (error) {
       return fail(error)
     }
+  }
+
+  private callerOf(request: FastifyRequest): string | undefined {
+    const { caller } = requestKeyOf(request, this.open)
+    return caller && networkOf(caller)
   }
 
   /** For a body that was read. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { OutgoingCredential, OutgoingHeaders } from 'sallyport'
+import { isOwnCookie } from 'sallyport/toolkit'
 
 /** Names and values in turn, as `rawHeaders` has them: the order, the case and the repeats are kept. */
 export type FlatHeaders = string[]
@@ -47,6 +48,9 @@ export class RequestRules {
       } else if (lower === 'content-length' && length !== undefined) {
         const value = rawHeaders[index + 1] ?? ''
         sent.push(name, Number(value) === length ? value : String(length))
+      } else if (lower === 'cookie' && this.passes(lower, replaced, named)) {
+        const cookies = foreignCookies(rawHeaders[index + 1] ?? '')
+        if (cookies !== '') sent.push(name, cookies)
       } else if (lower === 'expect' && headers.expect === undefined) {
         // The body was asked for, and is here.
       } else if (this.passes(lower, replaced, named)) {
@@ -91,6 +95,13 @@ export class RequestRules {
   }
 }
 
+// Whoever has the gateway's own could use the session of a person, and whoever sets them could be that person.
+function foreignCookies(header: string): string {
+  const pairs = header.split(';')
+  const foreign = pairs.filter((pair) => !isOwnCookie(pair))
+  return foreign.length === pairs.length ? header : foreign.join(';').trimStart()
+}
+
 const nameOf = (credential: OutgoingCredential | undefined): string | undefined =>
   credential && normalized(credential.header.toLowerCase())
 
@@ -106,7 +117,9 @@ export function responseHeaders(raw: readonly string[], omitted?: ReadonlySet<st
     const lower = name.toLowerCase()
     if (NOT_PASSED.has(lower) || omitted?.has(lower) === true) continue
     if (named?.has(lower) === true && !FRAMING.has(lower)) continue
-    passed.push(name, raw[index + 1] ?? '')
+    const value = raw[index + 1] ?? ''
+    if (lower === 'set-cookie' && isOwnCookie(value)) continue
+    passed.push(name, value)
   }
   return passed
 }

@@ -13,7 +13,9 @@ export default definePlugin({
   api: 1,
   summary: 'Forwards every request that no other route takes to one server, byte for byte.',
   options: z.strictObject({
-    target: targetUrl().describe('the URL of the server; its path stands for `/`'),
+    target: targetUrl().describe(
+      'the URL of the server; its path stands for `/`, and its query goes before that of a request',
+    ),
     ...forwarderOptions,
   }),
   async setup(gateway, options) {

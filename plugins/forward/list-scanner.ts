@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { MCP_LISTS, type McpList } from 'sallyport/toolkit'
+import { folded, MCP_LISTS, type McpList } from 'sallyport/toolkit'
 import { startsWithMark } from './json-start.js'
 import {
   BACKSLASH,
@@ -17,7 +17,7 @@ import {
   tokenEnd,
 } from './json-tokens.js'
 import { ListedItems } from './listed-items.js'
-import { malformedResponse } from './response-failures.js'
+import { malformedResponse, noList } from './response-failures.js'
 
 // What the innermost open object or array is.
 const ROOT = 0
@@ -108,6 +108,8 @@ export class ListScanner {
       this.name = undefined
       this.nameMembers = 0
     }
+    // A client may take what has names all the same, and nothing could be cut out of it.
+    if (typeof member === 'object' && byte === OPEN_OBJECT) throw noList()
     if (byte === OPEN_OBJECT) {
       this.open(objectIn(place, member), KEY_OR_END)
     } else if (byte === OPEN_LIST) {
@@ -156,7 +158,7 @@ export class ListScanner {
     const first = bytes[at + 1] ?? 0
     const isLetter = first !== BACKSLASH && first < 0x80
     if (isLetter && (first | LOWER_CASE) !== word.charCodeAt(0)) return false
-    return textOf(bytes, at, end).toUpperCase() === word.toUpperCase()
+    return folded(textOf(bytes, at, end)) === folded(word)
   }
 
   private afterValue(byte: number): void {

@@ -54,7 +54,13 @@ export const forwarderOptions = {
     .max(LONGEST_WAIT)
     .default(60_000)
     .describe('milliseconds for the target to begin its response, none for event streams; 0 for no limit'),
-  maxBody: z.int().positive().optional().describe('bytes of the largest request body; none by default'),
+  maxBody: z
+    .int()
+    .positive()
+    .optional()
+    .describe(
+      'bytes of the largest request body; without it no limit, but 1 MiB where a policy or a limit reads the body; it reads 16 MiB at most',
+    ),
   bodyTimeout: z
     .int()
     .positive()
@@ -75,7 +81,7 @@ export const forwarderOptions = {
     .nonnegative()
     .default(64 * 1024 * 1024)
     .describe(
-      'bytes of all request bodies that are kept to be sent again with a renewed credential, or read for a policy or a limit; further ones are streamed, or refused with 503 where they have to be read; a quarter is for the first 64 KiB of each',
+      'bytes of all request bodies that are kept to be sent again with a renewed credential, or read for a policy or a limit; further ones are streamed, or refused with 503 where they have to be read; a quarter is for the first 64 KiB of each, and each caller has an eighth at most',
     ),
 }
 

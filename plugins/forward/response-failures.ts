@@ -14,6 +14,9 @@ export const partialResponse = (status: number): UpstreamError =>
 export const malformedResponse = (): UpstreamError =>
   new UpstreamError('RESPONSE_MALFORMED', 'the target sent a response that begins like JSON and is none')
 
+export const noList = (): UpstreamError =>
+  new UpstreamError('RESPONSE_MALFORMED', 'the target sent something else in place of a list')
+
 export const ambiguousResponse = (): UpstreamError =>
   new UpstreamError('RESPONSE_MALFORMED', 'the target sent a content type that can be read in two ways')
 

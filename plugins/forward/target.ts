@@ -1,4 +1,5 @@
 import { Refusal } from 'sallyport'
+import { TargetQuery } from './target-query.js'
 
 /** The server that requests go to: one host, fixed at the start, and a base path. */
 export class Target {
@@ -9,6 +10,7 @@ export class Target {
   private readonly base: string
   /** The path for `/`, as it was configured. */
   private readonly rootPath: string
+  private readonly query: TargetQuery
   /** How many segments of a request's path belong to the forwarder's scope. */
   private readonly depth: number
 
@@ -18,11 +20,12 @@ export class Target {
     scope: string,
     private readonly origins: readonly string[] = [new URL(uri).origin],
   ) {
-    const { origin, host, protocol, pathname } = new URL(uri)
+    const { origin, host, protocol, pathname, search } = new URL(uri)
     this.origin = origin
     this.host = host
     this.secure = protocol === 'https:'
     this.rootPath = pathname
+    this.query = new TargetQuery(search)
     this.base = pathname.endsWith('/') ? pathname.slice(0, -1) : pathname
     this.depth = scope === '' ? 0 : scope.split('/').length - 1
   }
@@ -30,11 +33,12 @@ export class Target {
   /** The path and query to request. They are handled as text, so no part of them can choose a host. */
   pathFor(requestTarget: string): string {
     const target = this.withoutScope(originForm(requestTarget))
-    if (this.base === '') return target
+    if (this.base === '' && this.query.isEmpty) return target
     // A `#` has no meaning in a request target, so some servers take it as part of the path.
     const end = target.indexOf('?')
     const path = end < 0 ? target : target.slice(0, end)
-    const query = end < 0 ? '' : target.slice(end)
+    const query = this.query.before(end < 0 ? '' : target.slice(end))
+    if (this.base === '') return path + query
     if (path === '/' || path === this.base || path === this.rootPath) return this.rootPath + query
     // Clients may put the target's own path after the gateway's address, as its documentation has it.
     const isBelow = path.startsWith(this.base) && path.charCodeAt(this.base.length) === SLASH
@@ -42,7 +46,7 @@ export class Target {
     if (MAY_CLIMB.test(below) && climbsOut(below)) {
       throw new Refusal(400, 'PATH_OUTSIDE_TARGET', 'this path leads outside of what is served here')
     }
-    return isBelow ? target : this.base + target
+    return (isBelow ? path : this.base + path) + query
   }
 
   /**

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { definePlugin, Guard } from 'sallyport'
 import { z } from 'zod'
@@ -49,36 +48,12 @@ export default definePlugin({
   },
 })
 
-const PREFLIGHT = 'preflight'
-
-const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
-  method === 'OPTIONS' &&
-  headers.origin !== undefined &&
-  headers['access-control-request-method'] !== undefined
-
-/**
- * A preflight carries no credentials by design (Fetch, CORS-preflight), so it has a public route of its own, which the
- * router selects by a constraint. Any other OPTIONS request goes to the usual routes, with authentication.
- */
+/** Any other OPTIONS request goes to the usual routes, with authentication. */
 function answerPreflights(http: FastifyInstance, maxAge: number): void {
-  if (!http.hasConstraintStrategy(PREFLIGHT)) {
-    http.addConstraintStrategy({
-      name: PREFLIGHT,
-      storage() {
-        const handlers = new Map<unknown, unknown>()
-        return {
-          get: (value: unknown) => handlers.get(value) ?? null,
-          set: (value: unknown, handler: unknown) => void handlers.set(value, handler),
-        } as never
-      },
-      deriveConstraint: isPreflight,
-      validate() {},
-    })
-  }
   http.route({
     method: 'OPTIONS',
     url: '/*',
-    constraints: { [PREFLIGHT]: true },
+    constraints: { preflight: true },
     config: { public: true },
     handler: (request, reply) => {
       const { 'access-control-request-headers': headers, 'access-control-request-method': method } =

@@ -9,7 +9,7 @@ import { Stdout } from './stdio/stdout.js'
 
 const options = z.strictObject({
   target: targetUrl().describe(
-    "the server's URL: requests go to its path, below the root of the forwarder's target",
+    "the server's URL: requests go to its path and query, below the root of the forwarder's target",
   ),
   maxMessage: z
     .int()

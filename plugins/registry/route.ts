@@ -39,14 +39,15 @@ export function routeFor(
   }
 }
 
-// Not OPTIONS: a route of this path would come before the one for preflights of any path.
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE']
+const QUERY = 'QUERY'
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', QUERY]
 
 /** Refuses the methods of a path that have no route yet (RFC 9110, 15.5.6): those that have one are declared before. */
 export function refuseOtherMethods(
   http: FastifyInstance,
   { url, config }: Pick<RouteOptions, 'url' | 'config'>,
 ): void {
+  if (!http.supportedMethods.includes(QUERY)) http.addHttpMethod(QUERY, { hasBody: false })
   const [own, others] = [true, false].map((has) =>
     METHODS.filter((method) => http.hasRoute({ method, url: http.prefix + url }) === has),
   )
@@ -55,12 +56,14 @@ export function refuseOtherMethods(
     reply.header('allow', allow)
     throw new Refusal(405, 'METHOD_NOT_ALLOWED', `this takes ${allow} alone`)
   }
-  http.route({
-    method: others ?? [],
+  const route = {
     url,
     ...(config !== undefined && { config }),
     // Before the body is read: that of another content type would be a 415.
     onRequest: notAllowed,
     handler: notAllowed,
-  })
+  }
+  http.route({ ...route, method: others ?? [] })
+  // Preflights of any path have a route elsewhere.
+  http.route({ ...route, method: 'OPTIONS', constraints: { preflight: false } })
 }

@@ -22,17 +22,21 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
     'call the gateway by a name that it knows, or list the one that the log names: `allowedHosts`, `--resource-url`',
   ),
   HOST_REPEATED: answer('send one `Host` header'),
+  HOST_INVALID: answer('send the name or address of the gateway as `Host`, with its port, and nothing else'),
   METHOD_NOT_ALLOWED: answer('use a method that the header `Allow` names'),
   BODY_TOO_LARGE: answer(
-    'send less, or raise `--max-body`; 16 MiB are the most where a policy or a limit by tool reads bodies; for a document `maxDocumentBytes` of `registry/catalogue`',
+    'send less, or raise `--max-body`; without it 1 MiB is the most where a policy or a limit reads bodies, and 16 MiB with it; for a document `maxDocumentBytes` of `registry/catalogue`',
   ),
-  BODY_TOO_SLOW: answer('send the body faster, and without long pauses'),
+  BODY_TOO_SLOW: answer(
+    'send the body faster, and without pauses: one of a second is too long while `keptBodies` is full',
+  ),
   TRANSFER_CODING: answer('send the body chunked or with its length'),
   REQUEST_UNSUPPORTED: answer(
     'use `forward/http`: `forward/balanced` cannot send this path, a WebSocket, or a GET with a body',
   ),
   TARGET_FORM: answer('ask for a path'),
   PATH_OUTSIDE_TARGET: answer("stay below the target's path: `..` must not lead out of it"),
+  QUERY_FIXED: answer('leave out what the query of `--target-uri` has: a request cannot change it'),
   STARTING: answer('try again in a second'),
   POLICY_DENIED: answer(
     'ask the operator; the log names the rule, and `sallyport explain` tells why it holds',
@@ -98,7 +102,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   TARGET_DNS: answer('correct the host of `--target-uri`, or the name server'),
   TARGET_TLS: answer('check the certificate of the target; `NODE_EXTRA_CA_CERTS` adds an authority'),
   BODY_INCOMPLETE: answer('send the whole body: the connection ended before it did'),
-  BODIES_FULL: answer('ask again, or raise `keptBodies` of `forward/http`'),
+  BODIES_FULL: answer(
+    'ask again, send less at once, or raise `keptBodies` of `forward/http`: one caller has an eighth of it',
+  ),
   TARGET_PLAIN_HTTP: answer(
     'give the target an https URL; `--allow-plain-http` sends credentials in plain text all the same',
   ),

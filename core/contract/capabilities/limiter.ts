@@ -37,8 +37,8 @@ export interface Limiter {
    */
   takeCalls?(key: LimitKey, message: McpMessage): LimitAnswer | Promise<LimitAnswer>
   /**
-   * `false` when bodies need not be read for `takeCalls`: it gets those that are read for policies. By default every body
-   * is read, and one that is no JSON-RPC message is refused.
+   * `false` when `takeCalls` needs batches alone: it gets these, and what is read for policies. By default every body is
+   * read, and one that is no JSON-RPC message is refused.
    */
   readonly readsBodies?: boolean
 }

@@ -60,7 +60,7 @@ export class Conversation {
       renewSession: (lost) => this.renewSession(lost),
       fallBackToLegacy: (call) => this.fallBackToLegacy(call),
     }
-    this.transport = new StreamableHttp(link, target.pathname, this.context)
+    this.transport = new StreamableHttp(link, target.pathname + target.search, this.context)
   }
 
   /** Resolves when the next message may be sent. */

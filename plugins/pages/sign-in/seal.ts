@@ -2,7 +2,7 @@ import { hkdfSync } from 'node:crypto'
 import { jwtDecrypt } from 'jose/jwt/decrypt'
 import { EncryptJWT } from 'jose/jwt/encrypt'
 import { type Gateway, GatewayError } from 'sallyport'
-import { digestOf, Secret, secretFrom } from 'sallyport/toolkit'
+import { digestOf, ownCookie, Secret, secretFrom } from 'sallyport/toolkit'
 import type { z } from 'zod'
 
 const ENCRYPTION = { alg: 'dir', enc: 'A256GCM' } as const
@@ -20,7 +20,7 @@ export class Seal {
 
   /** The name of a cookie: another owner at the same host has cookies of its own, whatever their port and path. */
   cookieName(name: string): string {
-    return `sallyport-${name}-${digestOf(this.owner).slice(0, 10)}`
+    return ownCookie(`${name}-${digestOf(this.owner).slice(0, 10)}`)
   }
 
   /** `until` is in milliseconds since the epoch. */

@@ -5,7 +5,7 @@ const SEEN = 'other users of this machine can see a flag, so prefer the file'
 
 // biome-ignore format: a setting is a line
 export const target = [
-  { name: 'target-uri', type: 'url', required: true, to: 'forward/http.target', help: 'The MCP server that requests are forwarded to' },
+  { name: 'target-uri', type: 'url', required: true, to: 'forward/http.target', help: 'The MCP server that requests are forwarded to; a query of it goes before that of a request' },
 ] as const satisfies SettingGroup['options']
 
 // biome-ignore format: a setting is a line
@@ -136,7 +136,7 @@ const limits = {
   options: [
     { name: 'target-timeout', type: 'duration', to: 'forward/http.targetTimeout', help: 'How long the target may take to begin its response; 60s by default, and none for streams' },
     { name: 'end-streams-with-token', type: 'boolean', to: 'forward/http.endStreamsWithToken', needs: 'authentication', help: "Break event streams and WebSockets off when the caller's token expires, so that it has to ask again" },
-    { name: 'max-body', type: 'size', min: 1, to: 'forward/http.maxBody', help: 'Largest request body, such as 16MiB; by default without limit' },
+    { name: 'max-body', type: 'size', min: 1, to: 'forward/http.maxBody', help: 'Largest request body, such as 16MiB; by default 1MiB where a policy or a limit reads it, and no limit elsewhere' },
     { name: 'max-connections', type: 'int', min: 1, placeholder: 'COUNT', to: 'listen/http.maxConnections', help: 'Most connections at once; by default without limit' },
   ],
 } as const satisfies SettingGroup

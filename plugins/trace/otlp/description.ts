@@ -57,8 +57,8 @@ function connectionOf({ request, message }: Pick<TraceBeginning, 'request' | 'me
   }
 }
 
-const idOf = ({ id }: McpCall): Attributes =>
-  id === undefined || id === null ? {} : { 'jsonrpc.request.id': short(String(id)) }
+const idOf = ({ id, idText = String(id) }: McpCall): Attributes =>
+  id === undefined || id === null ? {} : { 'jsonrpc.request.id': short(idText) }
 
 function subjectOf({ method, subjects }: McpCall): Attributes {
   const [subject, ...others] = subjects

@@ -64,7 +64,7 @@ test('each request is seen once, however it ends', async (t) => {
       [401, false, true, '/closed'],
       [401, false, true, undefined],
       [200, true, false, '/cut'],
-      [401, false, true, undefined],
+      [400, false, true, undefined],
       [499, true, false, '/never'],
     ],
   )

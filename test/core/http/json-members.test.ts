@@ -98,7 +98,15 @@ function namesSomething(envelope: Written): boolean {
 
 const UNKNOWN: ReadonlySet<string> = new Set()
 
+function hasPrototype(value: Written): boolean {
+  if ('items' in value) return value.items.some(hasPrototype)
+  return (
+    'members' in value && value.members.some(([name, member]) => name === '__proto__' || hasPrototype(member))
+  )
+}
+
 function expected(value: Written): boolean {
+  if (hasPrototype(value)) return true
   const envelopes = 'items' in value ? value.items : [value]
   return envelopes.some((envelope) => {
     const isKnown = namesSomething(envelope)
@@ -110,7 +118,7 @@ function expected(value: Written): boolean {
 
 const codeOf = (text: string): string | undefined => {
   try {
-    parsed(Buffer.from(text))
+    parsed(text)
     return undefined
   } catch (error) {
     return (error as { code: string }).code

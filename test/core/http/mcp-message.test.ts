@@ -21,6 +21,21 @@ async function codeOf(app: App, payload: unknown, headers?: Record<string, strin
 
 const rpc = (method: string, params?: unknown) => ({ jsonrpc: '2.0', id: 1, method, params })
 
+test('a member that is called __proto__ is refused, on any level and however it is written', async (t) => {
+  const app = await booted(t, list)
+  const call = JSON.stringify(toolCall('a'))
+  for (const name of ['__proto__', '\\u005f_proto__', '__\\u0070roto__', '__pr\\u006Fto__'])
+    for (const text of [
+      call.replace('{', `{"${name}":{"method":"tools/call"},`),
+      call.replace('"params":{', `"params":{"${name}":{"name":"secret"},`),
+      call.replace('"arguments":{', `"arguments":{"a":[{"${name}":null}]`),
+      `[${call},${call.replace('"arguments":{', `"arguments":{"${name}":{}`)}]`,
+    ])
+      assert.equal(await codeOf(app, text), 'message_ambiguous', text)
+  for (const text of [toolCall('__proto__'), { ...toolCall('a'), other: ['__proto__', '\\u0070'] }])
+    assert.equal(await codeOf(app, text), undefined)
+})
+
 test('a body says what it calls, and by which names', async (t) => {
   const app = await booted(t, list)
   const uris = ['file:///a', 'file:///b']

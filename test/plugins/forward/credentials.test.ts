@@ -156,6 +156,21 @@ test('a session of the target is not given to callers, unless theirs are forward
   assert.deepEqual([statusCode, headers['set-cookie']], [101, undefined])
 })
 
+test('cookies of the gateway itself pass in neither direction, whatever is open', async (t) => {
+  const own = ['sallyport-session-0a', '__Host-sallyport-session-0a', '__host-Sallyport-x.1', '=sallyport-x']
+  const origin = await listening(t, ({ headers }, response) => {
+    const set = ['a=1', ...own.map((name) => `${name}=x; Path=/`), 'b=sallyport-x']
+    response.setHeader('set-cookie', set).end(headers.cookie ?? 'none')
+  })
+  const { main } = await proxied(t, origin, { forwardCookies: true })
+  const answerTo = (cookie: string) => send(main, { headers: { cookie } })
+  const { headers, body } = await answerTo(`${own.map((name) => `${name}=x`).join('; ')}; c=3;d = 4`)
+  assert.deepEqual(headers['set-cookie'], ['a=1', 'b=sallyport-x'])
+  assert.equal(body, 'c=3;d = 4')
+  assert.equal((await answerTo('a=1;  b=sallyport-;')).body, 'a=1;  b=sallyport-;')
+  assert.equal((await answerTo('sallyport-session-0a=1')).body, 'none')
+})
+
 test('credentials are presented in order, and the caller’s headers of their names are removed', async (t) => {
   const origin = await listening(t, (request, response) => response.end(JSON.stringify(request.headers)))
   const { main } = await proxied(t, origin, { forwardAuthorization: true }, [

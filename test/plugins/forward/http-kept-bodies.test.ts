@@ -13,8 +13,8 @@ import { runs } from '#kit/runs.js'
 import { openRequest, proxied, renewable, send } from './proxied.js'
 
 const MIB = 1024 ** 2
-// A quarter is for the first 64 KiB of each.
-const LARGE = 3 * MIB + 64 * 1024
+// One caller has an eighth.
+const roomFor = (bytes: number): number => 8 * bytes
 
 /** A target that counts the bytes of bodies, and behaves as the path says. */
 async function target(t: TestContext) {
@@ -73,9 +73,9 @@ function collected(): number {
 
 test('T16 many endless bodies take no more memory than the limit of kept bytes', async (t) => {
   const { origin, counts } = await target(t)
-  const { main } = await proxied(t, origin, { keptBodies: 4 * MIB }, [renewable])
+  const { main } = await proxied(t, origin, { keptBodies: roomFor(4 * MIB) }, [renewable])
   const [bodies, chunks, chunk] = [40, 16, Buffer.alloc(64 * 1024, 'x')]
-  assert.ok(await roomIsExactly(main, LARGE))
+  assert.ok(await roomIsExactly(main, 4 * MIB))
   const [memory, before] = [collected(), counts.bytes]
 
   const sockets = await Promise.all(
@@ -93,7 +93,7 @@ test('T16 many endless bodies take no more memory than the limit of kept bytes',
   t.diagnostic(`${((collected() - memory) / MIB).toFixed(1)} MiB are held of ${all / MIB}`)
 
   for (const socket of sockets) socket.destroy()
-  await eventually(() => roomIsExactly(main, LARGE))
+  await eventually(() => roomIsExactly(main, 4 * MIB))
 })
 
 type Fate = 'done' | 'renew' | 'early' | 'break' | 'hang' | 'abort'
@@ -118,7 +118,7 @@ async function meets(t: TestContext, main: string, fate: Fate, pieces: readonly 
 
 test('however bodies end, every kept byte is freed', async (t) => {
   const { origin } = await target(t)
-  const { main } = await proxied(t, origin, { keptBodies: 100_000 }, [renewable])
+  const { main } = await proxied(t, origin, { keptBodies: roomFor(100_000) }, [renewable])
   const fate = fc.constantFrom<Fate[]>('done', 'renew', 'early', 'break', 'hang', 'abort')
   const body = fc.tuple(
     fate,
@@ -137,7 +137,7 @@ test('however bodies end, every kept byte is freed', async (t) => {
 
 test('the kept bytes of a refused body are freed', async (t) => {
   const { origin } = await target(t)
-  const options = { keptBodies: 100_000, maxBody: 100_001, bodyTimeout: 200 }
+  const options = { keptBodies: roomFor(100_000), maxBody: 100_001, bodyTimeout: 200 }
   const { main } = await proxied(t, origin, options, [renewable])
   for (const [status, more] of [
     ['408', 0],
@@ -162,7 +162,7 @@ test('a body that exceeds the limit of kept bytes is streamed, while others are 
       response.end('done')
     })
   })
-  const { main } = await proxied(t, origin, { keptBodies: 50_000 }, [renewable])
+  const { main } = await proxied(t, origin, { keptBodies: roomFor(50_000) }, [renewable])
 
   await fc.assert(
     fc.asyncProperty(
@@ -214,6 +214,20 @@ test('an error for a large body does not parse it, and one for a small body has 
   for (const length of [64 * 1024 + 1, 15 * MIB]) assert.deepEqual(await idFor(length), [null, false])
 })
 
+test('an error has the id of its call as it was written, whether or not the body was read before', async (t) => {
+  const policy = { use: 'policy/tools', with: { rules: [{ allow: ['a'] }] } }
+  for (const more of [[], [policy]]) {
+    const { main } = await proxied(t, await closedPort(), {}, more)
+    for (const id of ['1764316800000000001', '-9223372036854775808', '1.10', '7', '"7"']) {
+      const call = `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"a"},"id":${id}}`
+      const headers = { 'content-type': 'application/json' }
+      const { status, body } = await send(main, { method: 'POST', headers, body: call })
+      assert.equal(status, 502)
+      assert.ok(body.includes(`"id":${id},`), body)
+    }
+  }
+})
+
 test('a body is let go of when a response begins, which may last', async (t) => {
   const origin = await listening(t, (request, response) => {
     const begin = () => response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': here\n\n')
@@ -227,7 +241,12 @@ test('a body is let go of when a response begins, which may last', async (t) => 
       ['content-length', String(body.length)],
       ['transfer-encoding', 'chunked'],
     ] as const) {
-      const { main } = await proxied(t, origin, { keptBodies: 2 * body.length }, [more])
+      const { main } = await proxied(
+        t,
+        origin,
+        { keptBodies: roomFor(2 * body.length), maxBody: body.length },
+        [more],
+      )
       const before = collected()
       for (let count = 0; count < 8; count++) {
         const headers = { 'content-type': 'application/json', [framing[0]]: framing[1] }

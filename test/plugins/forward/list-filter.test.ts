@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Policy, PolicyCaller } from 'sallyport'
+import { isJsonObject, MCP_LISTS } from 'sallyport/toolkit'
 import { parseJson } from '#core/toolkit/json-object.js'
 import { runs } from '#kit/runs.js'
 import { ListFilter } from '#plugins/forward/list-filter.js'
@@ -25,7 +26,7 @@ test('what is left of any message is what JSON.parse and a filter leave, and the
     async (sent, seed) => {
       // `__proto__` as a member is no value that both can hold.
       const text = written(sent, randomFrom(seed))
-      if (text.includes('proto')) return
+      if (text.includes('proto') || hasObjectForList(parseJson(text))) return
       const left = await filter(text)
 
       const parsed = parseJson(text)
@@ -37,6 +38,12 @@ test('what is left of any message is what JSON.parse and a filter leave, and the
   )
   await fc.assert(run, { numRuns: runs(1500) })
 })
+
+function hasObjectForList(sent: unknown): boolean {
+  if (Array.isArray(sent)) return sent.some((each) => !Array.isArray(each) && hasObjectForList(each))
+  const { result }: { result?: unknown } = Object(sent)
+  return MCP_LISTS.some(({ member }) => isJsonObject(Object(result)[member]))
+}
 
 function isSubsequence(part: string, whole: string): boolean {
   let at = 0
@@ -94,7 +101,7 @@ test('a result of a tool passes whatever is in it', async () => {
     `{"result":{"content":[${inner}],"structuredContent":${inner},"_meta":${inner}}}`,
     `{"params":${inner},"error":${inner},"tools":[{"name":"x"}],"method":"sampling/createMessage"}`,
     `[{"a":[{"result":{"tools":[{"name":"x"}]}}]}]`,
-    '{"result":{"tools":{"name":"x"},"prompts":"x"}}',
+    '{"result":{"tools":null,"prompts":"x"}}',
   ]) {
     assert.equal(await filter(text), text)
   }

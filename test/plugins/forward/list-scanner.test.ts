@@ -22,6 +22,7 @@ test('whatever a client could take for a list is filtered: repeated, escaped, or
   for (const member of [
     ...['tools', 'Tools', 'TOOLS', 'tool\u017f', '\\u0074ools', 'too\\u006c\\u017F', 'T\\u004fOLs'],
     ...['prompts', 'PROMPT\u017f', 'resources', 're\u017fource\u017f', 'Re\\u0053ources'],
+    ...['skills', 's\u212aills', 'S\u212aILL\u017f', '\\u0073\\u212Aills'],
     ...['resourcetemplates', 'RESOURCETEMPLATES', 'resourceTemplate\u017f'],
   ]) {
     for (const outer of ['result', 'Result', 'RE\u017fULT', '\\u0072esult']) {
@@ -32,6 +33,16 @@ test('whatever a client could take for a list is filtered: repeated, escaped, or
     `{"result":{},"result":{"tools":[],"a":{},"tools":${list}},"result":1}`
   assert.equal(await filter(twice(hidden)), twice('[]'))
   assert.equal(await filter(`\ufeff[{"result":{"tools":${hidden}}}]`), '\ufeff[{"result":{"tools":[]}}]')
+})
+
+test('what comes in place of a list, and could have names, is refused', async () => {
+  for (const member of ['tools', 'resources', 's\u212aills'])
+    for (const value of ['{"0":{"name":"x"}}', '{}'])
+      await assert.rejects(async () => filter(`{"result":{"${member}":${value}}}`), {
+        code: 'RESPONSE_MALFORMED',
+      })
+  for (const text of ['{"result":{"tools":null}}', '{"result":{"a":{"tools":{}}}}', '{"tools":{}}'])
+    assert.equal(await filter(text), text)
 })
 
 test('an item is known by one member of the right name, or not at all', async () => {

@@ -52,6 +52,21 @@ test('a list is sorted by name, then by version, newest first, and has no delete
   assert.deepEqual(response.json().metadata, { count: visible.length })
 })
 
+test('a method that no route takes is 405, and says which are taken: OPTIONS and QUERY too', async (t) => {
+  const { list } = fileRegistry(t, some)
+  for (const more of [[], [{ use: 'http/cors' }]]) {
+    for (const app of [await booted(t, [...list, ...more]), await booted(t, [...more, ...list])]) {
+      for (const method of ['OPTIONS', 'QUERY', 'DELETE', 'POST'] as const) {
+        const { statusCode, headers } = await app.inject({ method: method as 'POST', url: BASE })
+        assert.deepEqual([statusCode, headers.allow], [405, 'GET, HEAD'], method)
+      }
+      const preflight = { origin: 'http://a.example', 'access-control-request-method': 'GET' }
+      const { statusCode } = await app.inject({ method: 'OPTIONS', url: BASE, headers: preflight })
+      assert.equal(statusCode, more.length === 0 ? 404 : 204)
+    }
+  }
+})
+
 test('the latest version is the newest that is not deleted', async (t) => {
   const app = await booted(t, fileRegistry(t, some).list)
   const list: ListBody = (await app.inject(`${BASE}?version=latest`)).json()

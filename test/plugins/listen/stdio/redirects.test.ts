@@ -10,7 +10,7 @@ async function redirecting(t: TestContext, location: (origin: string) => string,
   const asked: string[] = []
   const origin: string = await listening(t, (request, response) => {
     asked.push(`${request.method} ${request.url}`)
-    if (request.url !== '/mcp/') response.writeHead(status, { location: location(origin) }).end()
+    if (request.url?.split('?', 1)[0] !== '/mcp/') response.writeHead(status, { location: location(origin) }).end()
     else {
       response.setHeader('content-type', 'application/json')
       void text(request).then((body) => response.end(answerTo(body)))
@@ -32,6 +32,14 @@ for (const status of [307, 308]) {
     }
   })
 }
+
+test('the query of a target goes with every message', async (t) => {
+  const { url, asked } = await redirecting(t, () => '/mcp/')
+  const bridge = bridged(t, `${url}/?project_ref=x`)
+  bridge.say(initialize())
+  assert.deepEqual((await bridge.heard(0))['result'], {})
+  assert.deepEqual(asked, ['POST /mcp/?project_ref=x'])
+})
 
 test('no message follows a redirect to elsewhere, nor one without end', async (t) => {
   let elsewhereAsked = 0

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { serving } from '#kit/booted.js'
+import { listening } from '#kit/listening.js'
+import { listen } from '#kit/plugin.js'
+import { asked, spoken } from '#kit/raw.js'
+
+test('`OPTIONS *` is answered by the gateway itself, also where all else is forwarded', async (t) => {
+  let forwarded = 0
+  const target = await listening(t, (_request, response) => response.end(String(++forwarded)))
+  const { addresses } = await serving(t, [
+    listen,
+    { use: 'auth/anonymous' },
+    { use: 'forward/http', with: { target } },
+  ])
+  const main = addresses.main ?? ''
+  assert.deepEqual(await asked(main, 'OPTIONS *'), { status: 204, body: '' })
+  assert.equal((await asked(main, 'GET *')).status, 400)
+  assert.equal(forwarded, 0)
+
+  // What could be taken for the rest of that body is not read as a request.
+  const early = await spoken(main, 'OPTIONS * HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n')
+  assert.match(early, /^HTTP\/1.1 204 .*\r\nConnection: close\r\n/s)
+})

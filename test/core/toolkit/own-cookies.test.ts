@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isOwnCookie, ownCookie } from 'sallyport/toolkit'
+
+test('the cookies of the gateway are known by their names, as browsers read these', () => {
+  const name = ownCookie('session-0a')
+  for (const pair of [
+    name,
+    `${name}=x`,
+    ` __Host-${name}=x; Path=/`,
+    `__secure-${name.toUpperCase()}`,
+    `=${name}=x`,
+  ])
+    assert.equal(isOwnCookie(pair), true, pair)
+  for (const pair of ['a=1', `a=${name}`, `x${name}=1`, '']) assert.equal(isOwnCookie(pair), false, pair)
+})
