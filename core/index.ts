@@ -64,12 +64,15 @@ export {
 export { PublicAddress } from './contract/capabilities/public-address.js'
 export { PublicPath } from './contract/capabilities/public-path.js'
 export {
+  type ChangedVersion,
   type PublicationActor,
   type PublicationEvent,
+  type PublicationLimits,
   type PublicationState,
   PublicationStore,
   type Publications,
   type PublishedContents,
+  type PurgedVersions,
 } from './contract/capabilities/publications.js'
 export { type ResourceDocument, ResourceMetadata } from './contract/capabilities/resource-metadata.js'
 export { SecretStore, type SecretWriter } from './contract/capabilities/secret-store.js'

@@ -222,6 +222,7 @@ test('every plugin has a test under its name', () => {
 test('every file of the core that does something has a test under its name', () => {
   const tested = new Map<string, string>([
     ...[
+      'bounded-publications',
       'random-name',
       'requirement',
       'sample-contents',
@@ -232,6 +233,7 @@ test('every file of the core that does something has a test under its name', () 
     ['core/contract/list.ts', 'types, and one predicate'],
     ['core/contract/plugin.ts', 'types, and a function that returns what it is given'],
     ['core/http/authentication-refusal.ts', 'by that of gate'],
+    ['core/http/current-response.ts', 'by that of connections'],
     ['core/http/end-socket.ts', 'by that of pending-upgrade, which ends every socket by it'],
     ['core/log/dropped-lines.ts', 'by that of stderr'],
     ['core/log/line-sink.ts', 'by that of stderr'],

@@ -1,10 +1,19 @@
-import type { PublicationState, Publications } from '../contract/capabilities/publications.js'
+import type {
+  PublicationActor,
+  PublicationLimits,
+  PublicationState,
+  Publications,
+} from '../contract/capabilities/publications.js'
 import { Refusal } from '../contract/errors.js'
 import { OFFICIAL } from '../toolkit/metadata-keys.js'
 import { type CheckResult, messageOf } from './requirement.js'
 
 const never = new AbortController().signal
-export const actor = { provider: 'conformance', subject: 'somebody' }
+export const actor: PublicationActor = {
+  provider: 'conformance',
+  subject: 'somebody',
+  issuer: 'https://issuer.example/',
+}
 const limits = { maxVersions: 1_000 }
 
 // Numbers, escapes, white space and repeated members that do not survive being parsed and written again.
@@ -26,8 +35,9 @@ export const publish = (
   publications: Publications,
   name: string,
   version: string,
-  maxVersions = limits.maxVersions,
-) => publications.publish({ name, version, server: DOCUMENT }, actor, { maxVersions })
+  more: Partial<PublicationLimits> = {},
+  by = actor,
+) => publications.publish({ name, version, server: DOCUMENT }, by, { ...limits, ...more })
 
 /** The code and the status with which it is refused. */
 export async function refusal(work: Promise<unknown>): Promise<string> {

@@ -1,7 +1,9 @@
-import type { Server, ServerResponse } from 'node:http'
+import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { currentResponse } from './current-response.js'
 import { hasUntrustedCertificate } from './tls-server.js'
+import { UnreadResponses } from './unread-responses.js'
 
 /** The connections of one port: how many there may be, and which of them are busy. */
 export class Connections {
@@ -12,12 +14,15 @@ export class Connections {
   /** Those on which HTTP is spoken, or a refusal is sent. */
   private readonly sockets = new Set<Socket>()
   private readonly refused = new Set<Socket>()
+  private readonly unread: UnreadResponses
 
   constructor(
     private readonly server: Server,
     private readonly isTls: boolean,
     private readonly refuse: (socket: Socket) => void,
+    unreadEnded: (connections: number, bytes: number) => void,
   ) {
+    this.unread = new UnreadResponses(this.sockets, unreadEnded)
     // Node's own listeners come first: a parser is there already, and what it reads of a refused socket is not handled.
     if (isTls) {
       server.on('connection', (socket) => this.accept(socket))
@@ -74,6 +79,7 @@ export class Connections {
     // It is parsed again: see `handleUpgrades`.
     if (this.sockets.has(socket)) return
     this.sockets.add(socket)
+    this.unread.watch()
     socket.once('close', () => {
       this.sockets.delete(socket)
       this.refused.delete(socket)
@@ -98,9 +104,5 @@ export class Connections {
     }
   }
 }
-
-/** The response that a connection is sending. Node has no public property for it, and an error or a stop has to know. */
-export const currentResponse = (socket: Socket): ServerResponse | null =>
-  Reflect.get(socket, '_httpMessage') ?? null
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`

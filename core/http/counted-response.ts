@@ -10,17 +10,30 @@ import { closeAfterBody, owesBody } from './early-response.js'
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 type Callback = (error?: Error | null) => void
 
-/** A response that counts the bytes of its body: headers and chunk sizes are not among them. */
+const PART = 64 * 1024
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * A response that counts the bytes of its body: headers and chunk sizes are not among them. A large body goes to the socket
+ * in parts, as it is read: of one that is there as a whole nobody could tell whether it is being read.
+ */
 export class CountedResponse<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
   private written = 0
   private upgraded: { readonly socket: Socket; readonly before: number } | undefined
+  private rest: Buffer<ArrayBufferLike> = NOTHING
+  private isEnding = false
 
   get bodyBytes(): number {
     const { upgraded, req, statusCode } = this
     if (upgraded !== undefined) return upgraded.socket.bytesWritten - upgraded.before
     return req.method === 'HEAD' || statusCode === 204 || statusCode === 304 ? 0 : this.written
+  }
+
+  /** How much of the body is not in the socket yet. */
+  get unsent(): number {
+    return this.rest.length
   }
 
   /** From now on the bytes are those that are sent over the socket of an upgrade. */
@@ -34,18 +47,54 @@ export class CountedResponse<
   }
 
   override write(chunk: unknown, encoding?: BufferEncoding | Callback, callback?: Callback): boolean {
+    // As after any end: it may not come between two parts.
+    if (this.isEnding) return false
     this.written += lengthOf(chunk, encoding)
     return super.write(chunk, encoding as BufferEncoding, callback)
   }
 
   override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), callback?: () => void): this {
-    this.written += lengthOf(chunk, encoding)
-    return super.end(chunk, encoding as BufferEncoding, callback)
+    if (this.isEnding) return this
+    const length = lengthOf(chunk, encoding)
+    this.written += length
+    // Before the head is written, Node makes the `Content-Length` of what this is called with.
+    if (length <= PART || !this.headersSent || this.req.method === 'HEAD')
+      return super.end(chunk, encoding as BufferEncoding, callback)
+    this.rest = bytesOf(chunk as string | Uint8Array, encoding)
+    this.isEnding = true
+    this.endInParts(typeof encoding === 'function' ? encoding : callback)
+    return this
+  }
+
+  private endInParts(callback: (() => void) | undefined): void {
+    const goOn = (): void => {
+      while (this.rest.length > PART) {
+        const part = this.rest.subarray(0, PART)
+        this.rest = this.rest.subarray(PART)
+        if (!super.write(part)) return
+      }
+      this.off('drain', goOn)
+      const last = this.rest
+      this.rest = NOTHING
+      super.end(last, callback)
+    }
+    this.on('drain', goOn)
+    this.once('close', () => {
+      this.rest = NOTHING
+    })
+    goOn()
   }
 }
 
+const bytesOf = (chunk: string | Uint8Array, encoding: unknown): Buffer<ArrayBufferLike> =>
+  typeof chunk === 'string'
+    ? Buffer.from(chunk, encodingOf(encoding))
+    : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+
+const encodingOf = (encoding: unknown): BufferEncoding =>
+  typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8'
+
 function lengthOf(chunk: unknown, encoding: unknown): number {
-  if (typeof chunk === 'string')
-    return Buffer.byteLength(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
+  if (typeof chunk === 'string') return Buffer.byteLength(chunk, encodingOf(encoding))
   return chunk instanceof Uint8Array ? chunk.byteLength : 0
 }

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { waitAtMost } from '../toolkit/deadline.js'
 import { ResponseList } from './response-list.js'
 
@@ -13,8 +12,6 @@ export function excludeFromDrain(response: ServerResponse): void {
   Reflect.set(response, EXCLUDED, true)
 }
 
-// Requests that one connection may send while an earlier one waits for its response.
-const MAX_PIPELINED = 64
 const POLL_INTERVAL = 100
 // Milliseconds that connections which were cut off get to close.
 const CLOSE_LIMIT = 1_000
@@ -23,32 +20,21 @@ const CLOSE_LIMIT = 1_000
 export class InFlight {
   private readonly responses = new ResponseList()
   private readonly pending = new Set<Promise<unknown>>()
-  private readonly pipelined = new Map<Socket, Set<ServerResponse>>()
   private closing = false
 
-  // One function for all: each finds its response, or its socket, in `this`.
+  // One function for all: each finds its response in `this`.
   private readonly remove: (this: ServerResponse) => void
-  private readonly closePipelined: (this: Socket) => void
 
   constructor() {
-    const inFlight = this
+    const { responses } = this
     this.remove = function (this: ServerResponse): void {
-      inFlight.responses.delete(this)
-      const { socket } = this.req
-      const waiting = inFlight.pipelined.get(socket)
-      if (waiting?.delete(this) !== true || waiting.size > 0) return
-      inFlight.pipelined.delete(socket)
-      socket.off('close', inFlight.closePipelined)
-    }
-    this.closePipelined = function (this: Socket): void {
-      for (const response of inFlight.pipelined.get(this) ?? []) response.emit('close')
+      responses.delete(this)
     }
   }
 
   add(response: ServerResponse): void {
     this.responses.add(response)
     response.on('close', this.remove)
-    if (response.socket === null) this.addPipelined(response)
     if (this.closing) response.shouldKeepAlive = false
   }
 
@@ -93,22 +79,6 @@ export class InFlight {
   /** Whether a request is there that will have an end of its own. */
   get mustWait(): boolean {
     return this.pending.size > 0 || this.responses.all().some((response) => !isExcluded(response))
-  }
-
-  /**
-   * The response of a pipelined request has no socket yet. When the connection ends before its turn, Node 20 emits no
-   * `close` for it, and a drain would wait for ever.
-   */
-  private addPipelined(response: ServerResponse): void {
-    const { socket } = response.req
-    let waiting = this.pipelined.get(socket)
-    if (waiting === undefined) {
-      waiting = new Set()
-      this.pipelined.set(socket, waiting)
-      socket.on('close', this.closePipelined)
-    }
-    waiting.add(response)
-    if (waiting.size > MAX_PIPELINED) socket.destroy()
   }
 }
 

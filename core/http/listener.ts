@@ -6,10 +6,13 @@ import type { Logger } from 'pino'
 import type { Listener, ListenerTls } from '../contract/capabilities/listener.js'
 import { ConfigError } from '../contract/errors.js'
 import { formatHostPort, type HostPort, parseHostPort } from '../toolkit/host-port.js'
-import { Connections, currentResponse } from './connections.js'
+import { Connections } from './connections.js'
 import { CountedResponse } from './counted-response.js'
+import { currentResponse } from './current-response.js'
 import { endSocket } from './end-socket.js'
 import type { Handler } from './handler.js'
+import { LogThrottle } from './log-throttle.js'
+import { PipelinedRequests } from './pipelined-requests.js'
 import { createTlsServer, secureContext } from './tls-server.js'
 import { handleUpgrades, ignoreUpgrades, shouldUpgradeCallback } from './upgrades.js'
 
@@ -45,6 +48,7 @@ export class HttpListener {
     if (request.rawHeaders.length > 2 * MAX_HEADERS) refuseHeaders(request, response)
     else this.handler(request, response)
   }
+  private readonly pipelined = new PipelinedRequests(this.handle)
   private closed: Promise<void> | undefined
   private forgetCertificates = (): void => {}
 
@@ -56,14 +60,21 @@ export class HttpListener {
     this.server = this.secure ?? createServer(OPTIONS)
     // Unlimited here, as headers that Node drops may frame the message; `handle` refuses too many.
     this.server.maxHeadersCount = 0
-    this.server.on('request', this.handle)
+    const handle: Handler = (request, response) => this.pipelined.handle(request, response)
+    this.server.on('request', handle)
     // `100 Continue` is sent after the gate has admitted the request: see `admission`.
-    this.server.on('checkContinue', this.handle)
+    this.server.on('checkContinue', handle)
     this.server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
       if (this.connections.has(socket)) refuseInvalidHttp(error, socket)
       else refuseHandshake(error, socket, this.connections.below(socket))
     })
-    this.connections = new Connections(this.server, tls !== undefined, refuseConnection)
+    const throttle = new LogThrottle(log)
+    this.connections = new Connections(
+      this.server,
+      tls !== undefined,
+      refuseConnection,
+      (connections, bytes) => throttle.write(log, 'warn', UNREAD, {}, { connections, bytes }),
+    )
   }
 
   async open({ address }: Listener): Promise<void> {
@@ -138,6 +149,9 @@ export class HttpListener {
     await this.closed
   }
 }
+
+const UNREAD =
+  'connections were ended, since more was waiting to be read than is kept, and their clients had not read for longest'
 
 const NOSNIFF = { 'x-content-type-options': 'nosniff' }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { hasBody } from './body-limit.js'
-import { currentResponse } from './connections.js'
+import { currentResponse } from './current-response.js'
 import type { Handler } from './handler.js'
 import { PendingUpgrade } from './pending-upgrade.js'
 

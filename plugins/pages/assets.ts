@@ -3,26 +3,29 @@ export const STYLE = `:root { color-scheme: light dark; --line: color-mix(in srg
   --soft: color-mix(in srgb, CanvasText 6%, Canvas); --quiet: color-mix(in srgb, CanvasText 68%, Canvas);
   --accent: light-dark(#0b57d0, #8ab4f8) }
 * { box-sizing: border-box }
-body { margin: 0; font: 1rem/1.5 system-ui, sans-serif; background: Canvas; color: CanvasText }
+body { margin: 0; font: 1rem/1.5 system-ui, sans-serif; background: Canvas; color: CanvasText;
+  overflow-wrap: anywhere }
 header, main { max-width: 56rem; margin: 0 auto; padding: 1rem 1.25rem }
 header { border-bottom: 1px solid var(--line); display: flex; flex-wrap: wrap; gap: .25rem 1rem;
   align-items: center; justify-content: space-between }
-.account { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; min-width: 0; overflow-wrap: anywhere }
+.account { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; min-width: 0 }
 main:focus { outline: none }
 a { color: var(--accent); text-underline-offset: .2em }
 .home { font-weight: 600; color: inherit; text-decoration: none }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 .skip { position: absolute; left: -100vw }
 .skip:focus { left: 1rem; top: .5rem; background: Canvas; padding: .25rem .5rem }
-h1 { font-size: 1.6rem; margin: .5rem 0; overflow-wrap: anywhere }
+h1 { font-size: 1.6rem; margin: .5rem 0 }
 h2 { font-size: 1.2rem; margin: 2rem 0 .5rem }
-h3 { font-size: 1rem; margin: 1.25rem 0 .5rem; overflow-wrap: anywhere }
-p { margin: .35rem 0; overflow-wrap: anywhere }
+h3 { font-size: 1rem; margin: 1.25rem 0 .5rem }
+p { margin: .35rem 0 }
 .quiet { color: var(--quiet); font-size: .9rem }
-.cards { list-style: none; margin: 1rem 0; padding: 0; display: grid; gap: .75rem }
+.cards { list-style: none; margin: 1rem 0; padding: 0; display: grid; gap: .75rem;
+  grid-template-columns: minmax(0, 1fr) }
 .cards li { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem 1rem }
 .links, .versions { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem }
-.history { padding-left: 1.25rem; overflow-wrap: anywhere }
+.history { padding-left: 1.25rem }
+.links li, .versions li { min-width: 0 }
 .badge { border: 1px solid var(--line); border-radius: 1rem; padding: 0 .6rem; font-size: .8rem }
 .search { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: 1rem 0 }
 input, button, .button { font: inherit; padding: .4rem .7rem; border: 1px solid var(--line); border-radius: .4rem;

@@ -18,7 +18,7 @@ import { HistoryReader } from './history.js'
 import { page } from './layout.js'
 import { withPageHeaders } from './page-headers.js'
 import { ServerSearch } from './search.js'
-import { detailsOf } from './server-details.js'
+import { detailsOf, summaryOf } from './server-details.js'
 import { deletedView, homeView, listView, loadingView, missingView, serverView } from './views.js'
 
 export default definePlugin({
@@ -138,7 +138,7 @@ class Pages {
         url,
         search,
         count: await this.search.count(view),
-        servers: versions.map(detailsOf),
+        servers: versions.map(summaryOf),
         next: next === undefined ? undefined : `${url}?${nextQuery}`,
       }),
     )

@@ -3,6 +3,7 @@ import type {
   ManagedSource,
   PublicationActor,
   PublicationEvent,
+  PublicationState,
   RegistryView,
   VersionKey,
 } from 'sallyport'
@@ -71,7 +72,12 @@ export function historyView(history: History): Html | '' {
 ${events.length >= MOST && html`<p class="quiet">These are the last ${MOST} changes.</p>`}`
 }
 
-const eventView = ({ at, version, action, actor, after }: PublicationEvent): Html => html`<li>
-${dateView(at)} <bdi>${version}</bdi> ${action === 'publish' ? 'published' : `set to ${after.status}`} by ${actorView(actor)}${
+const eventView = ({ at, version, versions, action, actor, after }: PublicationEvent): Html => html`<li>
+${dateView(at)} ${versions === undefined ? html`<bdi>${version}</bdi>` : `${versions.length} versions`} ${doneView(action, after)} by ${actorView(actor)}${
   after.statusMessage !== undefined && html`: <bdi>${after.statusMessage}</bdi>`
 }</li>`
+
+function doneView(action: PublicationEvent['action'], { status }: PublicationState): string {
+  if (action === 'publish') return 'published'
+  return action === 'purge' ? 'purged' : `set to ${status}`
+}

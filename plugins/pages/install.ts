@@ -1,11 +1,6 @@
-import {
-  type Input,
-  type ServerDetails,
-  type ServerPackage,
-  type Transport,
-  webLink,
-} from './server-details.js'
-import { type Field, fieldsOf, filled } from './template.js'
+import { type Invocation, packageInvocation, remoteInvocation, textOf } from './invocation.js'
+import { type Input, type ServerDetails, webLink } from './server-details.js'
+import { type Field, filled } from './template.js'
 
 /** Configuration to paste into a client. */
 export interface Snippet {
@@ -30,88 +25,47 @@ interface InstallLink {
   readonly href: string
 }
 
-/** How a server is started or reached, independent of the client. */
-interface Invocation {
-  readonly title: string
-  readonly command?: string
-  readonly args?: readonly string[]
-  readonly url?: string
-  readonly type: string
-  /** Headers of a remote server, or the environment of a local one. */
-  readonly values: readonly Input[]
-  /** Variables in the URL and headers. */
-  readonly variables: readonly Field[]
-}
+// No document of people comes near these. Markup and URLs take up to six times the bytes of what is in them, and a page
+// has each method five times.
+const MOST_METHODS = 20
+const MOST_VALUES = 32
+const MOST_CHARACTERS = 16 * 1024
+/** Of all snippets of a page. */
+const MOST_OF_ALL = 64 * 1024
 
-/** All ways to run or reach a server that clients support. */
+/** The ways to run or reach a server that clients support, and that are small enough for a page. */
 export function installMethodsOf({ name, packages = [], remotes = [] }: ServerDetails): InstallMethod[] {
-  const invocations = [...remotes.map(remoteInvocation), ...packages.map(packageInvocation)].filter(
-    (invocation) => invocation !== undefined,
-  )
   const key = name.split('/')[1] ?? name
-  return invocations.map((invocation) => ({
-    title: invocation.title,
-    snippets: CLIENTS.map((client) => client(key, invocation)),
-    links: isLinkable(invocation) ? [vsCodeLink(key, invocation), cursorLink(key, invocation)] : [],
-    fields: [...invocation.variables, ...invocation.values].filter(({ value }) => value === undefined),
-  }))
+  const methods: InstallMethod[] = []
+  let size = 0
+  const ways = [
+    ...remotes.slice(0, MOST_METHODS).map((each) => () => remoteInvocation(each)),
+    ...packages.slice(0, MOST_METHODS).map((each) => () => packageInvocation(each)),
+  ]
+  for (const invocationOf of ways) {
+    const invocation = invocationOf()
+    const method = invocation && methodOf(key, invocation)
+    if (method === undefined) continue
+    size += method.snippets.reduce((sum, { text }) => sum + text.length, 0)
+    if (size > MOST_OF_ALL || methods.length === MOST_METHODS) break
+    methods.push(method)
+  }
+  return methods
 }
 
-function remoteInvocation(transport: Transport): Invocation | undefined {
-  const { type, url, headers = [] } = transport
-  if (url === undefined) return undefined
-  const own = { title: `Remote: ${url}`, url, type: type === 'sse' ? 'sse' : 'http' }
-  return { ...own, values: headers, variables: fieldsOf(transport) }
-}
-
-interface Runner {
-  readonly command: string
-  readonly args: (given: ServerPackage) => string[]
-}
-
-const target = ({ identifier, version }: ServerPackage, separator = '@'): string =>
-  version === undefined ? identifier : `${identifier}${separator}${version}`
-
-// A document does not choose the program: it could name a shell.
-const RUNNERS = new Map<string, Runner>(
-  Object.entries({
-    npm: { command: 'npx', args: (given) => ['-y', target(given)] },
-    pypi: { command: 'uvx', args: (given) => [target(given)] },
-    nuget: { command: 'dnx', args: (given) => [target(given), '--yes'] },
-    oci: {
-      command: 'docker',
-      args: (given) => [
-        ...['run', '-i', '--rm'],
-        ...(given.environmentVariables ?? []).flatMap(({ name }) => (name === undefined ? [] : ['-e', name])),
-        ...argumentsOf(given.runtimeArguments),
-        target(given, ':'),
-      ],
-    },
-  } satisfies Record<string, Runner>),
-)
-
-function packageInvocation(given: ServerPackage): Invocation | undefined {
-  const { registryType, identifier, transport, environmentVariables = [] } = given
-  const runner = RUNNERS.get(registryType)
-  if (runner === undefined || transport.type !== 'stdio') return undefined
+function methodOf(key: string, invocation: Invocation): InstallMethod | undefined {
+  const { title, values, variables } = invocation
+  const fields = [...variables.values(), ...values]
+  if (fields.length > MOST_VALUES || textOf(invocation).length > MOST_CHARACTERS) return undefined
+  const snippets = CLIENTS.map((client) => client(key, invocation))
+  if (snippets.some(({ text }) => text.length > MOST_CHARACTERS)) return undefined
   return {
-    title: `${registryType}: ${identifier}`,
-    command: runner.command,
-    args: [...runner.args(given), ...argumentsOf(given.packageArguments)],
-    type: 'stdio',
-    values: environmentVariables,
-    variables: [],
+    title,
+    snippets,
+    links: isLinkable(invocation) ? [vsCodeLink(key, invocation), cursorLink(key, invocation)] : [],
+    fields: fields.filter(({ value }) => value === undefined),
   }
 }
-
-const argumentsOf = (given: readonly Input[] = []): string[] =>
-  given.flatMap((each) => {
-    const { type, name, value = each.default ?? `<${each.valueHint ?? 'value'}>` } = each
-    if (type !== 'named' || name === undefined) return [value]
-    return each.value === undefined && each.default === undefined && each.isRequired !== true
-      ? []
-      : [name, value]
-  })
 
 type Client = (key: string, invocation: Invocation) => Snippet
 
@@ -151,7 +105,7 @@ const text = (value: unknown): string => JSON.stringify(value, undefined, 2)
 const vsCodeInputs = ({ values, variables }: Invocation) => {
   const asked = [
     ...values.filter(({ value, default: fallback }) => value === undefined && fallback === undefined),
-    ...variables.filter(({ value }) => value === undefined),
+    ...[...variables.values()].filter(({ value }) => value === undefined),
   ]
   const inputs = asked.flatMap(({ name, description, isSecret, default: fallback }) =>
     name === undefined
@@ -185,8 +139,8 @@ const vsCode: Client = (key, invocation) => {
 // read the user's environment. The values of two variables may make one together.
 const isLinkable = (invocation: Invocation): boolean => {
   const { url, variables } = invocation
-  const filledIn = entryOf(invocation, () => 'x')
-  if ([invocation, filledIn].some((each) => JSON.stringify(each).includes('${'))) return false
+  const filledIn = JSON.stringify(entryOf(invocation, () => 'x'))
+  if ([textOf(invocation), filledIn].some((each) => each.includes('${'))) return false
   return (
     url === undefined || (/^https?:/i.test(url) && webLink(filled(url, variables, () => 'x')) !== undefined)
   )

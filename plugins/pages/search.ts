@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { RegistryView, ServerVersion } from 'sallyport'
-import { detailsOf } from './server-details.js'
+import { summaryOf } from './server-details.js'
 
 /** A server as the search sees it, in lower case. */
 interface Indexed {
@@ -68,7 +68,7 @@ async function* latestOf(view: RegistryView): AsyncGenerator<readonly ServerVers
 }
 
 function indexed(version: ServerVersion): Indexed {
-  const { title = '', description = '' } = detailsOf(version)
+  const { title = '', description = '' } = summaryOf(version)
   const name = version.name.toLowerCase()
   return {
     version,

@@ -54,6 +54,8 @@ const response = z.object({
   }),
 })
 
+const summary = z.object({ server: z.object({ title: text, description: text }) })
+
 type Response = z.output<typeof response>
 export type Input = z.output<typeof input>
 export type Transport = z.output<typeof transport>
@@ -61,14 +63,31 @@ export type ServerPackage = z.output<typeof serverPackage>
 export type ServerDetails = Partial<Response['server'] & Response['_meta'][typeof OFFICIAL]> &
   Pick<ServerVersion, 'name' | 'version' | 'status' | 'isLatest'>
 
+/** What a list shows of a version. */
+export type ServerSummary = Pick<
+  ServerDetails,
+  'name' | 'version' | 'status' | 'isLatest' | 'title' | 'description'
+>
+
 /** What a page shows of a version; of an invalid document, only what the catalogue knows. */
-export function detailsOf({ name, version, status, isLatest, json }: ServerVersion): ServerDetails {
-  const known = { name, version, status, isLatest }
+export function detailsOf(stored: ServerVersion): ServerDetails {
+  const { server, _meta } = response.safeParse(jsonOf(stored)).data ?? {}
+  return { ...server, ..._meta?.[OFFICIAL], ...knownOf(stored) }
+}
+
+/** Of the whole document the two texts alone are validated: it may have thousands of values, and a list has many documents. */
+export const summaryOf = (stored: ServerVersion): ServerSummary => ({
+  ...summary.safeParse(jsonOf(stored)).data?.server,
+  ...knownOf(stored),
+})
+
+const knownOf = ({ name, version, status, isLatest }: ServerVersion) => ({ name, version, status, isLatest })
+
+function jsonOf({ json }: ServerVersion): unknown {
   try {
-    const { server, _meta } = response.parse(JSON.parse(Buffer.from(json).toString('utf8')))
-    return { ...server, ..._meta[OFFICIAL], ...known }
+    return JSON.parse(Buffer.from(json).toString('utf8'))
   } catch {
-    return known
+    return undefined
   }
 }
 

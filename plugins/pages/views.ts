@@ -3,7 +3,7 @@ import { type Html, html } from 'sallyport/toolkit'
 import { type Access, accessView } from './access.js'
 import { actorView, dateView, type History, historyView } from './history.js'
 import { type InstallMethod, installMethodsOf, type Snippet } from './install.js'
-import { type ServerDetails, webLink } from './server-details.js'
+import { type ServerDetails, type ServerSummary, webLink } from './server-details.js'
 
 /** A registry on the home page. */
 export interface RegistryCard {
@@ -29,7 +29,7 @@ export interface ListProps {
   readonly search: string
   /** How many servers the registry has. */
   readonly count: number
-  readonly servers: readonly ServerDetails[]
+  readonly servers: readonly ServerSummary[]
   readonly next: string | undefined
 }
 
@@ -45,7 +45,7 @@ ${servers.length === 0 ? html`<p>No server ${search === '' ? 'is here yet' : 'ma
 <ul class="cards">${servers.map((server) => card(url, server))}</ul>
 ${next !== undefined && html`<nav aria-label="Pages"><a rel="next" href="${next}">Next page</a></nav>`}`
 
-const card = (url: string, server: ServerDetails): Html => html`<li>
+const card = (url: string, server: ServerSummary): Html => html`<li>
 <a href="${url}/servers/${encodeURIComponent(server.name)}"><strong>${server.title ?? server.name}</strong></a>
 ${badge(server.status)}
 <p class="quiet">${server.name} · ${server.version}</p>
@@ -66,6 +66,7 @@ export interface ServerProps {
 
 export function serverView({ registry, url, server, versions, history }: ServerProps): Html {
   const own = `${url}/servers/${encodeURIComponent(server.name)}`
+  const json = `${url}/v0.1/servers/${encodeURIComponent(server.name)}`
   const methods = installMethodsOf(server)
   return html`
 <nav aria-label="Path"><a href="${url}">${registry}</a></nav>
@@ -77,18 +78,30 @@ ${published(server, history)}
 <ul class="links">${[
     link('Website', server.websiteUrl),
     link('Source code', server.repository?.url),
-  ]}<li><a href="${url}/v0.1/servers/${encodeURIComponent(server.name)}/versions/${encodeURIComponent(server.version)}">JSON</a></li></ul>
+  ]}<li><a href="${json}/versions/${encodeURIComponent(server.version)}">JSON</a></li></ul>
 <h2>Install</h2>
-${methods.length === 0 ? html`<p>These clients support no way to install it that its document has; the JSON has the whole document.</p>` : ''}
 ${methods.map((method, index) => methodView(method, index))}
+${unshown(server, methods)}
 <h2>Versions</h2>
-<ul class="versions">${versions.map(
-    ({ version, isLatest, status }) =>
-      html`<li><a href="${own}/${encodeURIComponent(version)}"${
-        version === server.version ? html` aria-current="page"` : ''
-      }>${version}</a>${isLatest ? ' latest' : ''} ${badge(status)}</li>`,
-  )}</ul>
+<ul class="versions">${versions
+    .slice(0, MOST_VERSIONS)
+    .map(
+      ({ version, isLatest, status }) =>
+        html`<li><a href="${own}/${encodeURIComponent(version)}"${
+          version === server.version ? html` aria-current="page"` : ''
+        }>${version}</a>${isLatest ? ' latest' : ''} ${badge(status)}</li>`,
+    )}</ul>
+${versions.length > MOST_VERSIONS && html`<p class="quiet">These are the newest ${MOST_VERSIONS} of ${versions.length}; the <a href="${json}/versions">JSON</a> has all of them.</p>`}
 ${historyView(history)}`
+}
+
+const MOST_VERSIONS = 100
+
+function unshown({ packages = [], remotes = [] }: ServerDetails, shown: readonly InstallMethod[]): Html | '' {
+  if (shown.length === 0)
+    return html`<p>These clients support no way to install it that its document has; the JSON has the whole document.</p>`
+  if (shown.length === packages.length + remotes.length) return ''
+  return html`<p class="quiet">Its document has further ways, which clients do not support or which are too long to be shown here; the JSON has them.</p>`
 }
 
 function published({ publishedAt, updatedAt }: ServerDetails, history: History): Html | '' {
@@ -113,8 +126,11 @@ ${published(server, history)}
 <p>This version was withdrawn and is not to be used.</p>
 ${historyView(history)}`
 
+// Browsers take no longer ones everywhere.
+const LONGEST_LINK = 2_000
+
 function link(title: string, url: string | undefined): Html | '' {
-  const safe = webLink(url)
+  const safe = url !== undefined && url.length > LONGEST_LINK ? undefined : webLink(url)
   return safe === undefined
     ? ''
     : html`<li><a href="${safe}" rel="noopener noreferrer nofollow">${title}</a></li>`

@@ -69,7 +69,7 @@ export class CachedResponse {
 }
 
 /**
- * A cache of responses by URL, as long as its snapshot lives. When it is full, the oldest that were not read meanwhile go:
+ * A cache of responses by what was asked, as long as its snapshot lives. When it is full, the oldest that were not read meanwhile go:
  * reading moves nothing, since V8 makes a new table for a map that changes with each request, and keeps the old ones.
  */
 export class ResponseCache {
@@ -78,42 +78,44 @@ export class ResponseCache {
 
   constructor(private readonly maxBytes: number) {}
 
-  get(url: string): CachedResponse | undefined {
-    const response = this.responses.get(url)
+  get(key: string): CachedResponse | undefined {
+    const response = this.responses.get(key)
     if (response !== undefined) response.wasRead = true
     return response
   }
 
-  add(url: string, response: CachedResponse): void {
-    const previous = this.responses.get(url)
-    if (previous !== undefined) this.evict(url, previous)
-    const needed = sizeOf(url, response)
-    if (needed > this.maxBytes) return
+  /** What is to be sent: the response of somebody who asked the same meanwhile, where there is one. */
+  add(key: string, response: CachedResponse): CachedResponse {
+    const earlier = this.responses.get(key)
+    if (earlier !== undefined) return earlier
+    const needed = sizeOf(key, response)
+    if (needed > this.maxBytes) return response
     if (this.size + needed > this.maxBytes) this.makeRoom(needed)
-    this.put(url, response)
+    this.put(key, response)
+    return response
   }
 
   // For many at once: a map finds its oldest by stepping over all that were deleted before.
   private makeRoom(needed: number): void {
     const least = Math.min(this.maxBytes - needed, this.maxBytes * 0.98)
-    for (const [url, response] of this.responses) {
+    for (const [key, response] of this.responses) {
       if (this.size <= least) break
-      this.evict(url, response)
+      this.evict(key, response)
       if (!response.wasRead) continue
       response.wasRead = false
-      this.put(url, response)
+      this.put(key, response)
     }
   }
 
-  private put(url: string, response: CachedResponse): void {
-    this.responses.set(url, response)
-    this.size += sizeOf(url, response)
+  private put(key: string, response: CachedResponse): void {
+    this.responses.set(key, response)
+    this.size += sizeOf(key, response)
   }
 
-  private evict(url: string, response: CachedResponse): void {
-    this.responses.delete(url)
-    this.size -= sizeOf(url, response)
+  private evict(key: string, response: CachedResponse): void {
+    this.responses.delete(key)
+    this.size -= sizeOf(key, response)
   }
 }
 
-const sizeOf = (url: string, { size }: CachedResponse): number => size + 2 * url.length
+const sizeOf = (key: string, { size }: CachedResponse): number => size + 2 * key.length

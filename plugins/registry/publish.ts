@@ -6,6 +6,7 @@ import {
   ManagedSource,
   ServerCatalogue,
 } from 'sallyport'
+import { byteSize } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { InvalidBodies } from './publish/invalid-bodies.js'
 import { PublishRate, publishRate } from './publish/publish-rate.js'
@@ -13,6 +14,9 @@ import { Publishers, publisherRules } from './publish/publishers.js'
 import { PublishRoutes } from './publish/routes.js'
 import { PublicationWriter } from './publish/writer.js'
 import { API_VERSIONS, refuseOtherMethods } from './route.js'
+
+/** Of the history of a name: who publishes and withdraws without end fills no disk. */
+const MOST_EVENTS = 20_000
 
 export default definePlugin({
   name: 'registry/publish',
@@ -29,6 +33,14 @@ export default definePlugin({
       .positive()
       .default(10_000)
       .describe('the most versions of one name, deleted ones too'),
+    maxBytes: byteSize()
+      .prefault('512MiB')
+      .describe(
+        'the most bytes of all documents of a managed source, deleted ones too until they are purged; 0 for no limit',
+      ),
+    maxBytesEach: byteSize()
+      .prefault('128MiB')
+      .describe('the same, of what one caller published; 0 for no limit'),
     publishRate: publishRate
       .prefault('600/1m')
       .describe('how often each caller may publish or edit, counted by each process'),
@@ -37,7 +49,7 @@ export default definePlugin({
       .describe('how often each address may validate or log in, which needs no token'),
   }),
 
-  async setup(gateway, { publishers, maxVersions, ...rates }) {
+  async setup(gateway, { publishers, maxVersions, maxBytes, maxBytesEach, ...rates }) {
     const catalogue = gateway.use(ServerCatalogue)
     const managed = gateway.use(ManagedSource)
     const authenticators = gateway.use(Authenticator)
@@ -52,7 +64,12 @@ export default definePlugin({
       'this is more requests than are allowed in that time',
     )
     const warn = (fields: object, message: string): void => gateway.log.warn(fields, message)
-    const writer = new PublicationWriter({ catalogue, managed, rate, maxVersions, warn })
+    const limits = {
+      ...{ maxVersions, maxEvents: MOST_EVENTS },
+      ...(maxBytes > 0 && { maxBytes }),
+      ...(maxBytesEach > 0 && { maxBytesOfActor: maxBytesEach }),
+    }
+    const writer = new PublicationWriter({ catalogue, managed, rate, limits, warn })
     const routes = new PublishRoutes({
       writer,
       publishers: new Publishers(publishers),

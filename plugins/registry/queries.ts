@@ -21,12 +21,15 @@ const includeDeleted = flag
 
 const LIMIT = 100
 
+const cursor = z
+  .string(expected('one text'))
+  .max(1024)
+  .optional()
+  // What a client sends that has none.
+  .transform((text) => (text === '' ? undefined : text))
+
 export const listQuery = z.object({
-  cursor: z
-    .string(expected('one text'))
-    .max(1024)
-    .optional()
-    .describe('`nextCursor` of the previous page; it stays valid when the registry changes'),
+  cursor: cursor.describe('`nextCursor` of the previous page; it stays valid when the registry changes'),
   limit: wholeNumber(1, LIMIT, `a whole number from 1 to ${LIMIT}`)
     .prefault('30')
     .describe('the most versions on the page')
@@ -34,10 +37,12 @@ export const listQuery = z.object({
   search: z
     .string(expected('one text'))
     .max(200)
+    .toLowerCase()
     .optional()
     .describe('a part of the server name, in any case'),
   updated_since: z.iso
     .datetime({ offset: true, ...expected('an RFC 3339 date-time such as 2025-08-07T13:15:04Z') })
+    .transform(Date.parse)
     .optional()
     .describe('only what was changed then or later, deleted versions included'),
   version: z
@@ -50,6 +55,12 @@ export const listQuery = z.object({
 })
 
 export const deletedQuery = z.object({ include_deleted: includeDeleted })
+
+export const versionsQuery = deletedQuery.extend({
+  cursor: cursor.describe(
+    '`nextCursor` of the previous page; it stays valid as long as its last version is there',
+  ),
+})
 
 const registry = z.string().describe('the name of the registry')
 const serverName = z.string().max(200).describe('the name of the server; its slash is written %2F')

@@ -24,7 +24,7 @@ export type ApiVersion = (typeof API_VERSIONS)[number]
 
 /** A route with Zod schemas, for GET and HEAD unless it has another method. */
 export function routeFor(
-  route: Pick<RouteOptions, 'url' | 'handler' | 'preValidation' | 'onSend' | 'config'> & {
+  route: Pick<RouteOptions, 'url' | 'handler' | 'onSend' | 'config'> & {
     readonly method?: 'POST' | 'PATCH' | 'DELETE'
     readonly schema: RouteSchema
   },

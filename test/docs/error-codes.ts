@@ -92,6 +92,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
     'publish another version: one that was published never changes, also when it is deleted',
   ),
   TOO_MANY_VERSIONS: answer('ask the operator: this server has as many versions as it may have'),
+  PURGE_UNSUPPORTED: answer('ask the operator: the store of this registry keeps what was published for ever'),
   VERSION_UNKNOWN: answer('correct the name or the version: nothing is published as that'),
   STORE_UNWRITABLE: answer('try again; the message says what keeps the registry from storing it'),
   PUBLICATION_UNCERTAIN: answer('ask for the version before you send it again: it may have been stored'),

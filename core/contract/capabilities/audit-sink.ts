@@ -63,7 +63,7 @@ export interface PublishedChange {
   readonly registry: string
   readonly name: string
   readonly version?: string
-  readonly action: 'publish' | 'status'
+  readonly action: 'publish' | 'status' | 'purge'
   readonly before?: PublicationState
   /** A deletion is an action `status` with the status `deleted` after it. */
   readonly after: PublicationState

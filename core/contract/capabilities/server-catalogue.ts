@@ -8,6 +8,8 @@ export interface ServerVersion {
   readonly version: string
   readonly status: ServerStatus
   readonly isLatest: boolean
+  /** When it changed last, in milliseconds since the epoch. */
+  readonly updatedAt?: number
   /** `{"server":...,"_meta":...}` as it is sent: JSON in UTF-8, its values as the source gave them. */
   readonly json: Uint8Array
   /** Identifies `json`: other bytes have another tag. */

@@ -54,6 +54,13 @@ export const changedVersions = z
   })
   .meta({ id: 'ChangedVersions', description: 'the versions that were changed' })
 
+export const purgedVersions = z
+  .strictObject({
+    purgedCount: z.int().min(0).describe('how many versions were purged'),
+    purgedBytes: z.int().min(0).describe('how many bytes their documents had'),
+  })
+  .meta({ id: 'PurgedVersions', description: 'what a purge gave back' })
+
 export const loginBody = z
   .object({ oidc_token: z.string().min(1).describe('a token of an issuer that this registry trusts') })
   .meta({ id: 'Login', description: 'a token' })

@@ -17,36 +17,42 @@ export const publishRate = z.string().transform((written, context) => {
 
 const MOST_CALLERS = 10_000
 
-interface Span {
-  /** By the monotonic clock. */
-  readonly until: number
-  count: number
-}
-
 /**
- * Limits how often each caller may do something. Of too many callers those that were not seen for longest are forgotten,
- * for which the limiters of the library have no bound.
+ * Limits how often each caller may do something: so often at once, and then as often as that is in the span. Of too many
+ * callers those that were not seen for longest are forgotten, for which the limiters of the library have no bound.
  */
 export class PublishRate {
-  private readonly spans = new ExpiringMap<Span>(MOST_CALLERS)
+  /** When nothing of what a caller did counts any more, by the monotonic clock. */
+  private readonly paidAt = new ExpiringMap<number>(MOST_CALLERS)
+  private readonly each: number
 
   constructor(
     private readonly rate: z.output<typeof publishRate>,
     private readonly code: string,
     private readonly message: string,
-  ) {}
+  ) {
+    this.each = rate.milliseconds / rate.count
+  }
 
   take(caller: string): void {
-    const key = digestOf(caller)
-    const now = performance.now()
-    let span = this.spans.get(key)
-    if (span === undefined) {
-      span = { until: now + this.rate.milliseconds, count: 0 }
-      this.spans.set(key, span, Date.now() + this.rate.milliseconds)
+    const over = this.paidFor(caller) + this.each - performance.now() - this.rate.milliseconds
+    // Sums of fractions are not exact.
+    if (over < 1) {
+      this.charge(caller, 1)
+      return
     }
-    span.count++
-    if (span.count <= this.rate.count) return
-    const retryAfter = Math.max(1, Math.ceil((span.until - now) / 1000))
+    const retryAfter = Math.max(1, Math.ceil(over / 1000))
     throw new Refusal(429, this.code, this.message, { retryAfter })
+  }
+
+  /** Counts what was done already, also beyond what may be done: the caller waits for so much longer. */
+  charge(caller: string, count: number): void {
+    const paidAt = this.paidFor(caller) + count * this.each
+    this.paidAt.set(digestOf(caller), paidAt, Date.now() + paidAt - performance.now())
+  }
+
+  private paidFor(caller: string): number {
+    const now = performance.now()
+    return Math.max(this.paidAt.get(digestOf(caller)) ?? now, now)
   }
 }

@@ -23,15 +23,17 @@ export const publisherRules = z.array(
       .min(1, 'expected one name at least, such as com.example/*')
       .describe('names of servers, compared exactly; `*` at the end stands for any rest'),
     may: z
-      .array(z.enum(['publish', 'edit']))
-      .min(1, 'expected publish, edit, or both')
-      .describe('`publish`: add versions; `edit`: change the status of versions, and delete them'),
+      .array(z.enum(['publish', 'edit', 'purge']))
+      .min(1, 'expected publish, edit or purge')
+      .describe(
+        '`publish`: add versions; `edit`: change the status of versions, and delete them; `purge`: remove what was deleted for ever',
+      ),
   }),
 )
 
 export type PublisherRule = z.output<typeof publisherRules>[number]
 
-const VERBS = { publish: 'publish', edit: 'change the status of' } as const
+const VERBS = { publish: 'publish', edit: 'change the status of', purge: 'purge' } as const
 
 const MOST_TOLD = 20
 

@@ -3,11 +3,11 @@ import type { z } from 'zod'
 import { registryParams, serverParams, versionParams } from '../queries.js'
 import { type ApiVersion, type RouteSchema, routeFor } from '../route.js'
 import { serverDocument, serverResponse } from '../server-document.js'
-import { changedVersions, problemBody, statusBody, validationBody } from './bodies.js'
+import { changedVersions, problemBody, purgedVersions, statusBody, validationBody } from './bodies.js'
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
-type Name = 'publish' | 'validate' | 'setStatus' | 'setStatusOfAll' | 'remove'
+type Name = 'publish' | 'validate' | 'setStatus' | 'setStatusOfAll' | 'remove' | 'purge'
 
 interface Declared {
   readonly method: 'POST' | 'PATCH' | 'DELETE'
@@ -24,7 +24,7 @@ const WRITE_ERRORS = {
   400: 'the body is not JSON, or a parameter is wrong',
   403: 'this caller may not do this',
   404: 'this registry takes no publications, or has no such version',
-  409: 'it is there already, or another source of the registry has the name',
+  409: 'it is there already, another source of the registry has the name, or there is no room for it',
   413: 'the body is too large',
   429: 'this caller has published too often',
   503: 'the registry is not loaded, or its store is away; or it is stored and not served here yet',
@@ -77,6 +77,14 @@ const TABLE: Readonly<Record<Name, Declared>> = {
     summary: 'Delete a version: its status becomes `deleted`',
     params: versionParams,
     response: { 200: serverResponse },
+  },
+  purge: {
+    method: 'POST',
+    path: '/servers/:serverName/purge',
+    summary: 'Remove the documents of all deleted versions of a server for ever',
+    params: serverParams,
+    response: { 200: purgedVersions },
+    errors: { ...WRITE_ERRORS, 501: 'the store of this registry cannot purge' },
   },
 }
 

@@ -86,6 +86,16 @@ export class PublishRoutes {
     return sendJson(reply, (await writer.setStatusOfVersion(write, { name, version }, state)).json)
   }
 
+  async purge(request: FastifyRequest, reply: FastifyReply) {
+    const { writer, publishers } = this.parts
+    const write = await writer.begin(request)
+    const { serverName: name } = request.params as z.output<typeof serverParams>
+    publishers.check('purge', name, write.caller)
+    const { versions, bytes } = await writer.purge(write, name)
+    reply.header('cache-control', 'no-store')
+    return { purgedCount: versions.length, purgedBytes: bytes }
+  }
+
   private bodyOf(request: FastifyRequest): Promise<Buffer> {
     return request.wholeBody(this.parts.catalogue().maxDocumentBytes ?? MOST_BYTES)
   }

@@ -1,9 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import {
+  type ChangedVersion,
   type Identity,
   type ManagedSource,
+  type PublicationActor,
   type PublicationEvent,
+  type PublicationLimits,
   type PublicationState,
+  type PurgedVersions,
+  Refusal,
   type RegistryView,
   type ServerCatalogue,
   type ServerVersion,
@@ -27,7 +32,7 @@ interface WriterParts {
   readonly catalogue: () => ServerCatalogue
   readonly managed: () => readonly ManagedSource[]
   readonly rate: PublishRate
-  readonly maxVersions: number
+  readonly limits: PublicationLimits
   readonly warn: (fields: object, message: string) => void
 }
 
@@ -54,7 +59,7 @@ export class PublicationWriter {
     const caller = request.identity ?? (await request.authenticate())
     const { registry } = request.params as { readonly registry: string }
     const target = targetOf(this.parts.catalogue(), this.parts.managed(), registry)
-    this.parts.rate.take(JSON.stringify([caller.provider, caller.subject]))
+    this.parts.rate.take(rateKeyOf(caller))
     return { request, caller, target }
   }
 
@@ -67,12 +72,12 @@ export class PublicationWriter {
     const view = this.viewOf(target)
     refuseNameTaken(target, view, name)
     const hidden = hiddenSource(target, view, name)
-    const { maxVersions, warn } = this.parts
-    const event = await target.publications.publish(version, actorOf(caller), { maxVersions })
+    const { limits, warn } = this.parts
+    const event = await target.publications.publish(version, actorOf(caller), limits)
     request.recordPublished({ registry, ...changeOf(event) })
     if (hidden !== undefined)
       warn({ registry, source, name, hidden }, 'a published server hides that of another source')
-    return this.versionServed(target, event, event.after)
+    return this.versionServed(target, version, event)
   }
 
   async setStatusOfVersion(
@@ -81,9 +86,11 @@ export class PublicationWriter {
     state: PublicationState,
   ): Promise<ServerVersion> {
     this.viewOf(target)
-    const [event] = await target.publications.setStatus(version, state, actorOf(caller))
+    const begun = new Date().toISOString()
+    const { limits } = this.parts
+    const [event] = await target.publications.setStatus(version, state, actorOf(caller), limits)
     if (event !== undefined) request.recordPublished({ registry: target.registry, ...changeOf(event) })
-    return this.versionServed(target, version, state)
+    return this.versionServed(target, version, event ?? { at: begun, after: state })
   }
 
   /** Sets the status of all versions of a name. */
@@ -94,26 +101,49 @@ export class PublicationWriter {
   ): Promise<ChangedVersions> {
     const { registry } = target
     this.viewOf(target)
-    const events = await target.publications.setStatus({ name }, state, actorOf(caller))
-    const versions = events.slice(0, MOST_AUDITED).map(({ version, before }) => ({ version, before }))
-    const count = events.length
-    if (count > 0)
-      request.recordPublished({ registry, name, action: 'status', after: state, count, versions })
-    const changed = new Set(events.map(({ version }) => version))
+    const { limits, rate } = this.parts
+    const events = await target.publications.setStatus({ name }, state, actorOf(caller), limits)
+    const versions = events.flatMap(changedIn)
+    const count = versions.length
+    const [first] = events
+    if (first === undefined) return { count, newest: [] }
+    rate.charge(rateKeyOf(caller), count - 1)
+    const audited = versions.slice(0, MOST_AUDITED)
+    request.recordPublished({ registry, name, action: 'status', after: state, count, versions: audited })
+    const changed = new Set(versions.map(({ version }) => version))
     const served = await (await this.viewServed(target)).versions(name, target.source)
-    const found = served.filter(({ version, status }) => changed.has(version) && status === state.status)
+    const found = served.filter((each) => changed.has(each.version) && isServed(each, first))
     if (found.length < count) throw stored()
     return { count, newest: found.slice(0, MOST_ANSWERED) }
+  }
+
+  /** Gives back what the deleted versions of a name take. */
+  async purge({ request, caller, target }: Write, name: string): Promise<PurgedVersions> {
+    const { registry, publications } = target
+    if (publications.purge === undefined) throw notPurged()
+    this.viewOf(target)
+    const { limits, rate } = this.parts
+    const purged = await publications.purge(name, actorOf(caller), limits)
+    const { versions } = purged
+    if (versions.length === 0) return purged
+    rate.charge(rateKeyOf(caller), versions.length - 1)
+    const audited = versions.slice(0, MOST_AUDITED).map((version) => ({ version, before: DELETED }))
+    const about = { count: versions.length, versions: audited }
+    request.recordPublished({ registry, name, action: 'purge', after: DELETED, ...about })
+    const gone = new Set(versions)
+    const served = await (await this.viewServed(target)).versions(name, target.source)
+    if (served.some(({ version }) => gone.has(version))) throw stored()
+    return purged
   }
 
   private async versionServed(
     target: PublishTarget,
     { name, version }: VersionKey,
-    { status }: PublicationState,
+    change: Pick<PublicationEvent, 'at' | 'after'>,
   ): Promise<ServerVersion> {
     const versions = await (await this.viewServed(target)).versions(name, target.source)
     const found = versions.find((each) => each.version === version)
-    if (found?.status !== status) throw stored()
+    if (found === undefined || !isServed(found, change)) throw stored()
     return found
   }
 
@@ -136,7 +166,23 @@ export class PublicationWriter {
   }
 }
 
-const actorOf = ({ provider, subject }: Identity) => ({ provider, subject })
+const DELETED = { status: 'deleted' } as const
+
+const rateKeyOf = ({ provider, subject }: Identity): string => JSON.stringify([provider, subject])
+
+const actorOf = ({ provider, subject, issuer }: Identity): PublicationActor => ({
+  ...{ provider, subject },
+  ...(issuer !== undefined && { issuer }),
+})
+
+const changedIn = ({ version, before, versions }: PublicationEvent): readonly ChangedVersion[] =>
+  versions ?? [{ version, ...(before !== undefined && { before }) }]
+
+/** What a change made, or what somebody else made of it since. */
+const isServed = (
+  { status, updatedAt }: ServerVersion,
+  { at, after }: Pick<PublicationEvent, 'at' | 'after'>,
+): boolean => status === after.status || (updatedAt !== undefined && updatedAt >= Date.parse(at))
 
 const changeOf = ({ name, version, action, before, after }: PublicationEvent) => ({
   name,
@@ -145,6 +191,9 @@ const changeOf = ({ name, version, action, before, after }: PublicationEvent) =>
   ...(before !== undefined && { before }),
   after,
 })
+
+const notPurged = (): Refusal =>
+  new Refusal(501, 'PURGE_UNSUPPORTED', 'the store of this registry keeps what was published for ever')
 
 const stored = (cause?: unknown): UpstreamError =>
   new UpstreamError(

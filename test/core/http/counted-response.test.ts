@@ -52,6 +52,29 @@ test('every way to write a body is counted, in bytes and without its framing', a
   }
 })
 
+test('a large body is sent whole, in parts, and nothing comes between them', async (t) => {
+  const body = Buffer.from(Array.from({ length: 300_001 }, (_, index) => index % 251))
+  const head = { 'content-length': body.length }
+  const ways: readonly RequestListener[] = [
+    (_request, response) => void response.writeHead(200, head).end(body),
+    (_request, response) => void response.writeHead(200, head).end(body.toString('latin1'), 'latin1'),
+    (_request, response) => {
+      response.writeHead(200, head).end(body)
+      response.write('between')
+      response.end('again')
+    },
+  ]
+  for (const answer of ways) {
+    const { counts, sent } = await counted(t, answer)
+    const [, received = ''] = sent.split('\r\n\r\n')
+    assert.equal(received, body.toString('latin1'))
+    assert.deepEqual(counts, [body.length])
+  }
+  const chunked = await counted(t, (_request, response) => void response.writeHead(200).end(body))
+  assert.match(chunked.sent, /transfer-encoding: chunked/i)
+  assert.deepEqual(chunked.counts, [body.length])
+})
+
 test('a HEAD sends none, and responses of one connection are counted apart, also when they are asked for at once', async (t) => {
   const { counts, sent } = await counted(t, (request, response) => void response.end(request.method), [
     'GET',

@@ -143,6 +143,23 @@ test('a page whose history cannot be read is there all the same, and says so', a
   }
 })
 
+test('a change of several versions is one line of the history, and so is a purge', async (t) => {
+  const versions = ['2.0.0', '1.0.0'].map((version) => ({ version }))
+  const about = { at: '2026-01-01T00:00:00.000Z', name, version: '2.0.0', actor: ann, versions }
+  const after = { status: 'deleted' } as const
+  const events: readonly PublicationEvent[] = [
+    { ...about, action: 'purge', after },
+    { ...about, action: 'status', after },
+  ]
+  const { app } = await withPages(
+    t,
+    storeWith(async () => events),
+  )
+  const { body } = await app.inject(PAGE)
+  assert.match(body, /2 versions purged by <bdi>ann/)
+  assert.match(body, /2 versions set to deleted by <bdi>ann/)
+})
+
 test('the history of a server of another source is not asked for', async (t) => {
   let asked = 0
   const store = storeWith(async () => {
@@ -177,7 +194,7 @@ test('whatever names and messages are, they are never markup', async (t) => {
   const state = fc.record({ status, statusMessage: piece }, { requiredKeys: ['status'] })
   const event = fc.record({
     at: fc.oneof(piece, fc.constant(at)),
-    action: fc.constantFrom('publish', 'status'),
+    action: fc.constantFrom('publish', 'status', 'purge'),
     name: fc.constant(name),
     version: fc.oneof(piece, fc.constant('1.0.0')),
     actor: fc.record({ provider: piece, subject: piece }),

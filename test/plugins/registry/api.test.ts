@@ -156,6 +156,75 @@ test('pages show every version once, whatever their size', async (t) => {
   }
 })
 
+const MOST_BYTES = 1024 * 1024
+
+/** All pages from a URL on, and the bytes of the largest. */
+async function walked(app: Awaited<ReturnType<typeof booted>>, url: string) {
+  const ids: string[] = []
+  let [cursor, largest, pages] = ['', 0, 0]
+  do {
+    const response = await app.inject(`${url}cursor=${cursor}`)
+    assert.equal(response.statusCode, 200)
+    const page: ListBody = response.json()
+    assert.equal(page.metadata.count, page.servers.length)
+    ids.push(...idsIn(page))
+    largest = Math.max(largest, response.rawPayload.length)
+    pages++
+    cursor = page.metadata.nextCursor ?? ''
+  } while (cursor !== '')
+  return { ids, largest, pages }
+}
+
+const large = (name: string, version: string, more = 0) =>
+  server(name, version, { _meta: { 'com.example/large': 'x'.repeat(200_000 + more) } })
+
+test('no page has more than 1 MiB, and its cursor goes on where it ends', async (t) => {
+  const versions = Array.from({ length: 30 }, (_, index) => `1.0.${index}`)
+  const app = await booted(
+    t,
+    fileRegistry(
+      t,
+      versions.map((each) => large('a.example/large', each)),
+    ).list,
+  )
+  const newestFirst = versions.toReversed().map((each) => `a.example/large@${each}`)
+  for (const url of [`${BASE}?limit=100&`, `${BASE}?`, `${BASE}/a.example%2Flarge/versions?`]) {
+    const { ids, largest, pages } = await walked(app, url)
+    assert.deepEqual(ids, newestFirst)
+    assert.ok(
+      largest < MOST_BYTES + 1_000 && pages === 6,
+      `${url}: ${pages} pages, the largest ${largest} bytes`,
+    )
+  }
+})
+
+test('a version that is larger than a page has a page of its own', async (t) => {
+  const documents = [large('a.example/a', '1.0.0', MOST_BYTES), large('a.example/a', '2.0.0', MOST_BYTES)]
+  const app = await booted(t, fileRegistry(t, documents, { maxDocumentBytes: 2 * MOST_BYTES }).list)
+  for (const url of [`${BASE}?`, `${BASE}/a.example%2Fa/versions?`])
+    assert.deepEqual((await walked(app, url)).ids, ['a.example/a@2.0.0', 'a.example/a@1.0.0'])
+})
+
+test('a cursor of versions goes on behind a version that is deleted meanwhile, and is a 400 when it is gone', async (t) => {
+  const versions = Array.from({ length: 12 }, (_, index) => `1.0.${index}`)
+  const documents: object[] = versions.map((each) => large('a.example/large', each))
+  const { list, write } = fileRegistry(t, documents)
+  const app = await booted(t, [...list, internalRoutes])
+  const url = `${BASE}/a.example%2Flarge/versions`
+  const first: ListBody = (await app.inject(url)).json()
+  const last = first.servers.at(-1)?.server.version ?? ''
+  const rest = async () => app.inject(`${url}?cursor=${first.metadata.nextCursor}`)
+
+  documents[versions.indexOf(last)] = wrapped(large('a.example/large', last), { status: 'deleted' })
+  write(documents)
+  await app.inject({ method: 'POST', url: '/internal/sync/main' })
+  assert.equal(idsIn((await rest()).json())[0], `a.example/large@${versions[versions.indexOf(last) - 1]}`)
+
+  write(documents.filter((_, index) => index !== versions.indexOf(last)))
+  await app.inject({ method: 'POST', url: '/internal/sync/main' })
+  assert.equal((await rest()).statusCode, 400)
+})
+
 test('a cursor keeps its position after a sync that removed its version and added others', async (t) => {
   const { list, write } = fileRegistry(t, some)
   const app = await booted(t, [...list, internalRoutes])
@@ -216,7 +285,7 @@ test('an unchanged response is a 304, and HEAD has the headers of GET', async (t
   assert.equal(await status(etag), 200)
 })
 
-test('a response is made once for each snapshot, whichever version of the API is asked', async (t) => {
+test('a response is made once for each snapshot, however its request is written', async (t) => {
   let made = 0
   const snapshot = (): RegistryView => ({
     name: 'default',
@@ -233,9 +302,13 @@ test('a response is made once for each snapshot, whichever version of the API is
   const v0 = BASE.replace('v0.1', 'v0')
   const cursor = async (url: string) => (await app.inject(url)).json().metadata.nextCursor
 
-  assert.deepEqual([await cursor(BASE), await cursor(BASE), await cursor(v0)], ['1', '1', '1'])
+  const same = [BASE, BASE, v0, `${BASE}?unknown=1`, `${BASE}?limit=030&unknown=2`, `${BASE}?cursor=`]
+  for (const url of same) assert.equal(await cursor(url), '1', url)
   view = snapshot()
   assert.deepEqual([await cursor(BASE), await cursor(v0)], ['2', '2'])
+  for (const since of ['2024-01-01T00:00:00Z', '2024-01-01T00:00:00.000Z', '2024-01-01T01:00:00%2B01:00'])
+    assert.equal(await cursor(`${BASE}?updated_since=${since}`), '3', since)
+  assert.deepEqual([await cursor(`${BASE}?search=Ab`), await cursor(`${BASE}?search=aB`)], ['4', '4'])
 })
 
 test('gzip for clients that accept it, with the same bytes inside', async (t) => {
