@@ -3,7 +3,7 @@ import { chmodSync, cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSy
 import { join } from 'node:path'
 
 /** Makes the package as it is published, in a folder that finds the project's packages. Removed when this process ends. */
-export function packageOf(root: string): string {
+export function packageOf(root: string, types = false): string {
   const cache = join(root, 'node_modules/.cache')
   mkdirSync(cache, { recursive: true })
   const folder = mkdtempSync(join(cache, 'sallyport-'))
@@ -12,11 +12,11 @@ export function packageOf(root: string): string {
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const { files }: { files: string[] } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const others = files.filter((pattern) => !/^!?dist/.test(pattern))
-  for (const path of globSync(['package.json', ...others], { cwd: root }))
+  for (const path of globSync(['package.json', 'README.md', 'LICENSE', ...others], { cwd: root }))
     cpSync(join(root, path), join(folder, path), { recursive: true })
   const built = spawnSync(
     process.execPath,
-    ['.build/build.mjs', '--no-types', '--out', join(folder, 'dist')],
+    ['.build/build.mjs', types ? '--types' : '--no-types', '--out', join(folder, 'dist')],
     {
       cwd: root,
       stdio: 'inherit',

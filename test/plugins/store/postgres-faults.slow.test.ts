@@ -163,7 +163,7 @@ test('a start without the database serves the copy, which the next read brings u
   const all = { 'a@1': '1', 'b@1': '1' }
   const first = await one.store.write(change(all, { bookmark: 'first' }), forever)
   await other.store.shared?.saveCopy({ all: documents(all), bookmark: 'first' }, first, forever)
-  assert.equal(readdirSync(other.directory).length, 1)
+  assert.ok(readdirSync(other.directory).includes('catalogue.sqlite'))
   const second = await one.store.write(change({ 'b@1': '2' }, { removed: [keyOf('a@1')] }), forever)
 
   for (const fault of ['stop', 'pause'] as const) {

@@ -235,9 +235,11 @@ const seeded: Readonly<Record<string, readonly [code: string, text: string]>> = 
     'LOCK_BROKEN',
     plugin(
       'StateStore',
-      `const held = new Map()
-      gateway.provide(StateStore, { get: async (key) => held.get(key), set: async (key, value) => void held.set(key, value),
-        delete: async (key) => void held.delete(key), keys: async (prefix) => [...held.keys()].filter((k) => k.startsWith(prefix)),
+      `const [held, ends] = [new Map(), new Map()]
+      const get = async (key) => (Date.now() < (ends.get(key) ?? Infinity) ? held.get(key) : undefined)
+      const set = async (key, value, { expiresAt } = {}) => (held.set(key, value), ends.set(key, expiresAt))
+      const take = async (key) => { const value = get(key); held.delete(key); return value }
+      gateway.provide(StateStore, { get, set, take, delete: async (key) => void held.delete(key), keys: async (prefix) => [...held.keys()].filter((k) => k.startsWith(prefix)),
         locked: (_key, work) => work() })`,
     ),
   ],
