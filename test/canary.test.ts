@@ -223,7 +223,7 @@ test('T10: what was called is written down everywhere, and nothing that was said
     ['the audit file', written, /"name":"add".*"outcome":"failed".*tool_error/],
     ['what is sent', sent, /https:\/\/a\.example\/b/],
     ['what is sent', sent, /tools\/call add/],
-    ['the metrics', metrics, /mcp_operation_duration_seconds_count\{[^}]*tools\/call/],
+    ['the metrics', metrics, /mcp_server_operation_duration_seconds_count\{[^}]*tools\/call/],
     ['the output', output, /POLICY_DENIED/],
   ] as const) {
     assert.match(told, expected, where)

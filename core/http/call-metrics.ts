@@ -16,7 +16,7 @@ export class CallMetrics {
     private readonly tools: Set<string>,
   ) {
     this.duration = meter.histogram(
-      'mcp_operation_duration_seconds',
+      'mcp_server_operation_duration_seconds',
       'Time until a call of an MCP server was answered; tools are named as far as a list of the server names them',
       ['method', 'tool', 'outcome'],
     )

@@ -19,9 +19,13 @@ export default definePlugin({
     // Shared, as calls that outlast a reload are counted when they end. A gauge is that of its list.
     const counted = gateway.share('counted', openInstruments)
     const gauges = openInstruments()
+    const processMetrics = gateway.share('process', () => new ProcessMetrics())
     gateway.provide(Telemetry, {
       measure(instrument, ...measured) {
-        const { instruments } = instrument.kind === 'gauge' ? gauges : counted
+        const isGauge = instrument.kind === 'gauge'
+        // Gauges are set by a scrape, and not by what happens.
+        if (!isGauge) processMetrics.wake()
+        const { instruments } = isGauge ? gauges : counted
         instruments.measure(instrument, ...measured)
       },
     })
@@ -38,13 +42,12 @@ export default definePlugin({
       }
     }
 
-    const processMetrics = gateway.share('process', () => new ProcessMetrics())
     gateway.internal.get('/metrics', async ({ headers }, reply) => {
       measureHealth()
       const form = prefersOpenMetrics(headers.accept) ? 'openMetrics' : 'text'
       // Its types have the text form alone.
       const registry = Registry.merge([counted[form], gauges[form]] as Registry[])
-      if (options.process) await processMetrics.addTo(registry)
+      if (options.process) processMetrics.addTo(registry)
       // For one who adds up those of several processes.
       if (headers.accept === 'application/json') return registry.getMetricsAsJSON()
       reply.type(registry.contentType)

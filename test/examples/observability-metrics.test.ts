@@ -70,7 +70,7 @@ test('the gateways of the example serve every metric and every label that the da
   const samples = await read(proxy.internal, metrics)
   await read(registry.internal, metrics)
   const ofCall = samples.find(
-    ({ name, exemplar }) => exemplar !== undefined && name.includes('_mcp_operation_'),
+    ({ name, exemplar }) => exemplar !== undefined && name.includes('mcp_server_operation_'),
   )
   const traceId = ofCall?.exemplar?.labels['trace_id'] ?? assert.fail('no exemplar')
   assert.match(traceId, /^[\da-f]{32}$/)

@@ -36,7 +36,7 @@ test('calls are measured by method and tool, whose names are bounded', async (t)
   await post(call('made/up'))
   await post([call('ping'), { jsonrpc: '2.0', method: 'notifications/initialized' }])
 
-  const calls = observed.measured.filter(({ name }) => name === 'sallyport_mcp_operation_duration_seconds')
+  const calls = observed.measured.filter(({ name }) => name === 'mcp_server_operation_duration_seconds')
   assert.deepEqual(
     calls.map(({ labels: { method, tool, outcome } }) => [method, tool, outcome]),
     [

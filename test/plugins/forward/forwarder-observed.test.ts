@@ -137,7 +137,7 @@ test('the target gets the trace of the gateway, and nobody else gets anything of
   const [trace] = observed.traces
   assert.deepEqual(targetPartsOf(trace), [undefined])
   assert.equal(observed.events[0]?.traceId, TRACE_ID)
-  assert.ok(observed.measured.some(({ name }) => name === 'sallyport_mcp_operation_duration_seconds'))
+  assert.ok(observed.measured.some(({ name }) => name === 'mcp_server_operation_duration_seconds'))
   const told = [observed.events, observed.measured, trace?.parts, trace?.end, lines]
   assert.ok(!JSON.stringify(told).includes(CANARY), JSON.stringify(told))
 })

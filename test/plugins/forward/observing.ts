@@ -23,7 +23,7 @@ export function observing(measures = true) {
       if (!measures) return
       gateway.provide(Telemetry, {
         measure({ name }, _value, labels) {
-          if (name.endsWith('mcp_operation_duration_seconds')) operations.push(labels)
+          if (name.endsWith('mcp_server_operation_duration_seconds')) operations.push(labels)
         },
       })
     },
