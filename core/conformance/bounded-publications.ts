@@ -120,7 +120,7 @@ export const boundedPublications: readonly Requirement<PublicationStore>[] = [
     statement: 'gives back what deleted versions took, and lets nobody publish them again',
     advice:
       'delete the document alone, keep the version with its publisher, and have a later read be of the whole',
-    awaits: 15,
+    awaits: 16,
     async check(store) {
       const publications = await store.open(randomName())
       return publications.purge === undefined ? undefined : purgeFault(publications)
@@ -141,6 +141,9 @@ async function purgeFault(publications: Publications): Promise<CheckResult> {
   const since = await readAll(publications, revision)
   const event = (await publications.history('a/one', 100)).find(({ action }) => action === 'purge')
   const afterwards = await publications.publisher({ name: 'a/one', version: '1' })
+  const revived = await refusal(
+    publications.setStatus({ name: 'a/one', version: '1' }, { status: 'active' }, actor),
+  )
   const unknown = await refusal(publications.purge?.('a/none', actor) ?? Promise.resolve())
   return (
     expects(
@@ -152,6 +155,7 @@ async function purgeFault(publications: Publications): Promise<CheckResult> {
     expects(String(purged?.bytes), String(DOCUMENT.length), 'the bytes that are given back') ??
     expects(`${since.kind} ${since.texts.length}`, 'whole 1', 'a read since a revision before the purge') ??
     expects(again, '409 VERSION_EXISTS', 'a purged version is published again') ??
+    expects(revived, '404 VERSION_UNKNOWN', 'the status of a purged version') ??
     expects(String(event?.actor.subject), other.subject, 'who purged it') ??
     expects(JSON.stringify(afterwards), JSON.stringify(publisher), 'who published the purged version') ??
     expects(

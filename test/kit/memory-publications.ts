@@ -89,7 +89,7 @@ export class MemoryPublications implements Publications {
   async setStatus(target: Target, state: PublicationState, given: PublicationActor, limits = {}) {
     const { name } = target
     const changed: (ChangedVersion & { readonly held: Held })[] = []
-    for (const held of this.meant(target)) {
+    for (const held of this.meant(target, ({ server }) => server !== undefined)) {
       const before = held.state
       const same = before.status === state.status && before.statusMessage === state.statusMessage
       if (!same) changed.push({ version: held.version, before, held })
@@ -151,9 +151,9 @@ export class MemoryPublications implements Publications {
     return issuer === undefined || this.fault === 'no issuer' ? actor : { ...actor, issuer }
   }
 
-  private meant({ name, version }: Target): readonly Held[] {
+  private meant({ name, version }: Target, is: (held: Held) => boolean = () => true): readonly Held[] {
     const meant = [...this.held.values()].filter(
-      (each) => each.name === name && (version === undefined || each.version === version),
+      (each) => each.name === name && (version === undefined || each.version === version) && is(each),
     )
     if (meant.length === 0) throw new Refusal(404, 'VERSION_UNKNOWN', 'there is none')
     return meant

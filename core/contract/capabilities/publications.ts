@@ -94,8 +94,8 @@ export interface Publications {
   ): Promise<readonly PublicationEvent[]>
   /**
    * Deletes the documents of all versions of a name whose status is `deleted`, for ever. They are in no later read: one
-   * since a revision before that is of the whole. Their versions stay taken. Throws a `Refusal` with 404
-   * (`VERSION_UNKNOWN`). A store without it gives nothing back.
+   * since a revision before that is of the whole. Their versions stay taken, and have no status any more. Throws a
+   * `Refusal` with 404 (`VERSION_UNKNOWN`). A store without it gives nothing back.
    */
   purge?(
     name: string,
