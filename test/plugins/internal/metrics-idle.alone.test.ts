@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { freePort } from '#kit/free-port.js'
-import { bin } from '#kit/program.js'
+import { bin } from '#kit/started-program.js'
 
 const SECONDS = 10
 
