@@ -27,7 +27,7 @@ const TOGETHER = {
 const entries = [
   ...['core/index', 'core/toolkit', 'core/embed', 'core/toolkit/yaml/child', 'cli/start'],
   ...['plugins/index', 'plugins/registry/parse-thread', 'plugins/store/sqlite/thread'],
-  ...['cli/tools/verify/child', 'test/kit/index'],
+  ...['cli/tools/verify/child', 'cli/tools/trial/child', 'test/kit/index'],
   'plugins/registry/publish/validation/server-json',
   ...readdirSync('plugins/presets')
     .filter((name) => name.endsWith('.ts'))
