@@ -54,7 +54,7 @@ async function findingsOf(job: TrialJob, environment: NodeJS.ProcessEnv): Promis
     const late = `setup of a plugin holds the whole process: no answer in ${TOTAL_TIMEOUT / 1000} s`
     const timer = setTimeout(failed, TOTAL_TIMEOUT, late)
     child.once('message', (message) => resolve(message as TrialFinding[]))
-    child.once('error', ({ message }) => failed(`the plugins could not be tried: ${message}`))
+    child.on('error', ({ message }) => failed(`the plugins could not be tried: ${message}`))
     child.once('exit', (code, signal) => {
       clearTimeout(timer)
       failed(`setup of a plugin ends the process (${signal ?? `code ${code}`})`)
