@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url'
 import type { List, Problem } from 'sallyport'
 import { entriesOf, type PlannedScope, TRIAL_FLAGS, type TrialFinding } from 'sallyport/embed'
 import type { Located } from '../../config/result.js'
-import { PATH_MARK, type TrialJob } from './messages.js'
+import { PATH_MARK, type TrialJob, type TrialMessage } from './messages.js'
 
 /** Milliseconds: `setup` of one plugin has ten seconds, as at a start. */
-const TOTAL_TIMEOUT = 60_000
+const TOTAL_TIMEOUT = 30_000
 
 export interface Trial {
   readonly problems: readonly Problem[]
@@ -34,30 +34,40 @@ export async function tryPlugins(
   return { problems, warnings }
 }
 
-const UNSEEN = 'its setup cannot be tried without the network, and without writing'
+const UNSEEN = 'setup cannot be tried here, without the network and without writing'
 
 const WITH_PATH = new RegExp(`^${PATH_MARK}([^${PATH_MARK}]*)${PATH_MARK}(.*)$`, 's')
 
-// From its sources, by a loader that needs a worker and would write its cache.
-const SOURCES = import.meta.url.endsWith('.ts')
+// The loader of the sources needs a worker, and would write its cache.
+const FROM_SOURCES = import.meta.url.endsWith('.ts')
+const flags = (): readonly string[] =>
+  FROM_SOURCES ? ['-C', 'source', '--import', import.meta.resolve('tsx'), '--allow-worker'] : process.execArgv
 
 async function findingsOf(job: TrialJob, environment: NodeJS.ProcessEnv): Promise<readonly TrialFinding[]> {
   const child = fork(fileURLToPath(import.meta.resolve('#cli/tools/trial/child.js')), {
-    execArgv: [...process.execArgv, ...TRIAL_FLAGS, ...(SOURCES ? ['--allow-worker'] : []), '--no-warnings'],
+    execArgv: [...flags(), ...TRIAL_FLAGS, '--no-warnings'],
     // What a plugin prints is not what the command found.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     // Inside a test, the runner would take a failure in there for one of its own tests.
-    env: { ...environment, ...(SOURCES && { TSX_DISABLE_CACHE: '1' }), NODE_TEST_CONTEXT: undefined },
+    env: { ...environment, ...(FROM_SOURCES && { TSX_DISABLE_CACHE: '1' }), NODE_TEST_CONTEXT: undefined },
   })
   const findings = await new Promise<readonly TrialFinding[]>((resolve) => {
-    const failed = (message: string): void => resolve([{ kind: 'error', place: '', message }])
-    const late = `setup of a plugin holds the whole process: no answer in ${TOTAL_TIMEOUT / 1000} s`
+    let begun = false
+    const failed = (message: string): void =>
+      resolve([{ kind: begun ? 'error' : 'unseen', place: '', message }])
+    const late = `setup of a plugin waits, or holds the whole process: no answer in ${TOTAL_TIMEOUT / 1000} s`
     const timer = setTimeout(failed, TOTAL_TIMEOUT, late)
-    child.once('message', (message) => resolve(message as TrialFinding[]))
-    child.on('error', ({ message }) => failed(`the plugins could not be tried: ${message}`))
+    child.on('message', (message: TrialMessage) => {
+      if (message === 'begun') begun = true
+      else resolve(message)
+    })
+    child.on('error', ({ message }) => failed(`the process for it fails: ${message}`))
     child.once('exit', (code, signal) => {
       clearTimeout(timer)
-      failed(`setup of a plugin ends the process (${signal ?? `code ${code}`})`)
+      const how = signal ?? `code ${code}`
+      failed(
+        begun ? `setup of a plugin ends the process (${how})` : `the process for it does not start (${how})`,
+      )
     })
     child.send(job)
   })

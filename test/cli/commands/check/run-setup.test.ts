@@ -73,7 +73,6 @@ test('check asks nobody and writes nothing, and warns of a setup that would', as
     }),
   )
   const checking = program(t, ['check', '--config', join(home, 'list.yaml')])
-
   assert.equal(await checking.ended(), 0, checking.output.stderr)
   assert.match(
     checking.output.stderr,
@@ -81,6 +80,16 @@ test('check asks nobody and writes nothing, and warns of a setup that would', as
   )
   assert.equal(asked, 0)
   assert.equal(existsSync(join(home, 'written')), false)
+})
+
+test('check warns of a plugin that writes as soon as it is loaded, at the line that names it', async (t) => {
+  const home = folder(t, {
+    'list.yaml': '- use: ./early.mjs\n',
+    'early.mjs': `${plugin('early', '', '')}; writeFileSync('/dev/null', '')`,
+  })
+  const checking = program(t, ['check', '--config', join(home, 'list.yaml')])
+  assert.equal(await checking.ended(), 0, checking.output.stderr)
+  assert.match(checking.output.stderr, /^warning: \S*list\.yaml:1:8 \S+: setup cannot be tried.*\n$/)
 })
 
 for (const [what, setup, expected] of [
@@ -93,6 +102,14 @@ for (const [what, setup, expected] of [
     assert.equal(await checking.ended(), 2)
     assert.match(checking.output.stderr, expected)
   })
+
+test('check warns where the process for setup does not start', async (t) => {
+  const home = folder(t, files({ mine: ['', ''] }))
+  const environment = { NODE_OPTIONS: `--require=${join(home, 'absent.cjs')}` }
+  const checking = program(t, ['check', '--config', join(home, 'list.yaml')], { environment })
+  assert.equal(await checking.ended(), 0)
+  assert.match(checking.output.stderr, /^warning: \S*list\.yaml: .*does not start \(code 1\)\n$/)
+})
 
 const PACKAGES = ['pg', 'ioredis', '@opentelemetry/', '@marcbachmann/cel-js']
 

@@ -152,15 +152,6 @@ test('of endpoints without discovery only what is not there is called missing', 
   assert.deepEqual(await refused([...token, '--remote-auth-client-id', 'c']), ['--remote-auth-authorize-url'])
 })
 
-test('a target with a query is refused', async () => {
-  const { invocation } = proxied([])
-  assert.ok(invocation !== undefined)
-  const options = new Map(invocation.options)
-  options.set('target-uri', { value: 'https://t.example/?a', source: 'flag', place: '--target-uri' })
-
-  assert.deepEqual(await refusedIn(await readProxySettings({ ...invocation, options })), ['--target-uri'])
-})
-
 test('credentials are not lent to a network without a check of who comes in', async () => {
   const lent = [
     ['--remote-auth-bearer-token', 'x'],
