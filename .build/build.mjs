@@ -1,8 +1,8 @@
 // Makes `dist`: our own code in few files, since Node takes longer to find, open and link a module than most of them take
 // to run. Packages stay outside, where a scanner sees them and an operator can replace one.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { rolldown } from 'rolldown'
 import { commitOf } from './commit.mjs'
@@ -27,14 +27,16 @@ const TOGETHER = {
 const entries = [
   ...['core/index', 'core/toolkit', 'core/embed', 'core/toolkit/yaml/child', 'cli/start'],
   ...['plugins/index', 'plugins/registry/parse-thread', 'plugins/store/sqlite/thread'],
-  ...['cli/tools/verify/child', 'test/kit/index'],
+  ...['cli/tools/verify/child', 'cli/tools/trial/child', 'test/kit/index'],
   'plugins/registry/publish/validation/server-json',
   ...readdirSync('plugins/presets')
     .filter((name) => name.endsWith('.ts'))
     .map((name) => `plugins/presets/${name.slice(0, -'.ts'.length)}`),
 ]
 
-// A gateway that runs from the former build finds every file, until this one is whole.
+const WEEK = 7 * 24 * 60 * 60 * 1000
+
+// What runs from the former build finds every file, until this one is whole.
 const fresh = `${out}.new-${process.pid}`
 try {
   await bundle()
@@ -84,9 +86,31 @@ function declare() {
   if (status !== 0) throw new Error('the types could not be written')
 }
 
+/**
+ * File by file: a program that starts meanwhile finds each file. The parts of former builds stay for a week, since a gateway
+ * that runs from one of them imports some only when it needs them.
+ */
 function replace() {
-  const former = `${out}.old-${process.pid}`
-  if (existsSync(out)) renameSync(out, former)
-  renameSync(fresh, out)
-  rmSync(former, { recursive: true, force: true })
+  const made = filesIn(fresh).toSorted((a, b) => Number(isPart(b)) - Number(isPart(a)))
+  for (const path of made) {
+    mkdirSync(dirname(join(out, path)), { recursive: true })
+    renameSync(join(fresh, path), join(out, path))
+  }
+  const others = filesIn(out).filter((path) => !made.includes(path))
+  const kept = others.filter((path) => isPart(path) && statSync(join(out, path)).mtimeMs > Date.now() - WEEK)
+  for (const path of others) if (!kept.includes(path)) rmSync(join(out, path))
+  // They are no part of the package.
+  if (kept.length > 0) writeFileSync(join(out, '.npmignore'), kept.map((path) => `/${path}\n`).join(''))
+}
+
+function filesIn(folder) {
+  if (!existsSync(folder)) return []
+  const found = readdirSync(folder, { recursive: true, withFileTypes: true })
+  return found
+    .filter((each) => !each.isDirectory())
+    .map((each) => relative(folder, join(each.parentPath, each.name)).replaceAll('\\', '/'))
+}
+
+function isPart(path) {
+  return path.startsWith('parts/')
 }

@@ -5,6 +5,7 @@ export type { BootContext } from './kernel/boot-context.js'
 export { GatewayInstance } from './kernel/instance.js'
 export { stepFailure } from './kernel/lifecycle.js'
 export { type Catalogue, type Loaded, Loader } from './kernel/load.js'
+export { missingPackagesOf } from './kernel/packages.js'
 export {
   entriesOf,
   isPlannedScope,

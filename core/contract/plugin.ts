@@ -58,6 +58,11 @@ export interface PluginDefinition<Schema extends StandardSchemaV1 = StandardSche
    * applies. The place of each problem is a path in the options. It opens nothing.
    */
   warnings?(options: StandardSchemaV1.InferOutput<Schema>): readonly Problem[]
+  /**
+   * Imports the optional packages that it needs with these options, and nothing else, for `sallyport check`. It throws a
+   * `ConfigError` that says how to install what is missing.
+   */
+  importPackages?(options: StandardSchemaV1.InferOutput<Schema>): Promise<unknown>
 }
 
 /** What `migrate` of a plugin gets. */
@@ -69,7 +74,7 @@ export interface Migration extends Pick<Examination, 'path'> {
 /** A plugin as the kernel sees it, whatever its options are. */
 export type Plugin = Omit<
   PluginDefinition,
-  'setup' | 'omits' | 'examine' | 'migrate' | 'facts' | 'warnings'
+  'setup' | 'omits' | 'examine' | 'migrate' | 'facts' | 'warnings' | 'importPackages'
 > & {
   // Methods and not properties: plugins have different options, and TypeScript compares only the parameters of
   // methods bivariantly. They get what the plugin's own schema returned.
@@ -79,6 +84,7 @@ export type Plugin = Omit<
   migrate?(place: Migration, options: never): readonly string[] | Promise<readonly string[]>
   facts?(place: Pick<Examination, 'path'>, options: never): EntryFacts
   warnings?(options: never): readonly Problem[]
+  importPackages?(options: never): Promise<unknown>
 }
 
 /** Gives a plugin its types. It checks nothing: the kernel does, when it loads one. */

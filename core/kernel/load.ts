@@ -175,7 +175,7 @@ function faultsOf(plugin: Record<string, unknown>): string[] {
   if (oneProcess !== undefined && !isReason)
     faults.push('oneProcess must be a text, or have `requiring`, a capability, and `reason`, a text')
   if (stdout !== undefined && stdout !== 'protocol') faults.push('stdout must be "protocol"')
-  for (const method of ['examine', 'migrate', 'facts', 'warnings', 'omits']) {
+  for (const method of ['examine', 'migrate', 'facts', 'warnings', 'omits', 'importPackages']) {
     const given = plugin[method]
     if (given !== undefined && typeof given !== 'function') faults.push(`${method} must be a function`)
   }

@@ -1,5 +1,6 @@
 import { definePlugin, Health, type LimitAnswer, Limiter } from 'sallyport'
 import { RedisConnection } from '#plugins/store/redis/connection.js'
+import { loadDriver } from '#plugins/store/redis/driver.js'
 import { type Charge, Charges } from './requests/charges.js'
 import { Counter, type Over, takeAll } from './requests/counter.js'
 import { MemorySpan } from './requests/memory-span.js'
@@ -66,6 +67,8 @@ export default definePlugin({
     gateway.onStart(() => connection.start())
     gateway.onStop(() => connection.close())
   },
+
+  importPackages: async ({ redis }) => redis && loadDriver(),
 
   async examine(examination, { redis }) {
     if (redis === undefined) return

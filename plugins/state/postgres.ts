@@ -1,5 +1,6 @@
 import { definePlugin, Health, StateStore } from 'sallyport'
 import { Database } from '#plugins/store/database/database.js'
+import { loadDriver } from '#plugins/store/database/driver.js'
 import { databaseOptions } from '#plugins/store/database/options.js'
 import { DatabaseStore } from './database-store.js'
 import { SealedValues, sharedKeyOptions } from './sealed-values.js'
@@ -22,6 +23,8 @@ export default definePlugin({
     gateway.provide(StateStore, new DatabaseStore(database, values))
     gateway.provide(Health, { name: gateway.id, check: () => database.health() })
   },
+
+  importPackages: loadDriver,
 
   async migrate({ path, signal }, options) {
     const { migrateDatabase } = await import('#plugins/store/database/migrate.js')

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { ConfigError, definePlugin, Health, StateStore } from 'sallyport'
 import { z } from 'zod'
 import { RedisConnection } from '#plugins/store/redis/connection.js'
+import { loadDriver } from '#plugins/store/redis/driver.js'
 import { checkPlace, redisFields } from '#plugins/store/redis/options.js'
 import { durabilityFaults, readDurability } from './redis-demands.js'
 import { RedisStore } from './redis-store.js'
@@ -41,6 +42,8 @@ export default definePlugin({
     gateway.onStart(() => connection.start())
     gateway.onStop(() => connection.close())
   },
+
+  importPackages: loadDriver,
 
   async examine(examination, options) {
     const { examineRedisState } = await import('./examine-redis.js')

@@ -1,6 +1,7 @@
 import { CatalogueStore, definePlugin, Health, type HealthState, PublicationStore } from 'sallyport'
 import { z } from 'zod'
 import { Database } from './database/database.js'
+import { loadDriver } from './database/driver.js'
 import { databaseOptions } from './database/options.js'
 import { PostgresPublications } from './postgres/postgres-publications.js'
 import { PostgresSource } from './postgres/postgres-source.js'
@@ -78,6 +79,9 @@ export default definePlugin({
         ),
     })
   },
+
+  importPackages: loadDriver,
+
   async migrate({ path, signal }, { directory: _, ...options }) {
     const { migrateDatabase } = await import('./database/migrate.js')
     return migrateDatabase(options, path, signal)

@@ -22,6 +22,8 @@ export default definePlugin({
     gateway.provide(Tracer, new OtlpTracer(options, packages, spans, exports))
   },
 
+  importPackages: loadPackages,
+
   async examine(examination, options) {
     const { examineCollector } = await import('./otlp/examine.js')
     await examineCollector(examination, options)

@@ -1,19 +1,29 @@
-import { entriesOf, warningsOf } from 'sallyport/embed'
+import { entriesOf, missingPackagesOf, warningsOf } from 'sallyport/embed'
 import { planOf } from '../../config/all-problems.js'
 import { readList } from '../../config/read-list.js'
 import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { exitCode, printProblems, printWarnings } from '../../terminal.js'
+import { tryPlugins } from '../../tools/trial/trial.js'
 import { checkCommand } from './flags.js'
 
-/** Checks a file without starting it: every plugin is loaded, none is set up. */
+/** Checks a file without starting it: every plugin is loaded, and setup of those that are not built in is tried. */
 export async function check({ options, environment }: Invocation, io: Io): Promise<number> {
   const { config } = valuesOf(checkCommand.groups, options)
-  const result = await planOf(await readList(config, environment))
-  if ('problems' in result) return printProblems(result.problems, io)
-  printWarnings(warningsOf(result.plan), io)
-  const count = entriesOf(result.plan).length
+  const read = await readList(config, environment)
+  const planned = await planOf(read)
+  if ('problems' in read || 'problems' in planned)
+    return printProblems('problems' in planned ? planned.problems : [], io)
+  const { plan } = planned
+  const [missing, trial] = await Promise.all([
+    missingPackagesOf(plan),
+    tryPlugins(read, plan, { file: config, environment: io.env }),
+  ])
+  const problems = [...missing, ...trial.problems]
+  if (problems.length > 0) return printProblems(problems, io)
+  printWarnings([...warningsOf(plan), ...trial.warnings], io)
+  const count = entriesOf(plan).length
   io.stdout.write(`${config}: nothing is wrong with it, plugins: ${count}\n`)
   io.stdout.write(
     `not looked at: files that it names, server documents, addresses and servers; \`sallyport doctor --config ${config}\` looks at them\n`,

@@ -28,11 +28,24 @@ const noRegistry = (answer: Answer): Answer => ({
   body: { error_description: 'what is there answers as no registry does' },
 })
 
-/** A registry says the same of a version as of a path that it does not have. */
-const notPublished = (answer: Answer, named: string): Answer => ({
+const answer404 = (answer: Answer, error: string, error_description: string): Answer => ({
   ...answer,
-  body: { error: 'version_unknown', error_description: `nothing is published as ${named}` },
+  status: 404,
+  body: { error, error_description },
 })
+const noSuchRegistry = (answer: Answer): Answer =>
+  answer404(answer, 'registry_unknown', 'there is no registry at this URL')
+const notTaken = (answer: Answer): Answer =>
+  answer404(answer, 'publications_not_taken', 'this registry takes no publications')
+const notPublished = (answer: Answer, named: string): Answer =>
+  answer404(answer, 'version_unknown', `nothing is published as ${named}`)
+
+/** A registry says 404 of a version that it does not have, of what it does not take, and of itself where there is none. */
+async function reasonOf404(registry: RegistryClient, answer: Answer, ifThere: Answer): Promise<Answer> {
+  const isThere = await registry.isThere()
+  if (isThere === undefined) return answer
+  return isThere ? ifThere : noSuchRegistry(answer)
+}
 
 /** Publishes a document, and says what that changed. */
 export async function publishDocument(
@@ -43,6 +56,7 @@ export async function publishDocument(
   if (isFinal(earlier)) return refused(earlier)
   const answer = await registry.publish(bytes)
   const published = isDone(answer) ? versionIn(answer.body) : undefined
+  if (answer.status === 404) return refused(await reasonOf404(registry, answer, notTaken(answer)))
   if (published?.name !== name || published.version !== version)
     return refused(isDone(answer) ? noRegistry(answer) : answer)
   const before = latestIn(earlier)
@@ -62,6 +76,7 @@ export async function planDocument(
   { name, version, bytes }: CheckedDocument,
 ): Promise<Outcome> {
   const judged = await registry.validate(bytes)
+  if (judged.status === 404) return refused(await reasonOf404(registry, judged, notTaken(judged)))
   if (!isDone(judged)) return refused(judged)
   const { data } = validation.safeParse(judged.body)
   if (data === undefined) return refused(noRegistry(judged))
@@ -72,11 +87,14 @@ export async function planDocument(
     const error_description = `version ${version} of ${name} is there already`
     return refused({ ...same, status: 409, body: { error: 'version_exists', error_description } })
   }
+  // A document is judged whichever registry the URL names.
+  const latest = await registry.version(name, 'latest')
+  if (latest.status === 404 && (await registry.isThere()) === false) return refused(noSuchRegistry(latest))
   return {
     result: 'would publish',
     ...{ name, version },
     status: 'active',
-    latest: latestIn(await registry.version(name, 'latest')),
+    latest: latestIn(latest),
     url: registry.urlOf(name, version),
   }
 }
@@ -106,8 +124,10 @@ export async function changeStatus(
   { name, version, status, message }: StatusRequest,
 ): Promise<Outcome> {
   const earlier = await (version === undefined ? registry.versions(name) : registry.version(name, version))
-  if (earlier.status === 404)
-    return refused(notPublished(earlier, version === undefined ? name : `${name}@${version}`))
+  if (earlier.status === 404) {
+    const named = version === undefined ? name : `${name}@${version}`
+    return refused(await reasonOf404(registry, earlier, notPublished(earlier, named)))
+  }
   if (!isDone(earlier)) return refused(earlier)
   const found = versionsOf(earlier, name, version)
   if (found === undefined || found.length === 0) return refused(noRegistry(earlier))

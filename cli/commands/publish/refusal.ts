@@ -39,7 +39,15 @@ const ADVICE: Readonly<Record<number, string>> = {
 
 const UNCERTAIN = 'look in the registry whether it was done before you try again'
 
+const OWN_CLIENT =
+  'register a client with the identity provider by hand, and name it with --remote-auth-client-id'
+
 const CODES: Readonly<Record<string, string>> = {
+  registry_unknown: `correct ${REGISTRY}`,
+  publications_not_taken:
+    'take another registry, or ask whoever runs this one for a managed source in it, such as `{ name: published, managed: {} }`',
+  client_missing: OWN_CLIENT,
+  registration_refused: OWN_CLIENT,
   version_unknown: `correct the name or the version, or ${REGISTRY}`,
   name_taken: 'take another name: another source of this registry has this one',
   publication_uncertain: UNCERTAIN,
@@ -78,7 +86,12 @@ export function refusalOf(answer: Answer): RegistryRefusal {
 
 /** A refusal as sentences for a person. */
 export function refusalLines({ status, code, message, advice }: RegistryRefusal): readonly string[] {
-  const who = status >= 500 ? 'the registry is not reached, or fails' : 'the registry refuses'
+  const who =
+    advice === OWN_CLIENT
+      ? 'nobody can sign in'
+      : status >= 500
+        ? 'the registry is not reached, or fails'
+        : 'the registry refuses'
   const what = [status, code].filter((part) => part !== undefined).join(' ')
   return [`sallyport: ${who} (${what}): ${message}`, `sallyport: ${advice}`]
 }

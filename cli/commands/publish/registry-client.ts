@@ -74,6 +74,12 @@ export class RegistryClient {
     return this.ask('GET', `/servers/${encoded(name)}/versions?include_deleted=true`, { most: MOST.list })
   }
 
+  /** Whether there is a registry; undefined when that cannot be found out. */
+  async isThere(): Promise<boolean | undefined> {
+    const { status } = await this.ask('GET', '/servers?limit=1')
+    return status === 404 ? false : status === 200 ? true : undefined
+  }
+
   setStatus(name: string, version: string | undefined, change: object): Promise<Answer> {
     const place = version === undefined ? `/servers/${encoded(name)}` : pathOf(name, version)
     return this.ask('PATCH', `${place}/status`, {

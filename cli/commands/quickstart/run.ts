@@ -24,18 +24,18 @@ import { internalPart } from '../../ready-line.js'
 import { runGateway } from '../../run-gateway.js'
 import { printProblems } from '../../terminal.js'
 import { freePorts } from './free-ports.js'
-import { type TourStep, tour } from './tour.js'
+import { type TourContext, type TourStep, tour } from './tour.js'
 
 /** Runs everything at once on this machine, and prints commands to try. */
 export async function quickstart(invocation: Invocation, io: Io): Promise<number> {
   const flags = await readPreset({ table: quickstartTable, schema: QuickstartFlags }, invocation)
   if ('problems' in flags) return printProblems(flags.problems, io)
-  const parts = await partsFor(flags.settings)
+  const { parts, elsewhere } = await partsFor(flags.settings)
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-quickstart-'))
   const remove = (): void => rmSync(folder, { recursive: true, force: true })
   process.once('exit', remove)
   try {
-    return await runGateway(commandFor(parts, folder), invocation, io)
+    return await runGateway(commandFor(parts, elsewhere, folder), invocation, io)
   } finally {
     process.off('exit', remove)
     remove()
@@ -45,7 +45,14 @@ export async function quickstart(invocation: Invocation, io: Io): Promise<number
 /** What every part is given, once: a reload changes the plugins beside them alone. */
 type Parts = Omit<QuickstartSettings, 'plugins'>
 
-const commandFor = (parts: Parts, folder: string): GatewayCommand<QuickstartSettings> => ({
+/** Where each part is. */
+type Addresses = Pick<Parts, 'address' | 'internalAddress' | 'issuerAddress' | 'serverAddress'>
+
+const commandFor = (
+  parts: Parts,
+  elsewhere: Addresses,
+  folder: string,
+): GatewayCommand<QuickstartSettings> => ({
   read: async (invocation) => {
     const flags = await readPreset({ table: quickstartTable, schema: QuickstartFlags }, invocation)
     if ('problems' in flags) return { problems: flags.problems }
@@ -59,28 +66,43 @@ const commandFor = (parts: Parts, folder: string): GatewayCommand<QuickstartSett
   quietOnTerminal: true,
   readyLine: async (settings, addresses, io) => {
     const ready = `sallyport quickstart listening on ${addresses.main}${internalPart(addresses)}`
-    return `${ready}\n\n${await tourText(settings, folder, io)}`
+    const lists = {
+      list: writtenList(quickstartList(settings), join(folder, 'gateway.yaml')),
+      second: writtenList(quickstartList({ ...settings, ...elsewhere }), join(folder, 'second.yaml')),
+    }
+    return `${ready}\n\n${await tourText(settings, lists, io)}`
   },
 })
 
-async function partsFor({ port }: QuickstartFlags): Promise<Parts> {
-  const [free, ...others] = await freePorts(4, port ?? 8080)
+/** The parts, and where a second copy of them can be beside these. */
+async function partsFor({
+  port,
+}: QuickstartFlags): Promise<{ readonly parts: Parts; readonly elsewhere: Addresses }> {
+  const [free = 0, ...others] = await freePorts(8, port ?? 8080)
   // With --port that very port is used, and the start fails when it is not free.
   const ports = [port === undefined || port === 0 ? free : port, ...others]
-  const [address, internalAddress, issuerAddress, serverAddress] = ports.map((each) => `127.0.0.1:${each}`)
-  return QuickstartSettings.parse({
-    address,
-    internalAddress,
-    issuerAddress,
-    serverAddress,
+  const parts = QuickstartSettings.parse({
+    ...addressesOn(ports.slice(0, 4)),
     clientId: 'newcomer',
     clientSecret: randomBytes(16).toString('base64url'),
     serverToken: `of-the-gateway-${randomBytes(16).toString('base64url')}`,
     servers: join(packageFolder(), 'examples/registry/servers.json'),
   })
+  return { parts, elsewhere: addressesOn(ports.slice(4)) }
 }
 
-async function tourText(settings: QuickstartSettings, folder: string, io: Io): Promise<string> {
+function addressesOn(ports: readonly number[]): Addresses {
+  const [address = '', internalAddress = '', issuerAddress = '', serverAddress = ''] = ports.map(
+    (each) => `127.0.0.1:${each}`,
+  )
+  return { address, internalAddress, issuerAddress, serverAddress }
+}
+
+async function tourText(
+  settings: QuickstartSettings,
+  lists: Pick<TourContext, 'list' | 'second'>,
+  io: Io,
+): Promise<string> {
   const { address, internalAddress } = settings
   const resources = [`http://${address}${PLACES.registry}`, `http://${address}${PLACES.sample}/mcp`]
   // Not the global `fetch`, which would load a second HTTP client into this start.
@@ -93,7 +115,7 @@ async function tourText(settings: QuickstartSettings, folder: string, io: Io): P
     address,
     internalAddress,
     program: programName(io.started, io.env),
-    list: writtenList(quickstartList(settings), folder),
+    ...lists,
     tokens: { registry, sample },
   })
   const paint = painter(io.stdout, io.env)
@@ -126,8 +148,7 @@ async function tokenFor(
 }
 
 /** Writes the list to a file that only this user can read. */
-function writtenList(list: List, folder: string): string {
-  const file = join(folder, 'gateway.yaml')
+function writtenList(list: List, file: string): string {
   try {
     writeFileSync(file, stringify({ plugins: asWritten(list) }, { lineWidth: 0 }), { mode: 0o600 })
   } catch (cause) {

@@ -6,6 +6,8 @@ export interface TourContext extends Pick<QuickstartSettings, 'address' | 'inter
   readonly program: string
   /** The file with the list that is running. */
   readonly list: string
+  /** A file with the same list on other ports. */
+  readonly second: string
   readonly tokens: { readonly registry: string; readonly sample: string }
 }
 
@@ -16,7 +18,14 @@ export interface TourStep {
 }
 
 /** The commands to try, in an order in which each builds on the ones before. */
-export function tour({ address, internalAddress, program, list, tokens }: TourContext): readonly TourStep[] {
+export function tour({
+  address,
+  internalAddress,
+  program,
+  list,
+  second,
+  tokens,
+}: TourContext): readonly TourStep[] {
   const registry = `http://${address}${PLACES.registry}`
   const sample = `http://${address}${PLACES.sample}/mcp`
   const servers = `${registry}/registry/default/v0.1/servers?limit=1`
@@ -55,8 +64,12 @@ export function tour({ address, internalAddress, program, list, tokens }: TourCo
       command: `${curl([`http://${internalAddress}/metrics`])} | grep ^sallyport_http_requests_total`,
     },
     {
-      title: 'All of this is one list of plugins, and this file is it. `run` takes it, changed or not.',
+      title: 'All of this is one list of plugins, and this file is it.',
       command: `cat ${shellQuoted(list)}`,
+    },
+    {
+      title: 'The same list on other ports, beside this one: `run` takes it, changed or not. Ctrl-C ends it.',
+      command: `${program} run --config ${shellQuoted(second)}`,
     },
   ]
 }

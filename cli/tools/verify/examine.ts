@@ -3,6 +3,7 @@ import {
   type Capability,
   ConfigError,
   type Entry,
+  GatewayError,
   Health,
   IssuerMetadata,
   type List,
@@ -157,7 +158,10 @@ class Life {
       return { booted, runner }
     } catch (error) {
       this.whole = false
-      if (turn === 'setup') {
+      if (error instanceof Error && breaksContract(error)) {
+        const advice = 'let `provides` list what setup provides, and `omits` what it leaves out'
+        chart.wrong('contract', 'CONTRACT_BROKEN', messageOf(error), advice)
+      } else if (turn === 'setup') {
         const advice = 'setup wires and returns; what has to wait goes to gateway.onStart'
         chart.wrong('setup', 'SETUP_FAILED', messageOf(error), advice)
       } else chart.wrong('setup', 'SETUP_ONCE', messageOf(error), ALONE)
@@ -213,6 +217,9 @@ class Life {
     )
   }
 }
+
+const breaksContract = ({ cause }: { readonly cause?: unknown }): boolean =>
+  cause instanceof GatewayError && cause.code === 'CONTRACT_BROKEN'
 
 interface Running {
   readonly booted: GatewayInstance

@@ -109,7 +109,8 @@ const seeded: Readonly<Record<string, readonly [code: string, text: string]>> = 
     plugin('Guard', guard, `z.strictObject({ apiKey: z.string().describe('the key') })`),
   ],
   'whose setup waits': ['SETUP_FAILED', plugin('Guard', `${guard}; return later(60_000)`)],
-  'that provides what it did not declare': ['SETUP_FAILED', plugin('', guard)],
+  'that provides what it did not declare': ['CONTRACT_BROKEN', plugin('', guard)],
+  'that does not provide what it declares': ['CONTRACT_BROKEN', plugin('Guard', '')],
   'that can be set up only once': [
     'SETUP_ONCE',
     `let up = false\n${plugin('Guard', `if (up) throw new Error('up already'); up = true; ${guard}`)}`,

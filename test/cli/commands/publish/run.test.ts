@@ -192,7 +192,7 @@ test('what is refused says why and what to do, and ends with 1', async (t) => {
   )
   const elsewhere = await other(join(files, '1.json'), ...flags('token'))
   assert.equal(elsewhere.code, 1)
-  assert.match(elsewhere.stderr, /\(404\)[\s\S]*--registry/)
+  assert.match(elsewhere.stderr, /\(404 registry_unknown\)[\s\S]*--registry/)
 })
 
 test('a wrong command line is told before anybody is asked, and ends with 2', async (t) => {

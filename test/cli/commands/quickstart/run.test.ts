@@ -20,10 +20,11 @@ async function toured(t: TestContext, argv: readonly string[] = ['--port', '0'])
 
 test('every command of the tour can be pasted and shows what it says, and Ctrl-C leaves nothing behind', async (t) => {
   const { started, temporary, stops } = await toured(t)
-  assert.equal(stops.length, 10)
+  assert.equal(stops.length, 11)
   const elsewhere = folder(t)
   const shown: Pasted[] = []
-  for (const [, command = 'true'] of stops) shown.push(await paste(command, elsewhere))
+  // The last one runs until it is ended.
+  for (const [, command = 'true'] of stops.slice(0, -1)) shown.push(await paste(command, elsewhere))
   const [challenged, metadata, listing, refused, explained, called, , , metrics, list] = shown
   const pasted = (one: Pasted | undefined): string => {
     assert.equal(one?.code, 0)
@@ -116,14 +117,34 @@ test('a token is good for its own resource and refused at the other, and SIGHUP 
   assert.equal(await started.ended(), 0)
 })
 
-test('the list that the tour shows is one that `run` takes', async (t) => {
+test('the last command of the tour runs the same list beside it, and that answers as this one does', async (t) => {
   const { started, stops } = await toured(t)
-  const file = stops[9]?.[1]?.replace('cat ', '') ?? ''
+  const [, command = ''] = stops[10] ?? []
+  const second = spawned(
+    t,
+    ['sh', '-c', command],
+    {
+      cwd: folder(t),
+      env: { PATH: process.env['PATH'] ?? '', HOME: folder(t) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    },
+    ({ pid, exitCode }) => pid !== undefined && exitCode === null && process.kill(-pid, 'SIGTERM'),
+  )
+  const ready = /^sallyport run listening on (http:\S+),? /m
+  await eventually(() => ready.test(second.output.stdout), 60).catch(() => assert.fail(second.output.stderr))
 
-  const printing = program(t, ['run', '--config', file, '--print-plugins'])
-  assert.equal(await printing.ended(), 0, printing.output.stderr)
-  started.stop()
-  assert.equal(await started.ended(), 0)
+  const [, there = ''] = ready.exec(second.output.stdout) ?? []
+  const [, here = ''] = /listening on (http:\S+)/.exec(started.output.stdout) ?? []
+  assert.notEqual(there, here)
+  const asked = `/catalogue/registry/default/v0.1/servers`
+  for (const main of [there, here]) {
+    const { status, headers } = await fetch(main + asked)
+    assert.equal(status, 401)
+    assert.ok(headers.get('www-authenticate')?.includes(`resource_metadata="${main}/`), main)
+  }
+  const explained = stops[4]?.[1] ?? ''
+  assert.match((await paste(explained, folder(t))).stdout, /accepts it/)
 })
 
 test('a busy 8080 stops nobody, and a busy port that was asked for does', async (t) => {

@@ -189,6 +189,28 @@ ${listen}
   assert.equal(again.output.stdout, stdout)
 })
 
+test('no query of a URL is printed: it may hold a key', async (t) => {
+  const oidc = {
+    name: 'corp',
+    issuerUrl: 'https://idp.example',
+    audience: 'x',
+    clientId: 'x',
+    clientSecret: 'y',
+  }
+  const plugins = [
+    { use: 'discovery/issuer' },
+    { use: 'auth/oidc', with: { ...oidc, introspectionUrl: 'https://idp.example/introspect?key=canary' } },
+    { use: 'audit/http', with: { url: 'https://collector.example/in?key=canary' } },
+  ]
+  const home = folder(t, { 'list.json': JSON.stringify(plugins) })
+  const printing = program(t, ['run', '--config', join(home, 'list.json'), '--print-plugins'])
+
+  assert.equal(await printing.ended(), 0, printing.output.stderr)
+  assert.match(printing.output.stdout, /introspectionUrl: https:\/\/idp\.example\/introspect\?\*\*\*\n/)
+  assert.match(printing.output.stdout, / url: https:\/\/collector\.example\/in\?\*\*\*\n/)
+  assert.doesNotMatch(printing.output.stdout, /canary/)
+})
+
 test('a list that speaks the protocol on stdout says nothing else there', async (t) => {
   const home = folder(t, {
     'gateway.yaml': `plugins:

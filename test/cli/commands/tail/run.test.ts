@@ -64,6 +64,14 @@ test('each event is a line: when, what became of it, who, what, status, duration
       address: '10.0.0.8',
       durationMs: 123_456,
     }),
+    line({
+      at: AT,
+      kind: 'refused',
+      requestId: 'r6',
+      outcome: 'denied',
+      status: 429,
+      causes: ['too_many_requests', 'limits[1]'],
+    }),
   ]
   const { stdout, stderr, code } = await tail(t, { 'audit.jsonl': `${file.join('\n')}\n` })
 
@@ -74,6 +82,7 @@ test('each event is a line: when, what became of it, who, what, status, duration
     '2026-01-31T09:08:07Z  ! failed   10.0.0.7              GET /v0/servers               502        -  target_timeout  r3',
     '2026-01-31T09:08:07Z  + allowed  open/open             publish com.example/a@1.0.0     -        -  r3',
     '2026-01-31T09:08:07Z  + allowed  open 10.0.0.8         tools/call search             200     123s  r5',
+    '2026-01-31T09:08:07Z  x denied   corp/alice            tools/call search             429     12ms  too_many_requests, limits[1]  r6',
     '',
   ])
 })

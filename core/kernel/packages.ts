@@ -1,0 +1,21 @@
+import { ConfigError } from '../contract/errors.js'
+import type { Problem } from '../contract/problem.js'
+import { stepFailure } from './lifecycle.js'
+import { entriesOf, type PlannedEntry, type PlannedScope } from './plan.js'
+
+/** Imports the optional packages that a list needs, and returns what is missing, as a start would say it. */
+export const missingPackagesOf = async (plan: PlannedScope): Promise<readonly Problem[]> =>
+  (await Promise.all(entriesOf(plan).map(missingIn))).flat()
+
+async function missingIn(entry: PlannedEntry): Promise<readonly Problem[]> {
+  const { id, plugin, options, placeOf } = entry
+  try {
+    // The plugin gets what its own schema returned, which is what its `importPackages` is typed for.
+    await plugin.importPackages?.(options as never)
+    return []
+  } catch (error) {
+    const failure = stepFailure(entry, 'importPackages', error)
+    if (failure instanceof ConfigError) return failure.problems
+    return [{ place: placeOf?.('') ?? `plugin "${id}"`, message: failure.message }]
+  }
+}
