@@ -17,7 +17,7 @@ test('workers sign in once, on a callback port that is one process, and all have
   // A client of the operator's own has one redirect URL, so it must be this port.
   const [issuer] = await issuersOf(target)
   const clientId = await registered(`${issuer}/reg`, `http://127.0.0.1:${port}/callback`)
-  const login = ['--remote-auth', '--remote-auth-skip-browser', '--remote-auth-client-id', clientId]
+  const login = ['--remote-auth', '--remote-auth-skip-browser', `--remote-auth-client-id=${clientId}`]
   const argv = [...login, '--remote-auth-callback-port', port, '--remote-auth-allow-private-ip']
   const gateway = startedProgram(t, ['proxy', 'name', '--target-uri', target, ...argv, '--workers', '2'], {
     environment: { XDG_STATE_HOME: folder(t) },
