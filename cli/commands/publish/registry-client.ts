@@ -39,10 +39,15 @@ export const versionsIn = (body: unknown): readonly ServedVersion[] =>
     (each) => versionIn(each) ?? [],
   )
 
+const versionsPage = z.object({
+  servers: z.array(z.unknown()),
+  metadata: z.object({ nextCursor: z.string().optional() }).optional(),
+})
+
 const encoded = encodeURIComponent
 
 /** Bytes of an answer: many times a version with its document, and all versions of a server with theirs. */
-const MOST = { version: 4 * 1024 * 1024, list: 64 * 1024 * 1024 }
+const MOST = { version: 4 * 1024 * 1024, list: 64 * 1024 * 1024, pages: 1_000 }
 
 /** Asks the API of a registry, through a list that signs in to it. */
 export class RegistryClient {
@@ -70,8 +75,22 @@ export class RegistryClient {
     return this.ask('GET', pathOf(name, version) + deleted)
   }
 
-  versions(name: string): Promise<Answer> {
-    return this.ask('GET', `/servers/${encoded(name)}/versions?include_deleted=true`, { most: MOST.list })
+  /** All versions of a server, of which a registry gives so many bytes at once. */
+  async versions(name: string): Promise<Answer> {
+    const servers: unknown[] = []
+    const seen = new Set<string>()
+    for (let cursor: string | undefined = ''; ; seen.add(cursor)) {
+      const query: string = cursor === '' ? '' : `&cursor=${encoded(cursor)}`
+      const path = `/servers/${encoded(name)}/versions?include_deleted=true${query}`
+      const answer = await this.ask('GET', path, { most: MOST.list })
+      const page = versionsPage.safeParse(answer.body).data
+      if (answer.status !== 200 || page === undefined) return answer
+      servers.push(...page.servers)
+      cursor = page.metadata?.nextCursor
+      if (cursor === undefined || cursor === '') return { ...answer, body: { servers } }
+      if (seen.has(cursor) || seen.size === MOST.pages)
+        return { ...answer, status: 502, body: { error_description: 'its list of versions has no end' } }
+    }
   }
 
   /** Whether there is a registry; undefined when that cannot be found out. */

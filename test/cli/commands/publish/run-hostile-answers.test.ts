@@ -110,3 +110,35 @@ test('a document that is too large is refused here, as validate does', async (t)
   assert.match(stderr, /at most 262144 bytes are expected, it has \d+/)
   assert.ok(judged.output.stderr.includes(stderr.trim()), judged.output.stderr)
 })
+
+test('versions that come in pages are all changed, and pages without an end are given up', async (t) => {
+  const pages = (next: (cursor: string) => string | undefined): RequestListener => {
+    return (request, response) => {
+      const cursor = new URL(request.url ?? '', 'http://r').searchParams.get('cursor') ?? ''
+      const version = cursor === '' ? '1.0.0' : '2.0.0'
+      const nextCursor = next(cursor)
+      const servers = [served(NAME, version, 'active', version === '2.0.0')]
+      if (request.method === 'GET') return json(200, { servers, metadata: { nextCursor } })(request, response)
+      const all = ['1.0.0', '2.0.0'].map((each) => served(NAME, each, 'deleted', false))
+      return json(200, { updatedCount: 2, servers: all })(request, response)
+    }
+  }
+  const deleting = [NAME, '--status', 'deleted']
+  const two = await (
+    await publishingTo(
+      t,
+      pages((cursor) => (cursor === '' ? 'two' : undefined)),
+    )
+  )(...deleting)
+  assert.equal(two.code, 0, two.stderr)
+  assert.match(two.stdout, /1\.0\.0[\s\S]*2\.0\.0|2\.0\.0[\s\S]*1\.0\.0/)
+
+  const endless = await (
+    await publishingTo(
+      t,
+      pages(() => 'again'),
+    )
+  )(...deleting)
+  assert.equal(endless.code, 1)
+  assert.match(endless.stderr, /has no end/)
+})
