@@ -109,7 +109,7 @@ function readFrom(request: FastifyRequest, body: Buffer): McpMessage {
   return read
 }
 
-export function textOf(body: Buffer): string {
+function textOf(body: Buffer): string {
   if (!isUtf8(body)) throw refusal('MESSAGE_ENCODING', 'the body is not UTF-8')
   const text = body.toString()
   if (text.startsWith('\ufeff')) throw refusal('MESSAGE_ENCODING', 'the body begins with a byte order mark')
