@@ -14,20 +14,20 @@ export const unavailable = (reason: string): UpstreamError =>
 export const CLOSED = 'the connection was closed'
 
 // First words of what the server replies.
-const REPLIES: Readonly<Record<string, string>> = {
-  WRONGPASS: 'it refused the user or the password',
-  NOAUTH: 'it demands a password, and the URL has none',
-  NOPERM: 'the user may not use a command that is needed, or not these keys',
-  LOADING: 'it is still reading its data',
-  BUSY: 'it is busy with a script',
-  MASTERDOWN: 'it is a replica without its primary',
-  READONLY: 'it is a replica, which cannot be written',
-  MISCONF: 'it cannot save to its disk, and refuses writes',
-  OOM: 'its memory is full (maxmemory)',
-  NOREPLICAS: 'it has too few replicas to take a write',
-  MOVED: 'it is a cluster, which is not supported',
-  CLUSTERDOWN: 'it is a cluster, which is not supported',
-}
+const REPLIES: ReadonlyMap<string, string> = new Map([
+  ['WRONGPASS', 'it refused the user or the password'],
+  ['NOAUTH', 'it demands a password, and the URL has none'],
+  ['NOPERM', 'the user may not use a command that is needed, or not these keys'],
+  ['LOADING', 'it is still reading its data'],
+  ['BUSY', 'it is busy with a script'],
+  ['MASTERDOWN', 'it is a replica without its primary'],
+  ['READONLY', 'it is a replica, which cannot be written'],
+  ['MISCONF', 'it cannot save to its disk, and refuses writes'],
+  ['OOM', 'its memory is full (maxmemory)'],
+  ['NOREPLICAS', 'it has too few replicas to take a write'],
+  ['MOVED', 'it is a cluster, which is not supported'],
+  ['CLUSTERDOWN', 'it is a cluster, which is not supported'],
+])
 
 // By these it refuses a write, and may go on answering what is read.
 const WRITE_REFUSALS = new Set(['READONLY', 'MISCONF', 'OOM', 'NOREPLICAS', 'NOPERM'])
@@ -55,7 +55,7 @@ export const isPassing = (error: unknown): boolean => PASSING.has(replyCode(erro
 export function reasonOf(error: unknown): string {
   const reply = replyCode(error)
   if (reply !== undefined)
-    return REPLIES[reply] ?? `it replied with the error ${/^[A-Z]+$/.exec(reply)?.[0] ?? 'ERR'}`
+    return REPLIES.get(reply) ?? `it replied with the error ${/^[A-Z]+$/.exec(reply)?.[0] ?? 'ERR'}`
   const root = error instanceof AggregateError ? error.errors[0] : error
   const code = root instanceof Error && 'code' in root ? String(root.code) : ''
   const known = NETWORK_REASONS[code]

@@ -10,6 +10,7 @@ test('a failure is told by what it means, and quotes nothing of the error', () =
     reasonOf(reply('WRONGPASS invalid username-password pair')),
     /refused the user or the password/,
   )
+  assert.match(reasonOf(reply('constructor x')), /replied with the error ERR/)
   assert.match(reasonOf(Object.assign(new Error('x'), { code: 'ECONNREFUSED' })), /nothing listens/)
   assert.match(
     reasonOf(new AggregateError([Object.assign(new Error('x'), { code: 'ENOTFOUND' })])),
