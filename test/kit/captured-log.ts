@@ -27,7 +27,7 @@ export function capturedLog(options: LogOptions = {}): CapturedLog {
 }
 
 /** What `look` answers as soon as that is neither `undefined` nor `false`; so many seconds of real time at most. */
-export async function eventually<T>(look: () => Awaitable<T | false | undefined>, seconds = 10): Promise<T> {
+export async function eventually<T>(look: () => Awaitable<T | false | undefined>, seconds = 30): Promise<T> {
   for (const end = reallyElapsed() + seconds * 1000; reallyElapsed() < end; await reallyWait(10)) {
     const found = await look()
     if (found !== undefined && found !== false) return found

@@ -40,7 +40,7 @@ export interface Surroundings {
  * the variables and the folder too, which are those of this process for so long.
  */
 export function program(t: TestContext, argv: readonly string[], surroundings: Surroundings = {}): Program {
-  const { environment = {}, cwd, patience = 10 } = surroundings
+  const { environment = {}, cwd, patience = 30 } = surroundings
   const variables = { ...noKeyringOfUser, ...environment }
   runVariables.begin(variables)
   if (cwd !== undefined) inFolder(t, cwd)

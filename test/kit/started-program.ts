@@ -39,7 +39,7 @@ export function startedProgram(
   {
     environment = {},
     cwd = root,
-    patience = 10,
+    patience = 30,
     group = false,
     input = 'ignore',
     typescript = false,
