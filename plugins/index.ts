@@ -1,6 +1,5 @@
+import type { Readable, Writable } from 'node:stream'
 import type { Catalogue } from 'sallyport/embed'
-import type { Terminal } from './credential/oauth/prompt.js'
-import type { Streams as OutputStreams } from './listen/stdio.js'
 
 /** Every built-in plugin by its name, which is its path. */
 export const catalogue: Catalogue = {
@@ -67,7 +66,11 @@ export const catalogue: Catalogue = {
 }
 
 /** The streams of a run of the program. */
-export type Streams = OutputStreams & Terminal
+export interface Streams {
+  readonly stdin: Readable & { readonly isTTY?: boolean; unref?(): unknown }
+  readonly stdout: Writable
+  readonly stderr: Writable & { readonly isTTY?: boolean }
+}
 
 /** The built-in plugins, of which those that speak to whoever started the program have other streams than the process. */
 export const catalogueOn = (streams: Streams): Catalogue => ({
