@@ -70,7 +70,7 @@ const program = (path: string, stateDirectory: string): string => `
   })
 `
 
-const root = join(import.meta.dirname, '../../..')
+const root = process.env['SALLYPORT_TEST_PACKAGE'] ?? join(import.meta.dirname, '../../..')
 
 /** As it is published: a compiler in the process would take memory. */
 async function started(t: TestContext, path: string) {
