@@ -56,7 +56,8 @@ const program = (path: string, stateDirectory: string): string => `
     { use: 'source/file', with: { name: 'main', path: ${JSON.stringify(path)}, watch: false } },
     { use: 'registry/catalogue', with: {
       registries: [{ name: 'default', sources: ['main'] }],
-      stateDirectory: ${JSON.stringify(stateDirectory)} } },
+      } },
+    { use: 'store/sqlite', with: { directory: ${JSON.stringify(stateDirectory)} } },
     { use: 'registry/api' },
   ], { catalogue, folder: '.', log: createLog({ level: 'silent' }) })
   while ((await fetch(addresses.internal + '/readiness')).status !== 200) await new Promise((go) => setTimeout(go, 20))
