@@ -5,17 +5,11 @@ import { statementsOf } from './statements.js'
 /** A source by its name and place, as bytes: a text of SQLite loses half surrogates. */
 export type SourceKey = readonly [name: Uint8Array, place: Uint8Array]
 
-export interface CatalogueDocument {
-  readonly name: Uint8Array
-  readonly version: Uint8Array
-  readonly document: Uint8Array
-}
-
 /** What a write leaves, of what was added to it before. */
 export interface CatalogueWrite {
   /** Nothing of before stays. */
   readonly replaces: boolean
-  readonly removed: readonly Omit<CatalogueDocument, 'document'>[]
+  readonly removed: readonly { readonly name: Uint8Array; readonly version: Uint8Array }[]
   readonly bookmark: string | undefined
   readonly revision: number
 }
@@ -46,14 +40,22 @@ export const catalogueTables = {
       document blob not null,
       unique (source, name, version)
     ) strict;
+    -- Documents of writes that are not complete: a process that is killed leaves some.
+    create table added (
+      id integer primary key,
+      write text not null,
+      since integer not null default (unixepoch()),
+      name blob not null,
+      version blob not null,
+      document blob not null
+    ) strict;
+    create index added_of on added (write);
   `,
   prepare,
 } as const satisfies ServedTables
 
 function prepare(database: DatabaseSync) {
   const sql = statementsOf(database)
-  /** Documents of writes that are not complete. */
-  const added = new Map<string, CatalogueDocument[]>()
   const find = (key: SourceKey) =>
     sql('select id, revision, bookmark from source where name = ? and place = ?').get(...key)
   const reads = {
@@ -69,20 +71,28 @@ function prepare(database: DatabaseSync) {
         payloads: [...listsOf(documents)],
       }
     },
-    /** Documents of the write of this name. */
-    add: (write: string, more: readonly CatalogueDocument[]): void =>
-      void added.set(write, [...(added.get(write) ?? []), ...more]),
-    discard: (write: string): void => void added.delete(write),
   }
   const writes = {
+    /** Documents of the write of this name: the bytes of name, version, document, name and so on, and how long each is. */
+    add(write: string, bytes: ArrayBuffer, lengths: readonly number[]): void {
+      const add = sql('insert into added (write, name, version, document) values (?, ?, ?, ?)')
+      let end = 0
+      const next = (length = 0): Uint8Array => {
+        end += length
+        return new Uint8Array(bytes, end - length, length)
+      }
+      for (let at = 0; at < lengths.length; at += 3)
+        add.run(write, next(lengths[at]), next(lengths[at + 1]), next(lengths[at + 2]))
+    },
+    discard: (write: string): void => void sql('delete from added where write = ?').run(write),
     write(write: string, key: SourceKey, { replaces, removed, bookmark, revision }: CatalogueWrite): void {
       const add = 'insert into source (name, place) values (?, ?) returning id'
       const id = Number((find(key) ?? sql(add).get(...key))?.['id'])
       if (replaces) sql('delete from document where source = ?').run(id)
       for (const { name, version } of removed)
         sql('delete from document where source = ? and name = ? and version = ?').run(id, name, version)
-      for (const { name, version, document } of added.get(write) ?? [])
-        sql(PUT).run(id, name, version, document)
+      sql(PUT).run(id, write)
+      sql('delete from added where write = ? or since < unixepoch() - ?').run(write, LONGEST)
       const mark = bookmark === undefined ? null : Buffer.from(bookmark)
       sql('update source set revision = ?, bookmark = ? where id = ?').run(revision, mark, id)
     },
@@ -90,7 +100,12 @@ function prepare(database: DatabaseSync) {
   return { reads, writes }
 }
 
-const PUT = `insert into document (source, name, version, document) values (?, ?, ?, ?)
+/** In seconds: no write takes so long. */
+const LONGEST = 24 * 60 * 60
+
+// `where` keeps `on conflict` from being read as a join.
+const PUT = `insert into document (source, name, version, document)
+  select ?, name, version, document from added where write = ? order by id
   on conflict (source, name, version) do update set document = excluded.document`
 
 /** Lists of documents in JSON. */

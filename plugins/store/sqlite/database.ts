@@ -61,6 +61,7 @@ export class Database<K extends Kind> {
     this.opened.catch(() => {})
   }
 
+  /** An argument that is an `ArrayBuffer` is handed over: it is empty afterwards. */
   call<Name extends keyof Calls<K> & string>(
     name: Name,
     ...args: Arguments<Calls<K>[Name]>
@@ -71,7 +72,10 @@ export class Database<K extends Kind> {
       this.waiting.set(id, { resolve, reject })
       // Nobody waits for an idle thread at the end of the process.
       this.worker.ref()
-      this.worker.postMessage({ id, name, args })
+      this.worker.postMessage(
+        { id, name, args },
+        args.filter((value) => value instanceof ArrayBuffer),
+      )
     })
   }
 

@@ -11,7 +11,7 @@ import type {
 } from 'sallyport'
 import { userFolder } from 'sallyport/toolkit'
 import { bytesOf } from '../text-bytes.js'
-import type { CatalogueDocument, CatalogueWrite, SourceKey } from './catalogue-tables.js'
+import type { CatalogueWrite, SourceKey } from './catalogue-tables.js'
 import { Database } from './database.js'
 
 type SourceName = Parameters<CatalogueStore['open']>[0]
@@ -29,8 +29,8 @@ export function openSources(gateway: Gateway, directory: string | undefined) {
 
 export const registryFolder = (): string => join(userFolder('state', process.env), 'registry')
 
-/** So many documents are copied to the thread of the database at once: no request waits for more. */
-const BATCH = 200
+/** About so many bytes are copied for the thread of the database at once: no request waits for more. */
+const BATCH = 256 * 1024
 
 /** The last good state of one source. Each place has its own: the state of one is never served as that of another. */
 export class SqliteSource implements SourceStore {
@@ -76,26 +76,53 @@ export class SqliteSource implements SourceStore {
   ): Promise<void> {
     const write = randomUUID()
     try {
-      for (const batch of batchesOf(documents)) {
-        await this.database.call('add', write, batch)
+      for (const { bytes, lengths } of batchesOf(documents)) {
+        await this.database.call('add', write, bytes, lengths)
         // Requests are answered in between.
         await setImmediate(undefined, { signal })
       }
       signal.throwIfAborted()
       await this.database.call('write', write, this.key, change)
-    } finally {
+    } catch (error) {
       await this.database.call('discard', write)
+      throw error
     }
   }
 }
 
-function* batchesOf(documents: Iterable<StoredDocument>): Generator<readonly CatalogueDocument[]> {
-  let batch: CatalogueDocument[] = []
-  for (const { name, version, parts } of documents) {
-    batch.push({ name: bytesOf(name), version: bytesOf(version), document: Buffer.concat(parts) })
-    if (batch.length < BATCH) continue
-    yield batch
-    batch = []
+interface Batch {
+  readonly bytes: ArrayBuffer
+  /** Of name, version, document, name and so on. */
+  readonly lengths: readonly number[]
+}
+
+function* batchesOf(documents: Iterable<StoredDocument>): Generator<Batch> {
+  let parts: Uint8Array[] = []
+  let lengths: number[] = []
+  let size = 0
+  for (const { name, version, parts: document } of documents) {
+    for (const field of [[bytesOf(name)], [bytesOf(version)], document]) {
+      const length = field.reduce((sum, part) => sum + part.length, 0)
+      parts.push(...field)
+      lengths.push(length)
+      size += length
+    }
+    if (size < BATCH) continue
+    yield { bytes: joined(parts, size), lengths }
+    parts = []
+    lengths = []
+    size = 0
   }
-  if (batch.length > 0) yield batch
+  if (size > 0) yield { bytes: joined(parts, size), lengths }
+}
+
+/** Not by `Buffer.concat`: its memory may be shared with other buffers, and cannot be handed over. */
+function joined(parts: readonly Uint8Array[], size: number): ArrayBuffer {
+  const bytes = new Uint8Array(size)
+  let start = 0
+  for (const part of parts) {
+    bytes.set(part, start)
+    start += part.length
+  }
+  return bytes.buffer
 }

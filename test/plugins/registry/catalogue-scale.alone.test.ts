@@ -128,13 +128,13 @@ async function startedTimed(t: TestContext, path: string) {
   return { ...running, readOnce }
 }
 
-test('20,000 versions: under 200 MB when ready, and replaced ten times they take no more memory', async (t) => {
+test('20,000 versions: under 260 MB when ready, and replaced ten times they take no more memory', async (t) => {
   const path = join(folder(t), 'servers.json')
   write(path, 0, 2_000)
   const { internal, megabytes } = await startedTimed(t, path)
   const ready = await megabytes('now')
   t.diagnostic(`${Math.round(ready)} MB when ready`)
-  assert.ok(ready < 200, `${ready} MB`)
+  assert.ok(ready < 260, `${ready} MB`)
 
   const kept: number[] = []
   for (let round = 1; round <= 10; round++) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import type { FetchResult } from 'sallyport'
 import { booted, contractSuite } from 'sallyport/testing'
@@ -49,6 +50,23 @@ test('a change replaces what it names, removes what it removes, and leaves the r
   await store.write({ ...change({ 'b@1': '5' }, { all: { 'd@1': '4' } }), replaces: true }, forever)
   assert.equal((await read(store))?.text, '[4]')
   assert.equal(await store.read(0, forever), undefined)
+})
+
+test('the next write removes documents that a killed process left a day ago', async (t) => {
+  const directory = folder(t)
+  const store = (await inFolder(t, directory))('main')
+  await store.write(change({ 'a@1': '1' }), forever)
+  const other = new DatabaseSync(pathIn(directory))
+  t.after(() => other.close())
+  const leave = other.prepare(
+    "insert into added (write, since, name, version, document) values ('killed', unixepoch() - ?, x'61', x'31', x'32')",
+  )
+  leave.run(25 * 60 * 60)
+  leave.run(60)
+
+  await store.write(change({ 'b@1': '2' }), forever)
+  assert.equal((await read(store))?.text, '[1,2]')
+  assert.equal(other.prepare('select count(*) as left from added').get()?.['left'], 1)
 })
 
 test('the state of a source is stored under any name', async (t) => {
