@@ -8,7 +8,7 @@ import {
 } from '../contract/capabilities/policy.js'
 import type { Identity } from '../contract/identity.js'
 import type { McpCall, McpSubject } from '../contract/message.js'
-import { METHOD_FOR } from '../toolkit/mcp-methods.js'
+import { METHOD_FOR } from '../mcp/methods.js'
 import { UNUSUAL_NAMES } from './random-name.js'
 import {
   type CheckResult,

@@ -3,7 +3,7 @@ import { Guard } from '../contract/capabilities/guard.js'
 import type { Capability } from '../contract/capability.js'
 import { Refusal } from '../contract/errors.js'
 import { definePlugin, type Plugin } from '../contract/plugin.js'
-import { credentialsOf } from '../http/credentials.js'
+import { credentialsOf } from '../gate/credentials.js'
 import { within } from '../toolkit/deadline.js'
 import {
   type ConformanceContext,

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:https'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import type { Logger } from 'pino'
 import type { ListenerTls } from '../contract/capabilities/listener.js'
-import { LogThrottle } from './log-throttle.js'
+import { LogThrottle } from '../log/log-throttle.js'
 
 const HANDSHAKE_TIMEOUT = 10_000
 

@@ -12,7 +12,7 @@ import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
 import { listen, plugin, providing } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
-import { refusing } from './gated-routes.js'
+import { refusing } from '../gate/gated-routes.js'
 
 const HANDSHAKE = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
 const LONG = 16 * 1024 ** 2

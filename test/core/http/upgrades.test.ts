@@ -6,7 +6,7 @@ import { serving } from '#kit/booted.js'
 import { listen, plugin } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { secureListener } from '#kit/tls.js'
-import { refusing } from './gated-routes.js'
+import { refusing } from '../gate/gated-routes.js'
 
 /** Each of these holds on both kinds of port. */
 const PORTS = {

@@ -6,7 +6,7 @@ import { type OutgoingHeaders, Tracer } from 'sallyport'
 import { eventually } from '#kit/captured-log.js'
 import { listening } from '#kit/listening.js'
 import { providing } from '#kit/plugin.js'
-import { observing, TRACE_ID, type Traced } from '../../core/http/observing.js'
+import { observing, TRACE_ID, type Traced } from '../../core/observe/observing.js'
 import { proxied, send } from './proxied.js'
 
 const CANARY = 'CANARY-0b5e'

@@ -1,0 +1,178 @@
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+  type RouteOptions,
+} from 'fastify'
+import fastifyPlugin from 'fastify-plugin'
+import type { Logger } from 'pino'
+import type { PublishedChange } from '../contract/capabilities/audit-sink.js'
+import type { Credentials } from '../contract/credentials.js'
+import { ClientAddresses } from '../http/client-address.js'
+import { routedTarget } from '../http/request-target.js'
+import { decorateBody, replayBody } from '../http/whole-body.js'
+import type { LogThrottle } from '../log/log-throttle.js'
+import { createRequestLog } from '../log/request-log.js'
+import { decorateMessage } from '../mcp/message.js'
+import { decorateObserved } from '../observe/observation.js'
+import type { RequestObserver } from '../observe/request-observer.js'
+import { credentialsFor } from './credentials.js'
+import { ErrorReplies } from './error-replies.js'
+import { admission, Gate } from './gate.js'
+import { guardHooks } from './guarded-hooks.js'
+import { checkHost } from './host-check.js'
+import { preflightConstraint } from './preflight.js'
+import { schemaCompilers } from './schema-compilers.js'
+import '../contract/fastify-types.js'
+
+const GATE = Symbol('gate')
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    [GATE]?: Gate
+  }
+}
+
+export interface MainApp {
+  readonly app: FastifyInstance
+  readonly gate: Gate
+  readonly errorReplies: ErrorReplies
+  readonly addresses: ClientAddresses
+  /** `METHOD path` of every route that needs no credentials but for discovery, once they are all declared. */
+  readonly publicRoutes: () => readonly string[]
+  /** Whether any route accepts upgrades, once they are all declared. */
+  readonly takesUpgrades: () => boolean
+}
+
+/** The application of the main port: the gate of its scope runs before every route. */
+export function createMainApp(
+  log: Logger,
+  throttle: LogThrottle,
+  {
+    begun,
+    refused,
+    errorReplied,
+    published,
+  }: Pick<RequestObserver, 'begun' | 'refused' | 'errorReplied' | 'published'>,
+  bodyDeadline?: number,
+): MainApp {
+  const gate = new Gate()
+  const gateAt = ({ config }: FastifyRequest['routeOptions']): Gate => config[GATE] ?? gate
+  const gateOf = ({ routeOptions }: FastifyRequest): Gate => gateAt(routeOptions)
+  const errorReplies = new ErrorReplies(gateOf, { refused, errorReplied }, throttle)
+  const routes: RouteOptions[] = []
+  const admitAtGate = admission(errorReplies.error, bodyDeadline)
+  const admit = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    // Fastify makes these anew whenever somebody asks.
+    const { routeOptions } = request
+    begun(request, reply, routeOptions)
+    admitAtGate({ request, reply, config: routeOptions.config, gate: gateAt(routeOptions) }, done)
+  }
+  const app = createApp(log, errorReplies, admit)
+
+  app.decorateRequest('identity', undefined)
+  app.decorateRequest('isOpen', false)
+  // Whether or not its caller waits for the answer, which no hook of Fastify is for.
+  app.decorateRequest('recordPublished', function (this: FastifyRequest, change: PublishedChange) {
+    published(change, this)
+  })
+  app.decorateRequest('authenticate', function (this: FastifyRequest, credentials?: Credentials) {
+    return gateOf(this).identify(this, credentials ?? credentialsFor(this.raw))
+  })
+  app.decorateRequest('credentials')
+  const addresses = new ClientAddresses()
+  app.decorateRequest('clientAddress', {
+    getter() {
+      return addresses.of(this.raw)
+    },
+  })
+  decorateBody(app, bodyDeadline)
+  decorateMessage(app)
+  decorateObserved(app)
+  // The options themselves: a later hook may still change them.
+  app.addHook('onRoute', (route) => void routes.push(route))
+  app.addHook('onRoute', replayBody)
+  app.addHook('onRequest', admit)
+  app.register(gateRoutes, { gate, errorReplies })
+  return {
+    app,
+    gate,
+    errorReplies,
+    addresses,
+    publicRoutes: () =>
+      routes
+        .filter(({ config, url }) => config?.public === true && !url.startsWith('/.well-known/'))
+        .map(({ method, url }) => `${String(method)} ${url}`),
+    takesUpgrades: () => routes.some(({ config }) => config?.upgrades === true),
+  }
+}
+
+/** Puts every route of a Fastify context behind one gate, and its replies to unknown paths too. */
+export const gateRoutes = fastifyPlugin<{ gate: Gate; errorReplies: ErrorReplies }>(
+  (context, { gate, errorReplies }, done) => {
+    context.addHook('onRoute', (route) => {
+      route.config = { ...route.config, [GATE]: gate }
+    })
+    // With a session, so that somebody who is signed in hears of a wrong path, and is not asked to sign in.
+    context.setNotFoundHandler({ config: { [GATE]: gate, session: true } } as object, errorReplies.notFound)
+    done()
+  },
+  { name: 'gate-routes', encapsulate: false },
+)
+
+/** The application of the internal port: no gate, for the operators of the gateway. */
+export function createInternalApp(log: Logger, throttle: LogThrottle): FastifyInstance {
+  const nothing = (): void => {}
+  const errorReplies = new ErrorReplies(
+    () => new Gate(),
+    { refused: nothing, errorReplied: nothing },
+    throttle,
+  )
+  const app = createApp(log, errorReplies, (_request, _reply, done) => done())
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-content-type-options', 'nosniff')
+    checkHost(request)
+    done()
+  })
+  app.setNotFoundHandler(errorReplies.notFound)
+  return app
+}
+
+function createApp(
+  log: Logger,
+  errorReplies: ErrorReplies,
+  admit: (request: FastifyRequest, reply: FastifyReply, done: () => void) => void,
+): FastifyInstance {
+  const app = Fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    childLoggerFactory: createRequestLog,
+    requestIdHeader: false,
+    genReqId: requestIds(),
+    // The kernel's own deadlines name the plugin that is late; Fastify's would not.
+    pluginTimeout: 0,
+    schemaController: { compilersFactory: schemaCompilers },
+    routerOptions: { maxParamLength: 1024 },
+    rewriteUrl: ({ url = '' }) => routedTarget(url),
+    // A request that Fastify itself refuses, such as an absolute target without a host, reaches no hook.
+    frameworkErrors: (error, request, reply) =>
+      admit(request, reply, () => errorReplies.error(error, request, reply)),
+    // A plugin that replaced it would decide the replies to refusals, also those of other plugins.
+    allowErrorHandlerOverride: false,
+  })
+  app.addConstraintStrategy(preflightConstraint)
+  app.setErrorHandler(errorReplies.error)
+  guardHooks(app, log)
+  return app
+}
+
+/** Short, unique in this process and unlikely in another; cheap, since every request gets one. */
+function requestIds(): () => string {
+  const start = Math.floor(Math.random() * 36 ** 6)
+    .toString(36)
+    .padStart(6, '0')
+  let count = 0
+  return () => `${start}-${(count++).toString(36)}`
+}

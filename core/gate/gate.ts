@@ -1,0 +1,250 @@
+import { setImmediate } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Authenticator, Rejection, Verdict } from '../contract/capabilities/authenticator.js'
+import type { BrowserSession } from '../contract/capabilities/browser-session.js'
+import type { Challenge } from '../contract/capabilities/challenge.js'
+import type { Guard } from '../contract/capabilities/guard.js'
+import type { Credentials } from '../contract/credentials.js'
+import { GatewayError, Refusal } from '../contract/errors.js'
+import type { Identity } from '../contract/identity.js'
+import { BODY_DEADLINE, limitBody } from '../http/body-limit.js'
+import { owesBody } from '../http/early-response.js'
+import { askForBody, rememberResponse } from '../http/whole-body.js'
+import { observationOf } from '../observe/observation.js'
+import { isPromise, within } from '../toolkit/deadline.js'
+import { type AuthenticatorRejection, refusalFor } from './authentication-refusal.js'
+import type { CallChecks } from './call-checks.js'
+import { credentialsFor } from './credentials.js'
+import { checkHost } from './host-check.js'
+import type { RequestLimit } from './limit.js'
+import { askGuard, type GuardPlugins } from './named-guard.js'
+import type { PublicPaths } from './public-paths.js'
+import { mayUseSession, sessionToken } from './session-token.js'
+
+/** What the gate of one scope checks a request with, once its list is complete. */
+export interface GateChecks {
+  readonly guards: readonly Guard[]
+  readonly guardPlugins: GuardPlugins
+  readonly authenticators: readonly Authenticator[]
+  readonly sessions: readonly BrowserSession[]
+  readonly publicPaths: PublicPaths
+  readonly challenge: Challenge | undefined
+  readonly limit: RequestLimit | undefined
+  /** What judges and counts what requests to an MCP server call. */
+  readonly calls: CallChecks | undefined
+  /** Milliseconds that a guard or an authenticator may take. */
+  readonly deadline: number
+}
+
+/**
+ * Admits requests to the routes of one scope: guards first, then authentication, unless the route is public; then limits,
+ * and the policies for what is sent to an MCP server.
+ */
+export class Gate {
+  private checks: GateChecks | undefined
+
+  /** Until this is called every request is refused. */
+  open(checks: GateChecks): void {
+    this.checks = checks
+  }
+
+  private get opened(): GateChecks {
+    if (this.checks !== undefined) return this.checks
+    throw new Refusal(503, 'STARTING', 'the gateway is not open', { retryAfter: 1 })
+  }
+
+  /** Whether requests to an MCP server are admitted by what their bodies call. */
+  get readsCalls(): boolean {
+    return this.checks?.calls !== undefined
+  }
+
+  get challenge(): Challenge | undefined {
+    return this.checks?.challenge
+  }
+
+  /** Returns at once unless something has to be waited for; throws or rejects with the refusal. */
+  admit(request: FastifyRequest, isPublic: boolean, isMcp: boolean): Promise<void> | undefined {
+    const checks = this.opened
+    const { limit, calls } = checks
+    checkHost(request)
+    const admitted =
+      limit === undefined
+        ? this.guard(checks, request, isPublic, 0)
+        : limit.apply(request, () => this.guard(checks, request, isPublic, 0))
+    if (calls === undefined || !isMcp) return admitted
+    return admitted === undefined ? calls.admit(request) : admitted.then(() => calls.admit(request))
+  }
+
+  private guard(
+    checks: GateChecks,
+    request: FastifyRequest,
+    isPublic: boolean,
+    from: number,
+  ): Promise<void> | undefined {
+    const { guards } = checks
+    for (let index = from; index < guards.length; index++) {
+      const guard = guards[index]
+      if (guard === undefined) continue
+      const waiting = askGuard(guard, request, checks.deadline, checks.guardPlugins)
+      if (waiting !== undefined) return waiting.then(() => this.guard(checks, request, isPublic, index + 1))
+    }
+    const isOpen = isPublic || (checks.publicPaths.any && checks.publicPaths.covers(request))
+    request.isOpen = isOpen
+    if (checks.sessions.length > 0 && mayUseSession(request))
+      return this.authenticateSession(checks, request, isOpen)
+    if (isOpen) return undefined
+    request.credentials = credentialsFor(request.raw)
+    const observed = observationOf(request)
+    if (observed === undefined) return this.authenticate(checks, request, 0, [])
+    return observed.time('verification', () => this.authenticate(checks, request, 0, []))
+  }
+
+  /** A public route admits everybody: there a session only says who it is. */
+  private async authenticateSession(
+    checks: GateChecks,
+    request: FastifyRequest,
+    isOpen: boolean,
+  ): Promise<void> {
+    try {
+      request.credentials = await waitFor(checks, sessionToken(checks.sessions, request), 'a session')
+      if (isOpen && request.credentials.kind === 'none') return
+      await this.authenticate(checks, request, 0, [])
+    } catch (error) {
+      if (!isOpen) throw error
+    }
+  }
+
+  /** Who the authenticators say that these credentials belong to, whatever has admitted the request; rejects with the refusal. */
+  async identify(request: FastifyRequest, credentials: Credentials): Promise<Identity> {
+    const checks = this.opened
+    request.credentials = credentials
+    request.identity = undefined
+    try {
+      await this.authenticate(checks, request, 0, [])
+    } catch (error) {
+      throw asRefusal(error)
+    }
+    const { identity }: { identity?: Identity | undefined } = request
+    if (identity === undefined) throw new Error('nobody was asked about the credentials')
+    return identity
+  }
+
+  private authenticate(
+    checks: GateChecks,
+    request: FastifyRequest,
+    from: number,
+    rejections: AuthenticatorRejection[],
+  ): Promise<void> | undefined {
+    for (let index = from; index < checks.authenticators.length; index++) {
+      const authenticator = checks.authenticators[index]
+      if (authenticator === undefined) continue
+      const verdict = authenticator.authenticate(request)
+      if (isPromise(verdict)) {
+        return waitFor(checks, verdict, `"${authenticator.provider}"`).then((late) =>
+          accepted(request, authenticator, late, rejections)
+            ? undefined
+            : this.authenticate(checks, request, index + 1, rejections),
+        )
+      }
+      if (accepted(request, authenticator, verdict, rejections)) return undefined
+    }
+    throw refusalFor(request, rejections, checks.challenge?.unavailableStatus ?? 401)
+  }
+}
+
+const waitFor = <T>({ deadline }: GateChecks, result: PromiseLike<T>, name: string): Promise<T> =>
+  within(deadline, result, () => new Error(`${name} did not answer within ${deadline / 1000} s`))
+
+/** Only a verdict with an identity and no rejection admits a request; a verdict that is neither is an error. */
+function accepted(
+  request: FastifyRequest,
+  { provider }: Authenticator,
+  verdict: Verdict,
+  rejections: AuthenticatorRejection[],
+): boolean {
+  const { identity, rejection }: { identity?: unknown; rejection?: unknown } = isObject(verdict)
+    ? verdict
+    : {}
+  if (isIdentity(identity) && rejection === undefined) {
+    request.identity = identity
+    return true
+  }
+  if (!isObject(rejection) || (identity !== undefined && identity !== null)) {
+    throw new TypeError(`the verdict of "${provider}" is neither an identity with a subject nor a rejection`)
+  }
+  rejections.push({ provider, ...(verdict as { rejection: Rejection }).rejection })
+  return false
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+const isIdentity = (value: unknown): value is Identity =>
+  isObject(value) && typeof (value as Partial<Identity>).subject === 'string'
+
+/** A `GatewayError` was thrown on purpose; any other error is a fault of a plugin, and the request is refused all the same. */
+const asRefusal = (error: unknown): GatewayError =>
+  error instanceof GatewayError
+    ? error
+    : new Refusal(503, 'AUTHENTICATION_UNAVAILABLE', 'the request cannot be checked right now', {
+        cause: error,
+        retryAfter: 5,
+      })
+
+/** Sends the error reply to a request that is refused, in place of its route. */
+export type RejectRequest = (refusal: GatewayError, request: FastifyRequest, reply: FastifyReply) => void
+
+/** A request at the gate of its route. */
+interface Arrival {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly config: FastifyRequest['routeOptions']['config']
+  readonly gate: Gate
+}
+
+/**
+ * The first hook of every route. A callback and not a promise: most requests never wait. A refused request gets its
+ * response here, since an error handler of the route could make something else of it.
+ */
+export function admission(reject: RejectRequest, bodyDeadline = BODY_DEADLINE) {
+  return ({ request, reply, config, gate }: Arrival, done: () => void): void => {
+    const proceed = (): void => {
+      if (config.forwardsExpect !== true) {
+        reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
+        // Only after admission, so that a refused caller sends no body.
+        askForBody(request, reply.raw)
+        limitBody(request, reply, bodyDeadline, (refusal) => reject(refusal, request, reply))
+      }
+      done()
+    }
+    if (request.headers.expect !== undefined || config.mcp === true) rememberResponse(request, reply.raw)
+    const refuse = (error: unknown): Promise<void> | undefined => {
+      const refusal = asRefusal(error)
+      // A body that came with its head is parsed by then, and the connection need not end.
+      if (owesBody(request.raw)) return setImmediate().then(() => reject(refusal, request, reply))
+      reject(refusal, request, reply)
+      return undefined
+    }
+    /** Who observes the request does not take it for let in, or refused, before that. */
+    const decideBy = (decided: Promise<void> | undefined): void => {
+      const observed = observationOf(request)
+      if (decided === undefined || observed === undefined) return
+      observed.admission = decided.finally(() => {
+        observed.admission = undefined
+      })
+    }
+    const admit = (): void => {
+      let waiting: Promise<void> | undefined
+      try {
+        waiting = gate.admit(request, config.public === true, config.mcp === true)
+      } catch (error) {
+        decideBy(refuse(error))
+        return
+      }
+      if (waiting === undefined) proceed()
+      else decideBy(waiting.then(proceed, refuse))
+    }
+    // A small body mostly comes with its head: on the next tick it can be read without waiting for it.
+    if (config.mcp === true && gate.readsCalls) process.nextTick(admit)
+    else admit()
+  }
+}

@@ -1,0 +1,42 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { MCP_METHODS } from './methods.js'
+import { subjectName } from './subject-name.js'
+
+// The first version whose clients have to send them, and whose servers compare them with the body.
+const FIRST_VERSION = '2026-07-28'
+const MAX_LENGTH = 128
+
+/** What an MCP request calls. */
+export interface McpHeaders {
+  readonly mcpMethod?: string
+  readonly mcpName?: string
+}
+
+/** Whether requests of this version say in their headers what they call. */
+export const hasMcpHeaders = (version: string): boolean =>
+  /^\d{4}-\d\d-\d\d$/.test(version) && version >= FIRST_VERSION
+
+/** What the headers of a request say that it calls, for a log: short, printable, and nothing where they need not be true. */
+export function mcpHeaders(headers: IncomingHttpHeaders): McpHeaders {
+  const version = headers['mcp-protocol-version']
+  if (typeof version !== 'string' || !hasMcpHeaders(version)) return {}
+  const [mcpMethod, name] = [printable(headers['mcp-method']), nameIn(headers)]
+  return {
+    ...(mcpMethod !== undefined && { mcpMethod: mcpMethod.slice(0, MAX_LENGTH) }),
+    ...(name !== undefined && name !== '' && { mcpName: name.slice(0, MAX_LENGTH) }),
+  }
+}
+
+/** Cut to its length last: the credentials of a URI are found by what follows them. */
+function nameIn(headers: IncomingHttpHeaders): string | undefined {
+  const name = printable(headers['mcp-name'])
+  if (name === undefined) return undefined
+  const naming = MCP_METHODS.get(String(headers['mcp-method']))
+  // Who has the identifier of a task may get its result.
+  if (naming === 'nothing') return undefined
+  return naming === 'tool' || naming === 'prompt' ? name : subjectName({ kind: 'resource', name })
+}
+
+// The name of a resource is its URI, whose query is as secret as that of a request.
+const printable = (text: string | string[] | undefined): string | undefined =>
+  typeof text === 'string' && /^[\x20-\x7e]+$/.test(text) ? /^[^?#]+/.exec(text)?.[0] : undefined

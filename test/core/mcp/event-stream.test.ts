@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { EventStreamParser } from '#core/mcp/event-stream.js'
+import { TOO_LONG } from '#core/toolkit/line-splitter.js'
+import { runs } from '#kit/runs.js'
+
+const read = (parser: EventStreamParser, pieces: readonly string[]) =>
+  pieces
+    .flatMap((piece) => [...parser.parse(Buffer.from(piece, 'latin1'))])
+    .map((event) => (event === TOO_LONG ? 'too long' : `${event.name}: ${event.data}`))
+
+const unit = fc.constantFrom('data', ':', ' ', 'a', '\n', '\r', '\r\n', 'event', 'id', '\u00ef\u00bb\u00bf')
+const anyStream = fc.string({ unit, maxLength: 30 })
+
+test('events have a name and the lines of their data, and what is no event is left out', () => {
+  const parser = new EventStreamParser(100)
+  const stream =
+    '\u00ef\u00bb\u00bfdata: a\r\ndata:b\r\rid: 7\nretry: 250\nevent: x\ndata:  c\nother: d\n\n: e\n\ndata: unfinished\n'
+  assert.deepEqual(read(parser, [stream]), ['message: a b', 'x:  c'])
+  assert.equal(parser.id, '7')
+  assert.equal(parser.retry, 250)
+})
+
+test('an event that is too long is told, and the next one is read', () => {
+  const parser = new EventStreamParser(9)
+  const stream = 'data: aaaaa\n\ndata: aaa\ndata: aaa\ndata: aaa\n\ndata: b\n\n'
+  assert.deepEqual(read(parser, [stream]), ['too long', 'too long', 'message: b'])
+})
+
+test('events are the same however their bytes arrive', () => {
+  fc.assert(
+    fc.property(anyStream, (stream) => {
+      const whole = read(new EventStreamParser(12), [stream])
+      assert.deepEqual(read(new EventStreamParser(12), stream.split('')), whole)
+    }),
+    { numRuns: runs(2_000) },
+  )
+})
+
+test('wherever a stream breaks off, the one that resumes it is read like the first', () => {
+  fc.assert(
+    fc.property(anyStream, anyStream, (broken, resumed) => {
+      const parser = new EventStreamParser(12)
+      read(parser, [broken])
+      const { id } = parser
+      parser.restart()
+      assert.equal(parser.id, id)
+      const fresh = new EventStreamParser(12)
+      assert.deepEqual(read(parser, [resumed]), read(fresh, [resumed]))
+      assert.equal(parser.id, fresh.id ?? id)
+    }),
+    { numRuns: runs(2_000) },
+  )
+})
