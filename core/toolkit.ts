@@ -13,6 +13,17 @@ export { bearerCredentials, credentialsOf } from './gate/credentials.js'
 export { openProviders, requestKeyOf } from './gate/limit.js'
 export { bodyIncomplete, bodyTooLarge, bodyTooSlow } from './http/body-limit.js'
 export { clientThumbprint } from './http/client-certificate.js'
+export {
+  allValues,
+  connectionOptions,
+  type FlatHeaders,
+  FRAMING,
+  firstValue,
+  HOP_BY_HOP,
+  joinedValues,
+  pairs,
+  responseHeaders,
+} from './http/flat-headers.js'
 export { excludeFromDrain } from './http/in-flight.js'
 export { takeSocket } from './http/pending-upgrade.js'
 export { timesSent } from './http/raw-headers.js'
@@ -27,11 +38,21 @@ export {
   readBodyBy,
 } from './http/whole-body.js'
 export { LogThrottle } from './log/log-throttle.js'
-export { EventStreamParser, type StreamEvent } from './mcp/event-stream.js'
+export { jsonRpcErrors } from './mcp/error-shape.js'
+export { EventStreamParser, type ParsedEvent } from './mcp/event-stream.js'
+export { EventSplitter, StreamEvent, type StreamPart } from './mcp/events.js'
 export { type McpHeaders, mcpHeaders } from './mcp/headers.js'
 export { messageRead } from './mcp/message.js'
 export { idTextIn, needsText, replyId } from './mcp/message-id.js'
 export { MCP_LISTS, MCP_METHODS, type McpList, METHOD_FOR, SUBSCRIPTION } from './mcp/methods.js'
+export {
+  openPassage,
+  type Passage,
+  type PassageOptions,
+  type PassedResponse,
+  type ResponseOptions,
+} from './mcp/passage.js'
+export { isEventStream, type ResponseHead, type ResponseSink, type ResponseSource } from './mcp/response.js'
 export { subjectName } from './mcp/subject-name.js'
 export { fieldsOf, routeOf } from './observe/logged-fields.js'
 export { observationOf, timed } from './observe/observation.js'
@@ -40,6 +61,7 @@ export type { ObservedRequest } from './observe/observed-request.js'
 export { isInLocalNetwork, isLoopbackHost, isPublicAddress } from './toolkit/address.js'
 export { AddressRanges, addressRange, normalizedAddress } from './toolkit/address-ranges.js'
 export { basicAuthorization } from './toolkit/basic-authorization.js'
+export { ByteBudget } from './toolkit/byte-budget.js'
 export { byteSize } from './toolkit/byte-size.js'
 export {
   certificatesIn,

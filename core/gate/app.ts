@@ -16,6 +16,7 @@ import { decorateBody, replayBody } from '../http/whole-body.js'
 import type { LogThrottle } from '../log/log-throttle.js'
 import { createRequestLog } from '../log/request-log.js'
 import { decorateMessage } from '../mcp/message.js'
+import { lacksPassage } from '../mcp/passage.js'
 import { decorateObserved } from '../observe/observation.js'
 import type { RequestObserver } from '../observe/request-observer.js'
 import { credentialsFor } from './credentials.js'
@@ -42,6 +43,8 @@ export interface MainApp {
   readonly addresses: ClientAddresses
   /** `METHOD path` of every route that needs no credentials but for discovery, once they are all declared. */
   readonly publicRoutes: () => readonly string[]
+  /** `METHOD path` of every route to an MCP server whose responses nobody looks through. */
+  readonly unpassedRoutes: () => readonly string[]
   /** Whether any route accepts upgrades, once they are all declared. */
   readonly takesUpgrades: () => boolean
 }
@@ -55,7 +58,8 @@ export function createMainApp(
     refused,
     errorReplied,
     published,
-  }: Pick<RequestObserver, 'begun' | 'refused' | 'errorReplied' | 'published'>,
+    audits,
+  }: Pick<RequestObserver, 'begun' | 'refused' | 'errorReplied' | 'published' | 'audits'>,
   bodyDeadline?: number,
 ): MainApp {
   const gate = new Gate()
@@ -63,12 +67,15 @@ export function createMainApp(
   const gateOf = ({ routeOptions }: FastifyRequest): Gate => gateAt(routeOptions)
   const errorReplies = new ErrorReplies(gateOf, { refused, errorReplied }, throttle)
   const routes: RouteOptions[] = []
-  const admitAtGate = admission(errorReplies.error, bodyDeadline)
+  const admitAtGate = admission(errorReplies, bodyDeadline)
   const admit = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     // Fastify makes these anew whenever somebody asks.
     const { routeOptions } = request
     begun(request, reply, routeOptions)
-    admitAtGate({ request, reply, config: routeOptions.config, gate: gateAt(routeOptions) }, done)
+    const { config } = routeOptions
+    const gate = gateAt(routeOptions)
+    const isRead = config.mcp === true && (gate.readsCalls || audits())
+    admitAtGate({ request, reply, config, gate, isRead }, done)
   }
   const app = createApp(log, errorReplies, admit)
 
@@ -104,10 +111,13 @@ export function createMainApp(
     publicRoutes: () =>
       routes
         .filter(({ config, url }) => config?.public === true && !url.startsWith('/.well-known/'))
-        .map(({ method, url }) => `${String(method)} ${url}`),
+        .map(nameOf),
+    unpassedRoutes: () => routes.filter(lacksPassage).map(nameOf),
     takesUpgrades: () => routes.some(({ config }) => config?.upgrades === true),
   }
 }
+
+const nameOf = ({ method, url }: RouteOptions): string => `${String(method)} ${url}`
 
 /** Puts every route of a Fastify context behind one gate, and its replies to unknown paths too. */
 export const gateRoutes = fastifyPlugin<{ gate: Gate; errorReplies: ErrorReplies }>(

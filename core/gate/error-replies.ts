@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ErrorShape, PublicError } from '../contract/error-shape.js'
 import { GatewayError, Refusal, UpstreamError } from '../contract/errors.js'
+import { type CountedResponse, letHeadThrough } from '../http/counted-response.js'
 import type { LogThrottle } from '../log/log-throttle.js'
 import type { RequestObserver } from '../observe/request-observer.js'
 import { isPromise } from '../toolkit/deadline.js'
@@ -51,6 +52,23 @@ export class ErrorReplies {
     })
   }
 
+  /** In place of a response to a call that nobody could look through. Fastify may have begun to send it. */
+  readonly unpassed = (request: FastifyRequest, reply: FastifyReply, response: CountedResponse): void => {
+    const cause = new Error(
+      'a route with `mcp: true` answered without the passage: see openPassage of sallyport/toolkit',
+    )
+    const reasons = [{ provider: 'forwarder', cause: 'plugin_failed' }]
+    const refusal = new Refusal(503, 'PLUGIN_FAILED', 'a plugin answered in a way that cannot be checked', {
+      cause,
+      reasons,
+    })
+    this.observer.refused(refusal, request, reply)
+    const { code, sentence } = publicText(refusal)
+    const error = { status: 503, code, sentence, requestId: request.id }
+    this.observer.errorReplied(code, request)
+    response.replaceBy(503, headersOf(error), bodyOf(error, request))
+  }
+
   private refuse(refusal: Refusal, request: FastifyRequest, reply: FastifyReply): void {
     this.observer.refused(refusal, request, reply)
     const challenged = refusal.statusCode === 401 || Object.keys(refusal.challenge).length > 0
@@ -78,15 +96,21 @@ export class ErrorReplies {
 
   private send(request: FastifyRequest, reply: FastifyReply, error: PublicError): void {
     this.observer.errorReplied(error.code, request)
-    const shape = request.routeOptions.config.errors ?? plainJson
-    reply
-      .code(error.status)
-      .header('x-request-id', request.id)
-      .header('x-content-type-options', 'nosniff')
-      .header('cache-control', 'no-store')
-      .type('application/json; charset=utf-8')
-      .send(JSON.stringify(shape(error, request)))
+    letHeadThrough(reply.raw)
+    reply.code(error.status).headers(headersOf(error)).send(bodyOf(error, request))
   }
+}
+
+const headersOf = ({ requestId }: PublicError) => ({
+  'x-request-id': requestId,
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'content-type': 'application/json; charset=utf-8',
+})
+
+function bodyOf(error: PublicError, request: FastifyRequest): string {
+  const shape = request.routeOptions.config.errors ?? plainJson
+  return JSON.stringify(shape(error, request))
 }
 
 /** Of a list that has no challenge of its own: without the scopes that are missing nobody could get them. */
@@ -100,6 +124,7 @@ function minimalReply(error: Error, reply: FastifyReply): void {
   const refused = error instanceof Refusal && error.statusCode < 500
   const status = refused ? error.statusCode : 500
   if (status === 401) reply.header('www-authenticate', 'Bearer')
+  letHeadThrough(reply.raw)
   reply
     .code(status)
     .header('x-content-type-options', 'nosniff')

@@ -8,6 +8,7 @@ import type { Credentials } from '../contract/credentials.js'
 import { GatewayError, Refusal } from '../contract/errors.js'
 import type { Identity } from '../contract/identity.js'
 import { BODY_DEADLINE, limitBody } from '../http/body-limit.js'
+import { type CountedResponse, holdHead } from '../http/counted-response.js'
 import { owesBody } from '../http/early-response.js'
 import { askForBody, rememberResponse } from '../http/whole-body.js'
 import { observationOf } from '../observe/observation.js'
@@ -190,8 +191,13 @@ const asRefusal = (error: unknown): GatewayError =>
         retryAfter: 5,
       })
 
-/** Sends the error reply to a request that is refused, in place of its route. */
-export type RejectRequest = (refusal: GatewayError, request: FastifyRequest, reply: FastifyReply) => void
+/** What answers in place of a route. */
+export interface GateReplies {
+  /** Sends the error reply to a request that is refused. */
+  error(refusal: GatewayError, request: FastifyRequest, reply: FastifyReply): void
+  /** The route has begun a response that has not taken the passage. */
+  unpassed(request: FastifyRequest, reply: FastifyReply, response: CountedResponse): void
+}
 
 /** A request at the gate of its route. */
 interface Arrival {
@@ -199,20 +205,24 @@ interface Arrival {
   readonly reply: FastifyReply
   readonly config: FastifyRequest['routeOptions']['config']
   readonly gate: Gate
+  /** Somebody reads what becomes of calls: the response of an MCP server has to take the passage. */
+  readonly isRead: boolean
 }
 
 /**
  * The first hook of every route. A callback and not a promise: most requests never wait. A refused request gets its
  * response here, since an error handler of the route could make something else of it.
  */
-export function admission(reject: RejectRequest, bodyDeadline = BODY_DEADLINE) {
-  return ({ request, reply, config, gate }: Arrival, done: () => void): void => {
+export function admission(replies: GateReplies, bodyDeadline = BODY_DEADLINE) {
+  return ({ request, reply, config, gate, isRead }: Arrival, done: () => void): void => {
+    const reject = (refusal: GatewayError): void => replies.error(refusal, request, reply)
     const proceed = (): void => {
+      if (isRead) holdHead(reply.raw, (response) => replies.unpassed(request, reply, response))
       if (config.forwardsExpect !== true) {
         reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
         // Only after admission, so that a refused caller sends no body.
         askForBody(request, reply.raw)
-        limitBody(request, reply, bodyDeadline, (refusal) => reject(refusal, request, reply))
+        limitBody(request, reply, bodyDeadline, reject)
       }
       done()
     }
@@ -220,8 +230,8 @@ export function admission(reject: RejectRequest, bodyDeadline = BODY_DEADLINE) {
     const refuse = (error: unknown): Promise<void> | undefined => {
       const refusal = asRefusal(error)
       // A body that came with its head is parsed by then, and the connection need not end.
-      if (owesBody(request.raw)) return setImmediate().then(() => reject(refusal, request, reply))
-      reject(refusal, request, reply)
+      if (owesBody(request.raw)) return setImmediate().then(() => reject(refusal))
+      reject(refusal)
       return undefined
     }
     /** Who observes the request does not take it for let in, or refused, before that. */

@@ -22,6 +22,8 @@ export class CountedResponse<
 > extends ServerResponse<Request> {
   /** Called with each write. */
   onWrite: (() => void) | undefined
+  /** Called in place of a head that nobody has let through. */
+  onHead: (() => void) | undefined
   private written = 0
   private upgraded: { readonly socket: Socket; readonly before: number } | undefined
   private rest: Buffer<ArrayBufferLike> = NOTHING
@@ -44,20 +46,21 @@ export class CountedResponse<
   }
 
   override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
+    if (status >= 200 && this.isHeadRefused()) return this
     if (status >= 200 && owesBody(this.req)) closeAfterBody(this, status)
     return super.writeHead(status, reason as string, headers)
   }
 
   override write(chunk: unknown, encoding?: BufferEncoding | Callback, callback?: Callback): boolean {
     // As after any end: it may not come between two parts.
-    if (this.isEnding) return false
+    if (this.isEnding || this.isHeadRefused()) return false
     this.onWrite?.()
     this.written += lengthOf(chunk, encoding)
     return super.write(chunk, encoding as BufferEncoding, callback)
   }
 
   override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), callback?: () => void): this {
-    if (this.isEnding) return this
+    if (this.isEnding || this.isHeadRefused()) return this
     this.onWrite?.()
     const length = lengthOf(chunk, encoding)
     this.written += length
@@ -68,6 +71,26 @@ export class CountedResponse<
     this.isEnding = true
     this.endInParts(typeof encoding === 'function' ? encoding : callback)
     return this
+  }
+
+  /** Ends it with these in place of all that was to be sent: whatever is written after that is dropped. */
+  replaceBy(status: number, headers: OutgoingHttpHeaders, body: string): void {
+    for (const name of this.getHeaderNames()) this.removeHeader(name)
+    this.writeHead(status, headers)
+    super.end(body)
+    this.isEnding = true
+  }
+
+  override flushHeaders(): void {
+    if (!this.isHeadRefused()) super.flushHeaders()
+  }
+
+  private isHeadRefused(): boolean {
+    const { onHead } = this
+    if (onHead === undefined || this.headersSent) return false
+    this.onHead = undefined
+    onHead()
+    return true
   }
 
   private endInParts(callback: (() => void) | undefined): void {
@@ -88,6 +111,15 @@ export class CountedResponse<
     })
     goOn()
   }
+}
+
+/** Has something else decide about a head before it is written; of what a plugin dispatches nothing is sent to a client. */
+export function holdHead(response: ServerResponse, refuse: (response: CountedResponse) => void): void {
+  if (response instanceof CountedResponse) response.onHead = () => refuse(response)
+}
+
+export function letHeadThrough(response: ServerResponse): void {
+  if (response instanceof CountedResponse) response.onHead = undefined
 }
 
 const bytesOf = (chunk: string | Uint8Array, encoding: unknown): Buffer<ArrayBufferLike> =>

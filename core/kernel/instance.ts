@@ -28,7 +28,7 @@ import { Container } from './container.js'
 import { createMeter } from './create-meter.js'
 import { Lifecycle, STEP_LIMITS } from './lifecycle.js'
 import { entriesOf, isPlannedScope, type PlannedEntry, type PlannedScope } from './plan.js'
-import { Provisions } from './provisions.js'
+import { misuse, Provisions } from './provisions.js'
 import { GatewayScope, type SharedContext } from './scope.js'
 import { SharedResources } from './shared-resources.js'
 
@@ -161,6 +161,8 @@ export class GatewayInstance {
       // Fastify plugins that it registered count in its deadline too.
       await Promise.all([scope.http.after(), this.internal.after()])
       provisions.close()
+      const unpassed = this.main.unpassedRoutes()
+      if (unpassed.length > 0) throw misuse(`${unpassed.join(', ')} ${UNPASSED}`)
     }
     await this.lifecycle.step('setup', { id, required, run, placeOf, secrets })
   }
@@ -249,3 +251,6 @@ export class GatewayInstance {
     }
   }
 }
+
+const UNPASSED =
+  'has `mcp: true`, and no passage: call openPassage of sallyport/toolkit before the route is declared, and answer by it'

@@ -5,6 +5,7 @@ import type { McpCall, McpMessage, McpSubject, TraceContext } from '../contract/
 import { wholeBodyOf } from '../http/whole-body.js'
 import { isPromise } from '../toolkit/deadline.js'
 import { isJsonObject, type JsonObject } from '../toolkit/json-object.js'
+import { decorateCallObserver } from './call-observer.js'
 import { checkContentHeaders, checkMcpHeaders } from './header-checks.js'
 import {
   ambiguous,
@@ -37,6 +38,7 @@ declare module 'fastify' {
 export function decorateMessage(app: FastifyInstance): void {
   app.decorateRequest(ASKED, undefined)
   app.decorateRequest(READ, undefined)
+  decorateCallObserver(app)
   app.decorateRequest('message', message)
 }
 

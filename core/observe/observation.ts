@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { setCallObserver } from '../mcp/call-observer.js'
 import type { ObservedRequest } from './observed-request.js'
 
 const OBSERVED = Symbol('observed')
@@ -18,7 +19,9 @@ export function decorateObserved(app: FastifyInstance): void {
 export const observationOf = (request: FastifyRequest): ObservedRequest | undefined => request[OBSERVED]
 
 export function observe(observed: ObservedRequest): void {
-  observed.reply.request[OBSERVED] = observed
+  const { request } = observed.reply
+  request[OBSERVED] = observed
+  setCallObserver(request, observed)
 }
 
 /** Runs a part of a request that may take time of its own, for its trace. */

@@ -4,13 +4,11 @@ import type { OutgoingHeaders } from '../contract/capabilities/header-source.js'
 import type { Trace, TraceEnd, TracePart, Tracer } from '../contract/capabilities/tracer.js'
 import type { Refusal } from '../contract/errors.js'
 import type { McpCall, McpMessage } from '../contract/message.js'
+import type { CallFailure, CallObserver } from '../mcp/call-observer.js'
 import { SUBSCRIPTION } from '../mcp/methods.js'
 import { isPromise } from '../toolkit/deadline.js'
 import { Beginning, headersOf, type Safely, startTrace, TRACER_FAILED, traceIdIn } from './joined-tracer.js'
 import { causeOf, ObservedBody } from './observed-body.js'
-
-/** A failure that an answer with status 200 tells: of a tool (`isError`), or of the call itself. */
-export type CallFailure = 'tool_error' | 'rpc_error' | 'token_expired'
 
 /** The route of a request, as it was declared. */
 interface RequestPlace {
@@ -29,7 +27,7 @@ interface OpenPart {
  * something in them: V8 allocates lists that are made for each request as old objects, and what such a one holds stays
  * until the next full collection.
  */
-export class ObservedRequest {
+export class ObservedRequest implements CallObserver {
   // Of each request anew, for its trace: since the start the clock may have been set, or the machine have slept.
   private readonly startedAt: number
   private readonly origin: number

@@ -99,6 +99,9 @@ export class RequestObserver {
     if (isObserved || isMeasured || accessSinks().length > 0) this.endedRequests.watch(reply)
   }
 
+  /** Whether somebody audits requests. */
+  readonly audits = (): boolean => this.observers.auditSinks().length > 0
+
   /** Counts and logs a refusal. The reasons are for the log and observers alone, and never for the caller. */
   readonly refused = (refusal: Refusal, request: FastifyRequest, reply: FastifyReply): void => {
     const { code, reasons, statusCode: status } = refusal

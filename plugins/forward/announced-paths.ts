@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { Gateway } from 'sallyport'
+import { firstValue } from 'sallyport/toolkit'
 import { EndpointRewriter } from './endpoint-rewriter.js'
-import { firstValue } from './headers.js'
 import type { Target } from './target.js'
 import type { ResponseHead } from './transport.js'
 

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FlatHeaders } from './headers.js'
+import type { FlatHeaders } from 'sallyport/toolkit'
 
 /** As undici takes them, with the values of each name in their order. It frames the body itself. */
 export function grouped(headers: FlatHeaders, host: string): Record<string, string | string[]> {

@@ -1,4 +1,4 @@
-import { ByteBudget } from './byte-budget.js'
+import { ByteBudget } from 'sallyport/toolkit'
 
 // Nearly all calls are smaller.
 const ORDINARY = 64 * 1024

@@ -1,27 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HeaderSource, Log, Measure, OutgoingCredential, OutgoingHeaders } from 'sallyport'
-import {
-  LogThrottle,
-  MCP_METHODS,
-  METHOD_FOR,
-  mcpHeaders,
-  messageRead,
-  observationOf,
-} from 'sallyport/toolkit'
+import { type FlatHeaders, MCP_METHODS, mcpHeaders, type Passage, type ResponseSink } from 'sallyport/toolkit'
 import { headersFrom } from './added-headers.js'
 import type { AnnouncedPaths } from './announced-paths.js'
 import type { OutgoingCredentials } from './credentials.js'
-import { failureEvent, targetFailure } from './failures.js'
-import { FilteredBody } from './filtered-body.js'
-import { FilteredEvents } from './filtered-events.js'
-import { type FlatHeaders, joinedValues, RequestRules } from './headers.js'
-import type { ListFilter } from './list-filter.js'
-import { observing } from './observed-calls.js'
-import { isEventStream, type ResponseSink, ResponseWriter } from './response-writer.js'
+import { RequestRules } from './headers.js'
 import type { Target } from './target.js'
 import { endWithToken } from './token-end.js'
 import type { ResponseHandler, ResponseHead } from './transport.js'
-import { UnreadResponse } from './unread-response.js'
 
 export interface ForwardContextOptions {
   readonly forwardAuthorization: boolean
@@ -29,15 +15,12 @@ export interface ForwardContextOptions {
   readonly forwardedHeaders: boolean
   readonly endStreamsWithToken: boolean
   readonly targetTimeout: number
-  /** Tracers say what the target gets of a trace. */
-  readonly traced: boolean
 }
 
 /** What all requests of one forwarder share; made once, at the start. */
 export class ForwardContext {
   private readonly rules: RequestRules
   private readonly logsRequests: boolean
-  private readonly throttle: LogThrottle
 
   constructor(
     readonly target: Target,
@@ -46,20 +29,17 @@ export class ForwardContext {
     private readonly sources: readonly HeaderSource[],
     private readonly options: ForwardContextOptions,
     private readonly measure: Measure,
-    private readonly log: Log,
-    /** Where the scope has policies. */
-    private readonly lists: ListFilter | undefined,
+    log: Log,
+    private readonly passage: Passage,
   ) {
     const { forwardAuthorization, forwardCookies } = options
     this.rules = new RequestRules(target.host, [
       ...(forwardAuthorization ? [] : ['authorization']),
       ...(forwardCookies ? [] : ['cookie']),
       ...sources.flatMap(({ names }) => names),
-      ...(lists === undefined ? [] : FOR_PARTS_AND_CODINGS),
-      ...(options.traced ? TRACE_CONTEXT : []),
+      ...passage.droppedHeaders,
     ])
     this.logsRequests = log.isLevelEnabled('debug')
-    this.throttle = new LogThrottle(log)
   }
 
   /** The headers of a response that are about the gateway's own credential, and not for the caller. */
@@ -74,9 +54,7 @@ export class ForwardContext {
     credential: OutgoingCredential | undefined,
     length: number | undefined,
   ): FlatHeaders {
-    const headers = this.rules.apply(request.raw, credential, this.addedHeaders(request), length)
-    if (this.lists !== undefined) headers.push('Accept-Encoding', 'identity')
-    return headers
+    return this.rules.apply(request.raw, credential, this.addedHeaders(request), length)
   }
 
   /** Complete once the body has ended. */
@@ -94,34 +72,15 @@ export class ForwardContext {
     if (this.options.endStreamsWithToken) endWithToken(reply)
   }
 
-  /** Writes the response to a request, after it was looked through for lists where the scope has policies. */
-  writerFor(
+  /** Where the response to a request is written to. */
+  sinkFor(
     head: ResponseHead,
     reply: FastifyReply,
     credential: OutgoingCredential | undefined,
     handler: ResponseHandler,
   ): ResponseSink {
-    const { lists } = this
-    const writer = new ResponseWriter(reply, this.omittedFor(credential))
-    const { request } = reply
-    if (lists === undefined || isForOneCall(head, request)) return observing(writer, head, request)
-    const fail = (error: unknown): void => {
-      this.logEndOf(reply, error)
-      handler.onError(error)
-    }
-    const unread = new UnreadResponse(writer, lists.budget, lists.readTimeout, fail)
-    const Filtered = isEventStream(head) ? FilteredEvents : FilteredBody
-    const caller = { identity: request.identity, request }
-    const filtered = new Filtered(unread, lists, caller, fail, (error) => failureEvent(error, request))
-    // What the target answered, and the names of all its tools.
-    return observing(filtered, head, request)
-  }
-
-  /** A response that has begun is cut off: no error reply, nor its line in the log, tells why. */
-  private logEndOf({ raw, request }: FastifyReply, error: unknown): void {
-    if (!raw.headersSent || raw.destroyed) return
-    const common = { code: targetFailure(error).code, route: request.routeOptions.url }
-    this.throttle.write(request.log, 'error', 'a response was cut off', common, { err: error })
+    const onError = (error: unknown): void => handler.onError(error)
+    return this.passage.respond(reply, head, { omitted: this.omittedFor(credential), onError })
   }
 
   count(outcome: string, request: FastifyRequest): void {
@@ -133,8 +92,8 @@ export class ForwardContext {
 
   private addedHeaders(request: FastifyRequest): OutgoingHeaders {
     const added = this.headersOfSources(request)
-    const traced = this.options.traced ? observationOf(request)?.traceHeaders : undefined
-    return traced === undefined ? added : [...added, ...traced]
+    const own = this.passage.headersFor(request)
+    return own.length === 0 ? added : [...added, ...own]
   }
 
   private headersOfSources(request: FastifyRequest): OutgoingHeaders {
@@ -149,41 +108,10 @@ export class ForwardContext {
 
 const NO_HEADERS: OutgoingHeaders = []
 
-/**
- * A response in plain JSON belongs to its request alone, and one that uses a tool, a prompt or a resource by its name asked
- * for no list. The events of a stream may belong to others.
- */
-function isForOneCall({ headers }: ResponseHead, request: FastifyRequest): boolean {
-  const message = messageRead(request)
-  if (message === undefined || message.isBatch) return false
-  const [call] = message.calls
-  if (call?.kind !== 'request' || !USES.has(call.method)) return false
-  // Since 2026-07-28, which has these headers, it says who may be served it from a cache.
-  if (call.method === METHOD_FOR.resource && mcpHeaders(request.headers).mcpMethod !== undefined) return false
-  return PLAIN_JSON.test(joinedValues(headers, 'content-type') ?? '')
-}
-
-const USES: ReadonlySet<string> = new Set(Object.values(METHOD_FOR))
-
-// Clients look for the type of event streams anywhere in the header.
-const PLAIN_JSON = /^application\/json(?:; ?charset=utf-8)?$/i
-
 // The caller cannot meet the challenge.
 const CHALLENGE: ReadonlySet<string> = new Set(['www-authenticate'])
 // A session that the target begins for the credential would open it to who reaches the target directly.
 const CHALLENGE_AND_SESSION: ReadonlySet<string> = new Set([...CHALLENGE, 'set-cookie'])
-
-const TRACE_CONTEXT = ['traceparent', 'tracestate']
-
-// A response can only be looked through when it is whole, and in no coding.
-const FOR_PARTS_AND_CODINGS = [
-  'accept-encoding',
-  'a-im',
-  'range',
-  'if-range',
-  'if-none-match',
-  'if-modified-since',
-]
 
 /** The caller's address, host and protocol, in both forms. A `Host` may hold anything: an invalid one is left out. */
 function forwarded({ clientAddress: ip, protocol, headers }: FastifyRequest): OutgoingHeaders {

@@ -1,14 +1,18 @@
 import { METHODS, type ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { Authenticator, Credential, type Gateway, HeaderSource, Policy, Refusal, Tracer } from 'sallyport'
+import { Authenticator, Credential, type Gateway, HeaderSource, Refusal } from 'sallyport'
 import {
   askForBody,
   bodyKeptBy,
   bodyRead,
   isPromise,
   isUpgrade,
+  jsonRpcErrors,
   networkOf,
+  observationOf,
+  openPassage,
   openProviders,
+  type Passage,
   readBodyBy,
   requestKeyOf,
 } from 'sallyport/toolkit'
@@ -18,9 +22,6 @@ import { BodyBudget } from './body-budget.js'
 import { type BodyFraming, bodyFraming } from './body-framing.js'
 import { ForwardContext } from './context.js'
 import { OutgoingCredentials } from './credentials.js'
-import { jsonRpcErrors } from './failures.js'
-import { ListFilter } from './list-filter.js'
-import { observedBody } from './observed-calls.js'
 import type { ForwarderSettings } from './options.js'
 import type { PlainHttpGuard } from './plain-http-guard.js'
 import { ProxiedRequest } from './proxied-request.js'
@@ -51,6 +52,7 @@ export class Forwarder {
   private readonly limits: BodyLimits
   private context: ForwardContext | undefined
   private open: ReadonlySet<string> = new Set()
+  private readonly passage: Passage
 
   constructor(
     private readonly gateway: Gateway,
@@ -60,6 +62,7 @@ export class Forwarder {
     private readonly plainHttp: PlainHttpGuard | undefined,
   ) {
     this.announced = new AnnouncedPaths(target, gateway, settings.removedPrefix)
+    this.passage = openPassage(gateway, { timeout: settings.targetTimeout })
     const maxBytes = settings.maxBody ?? Number.POSITIVE_INFINITY
     this.limits = {
       maxBytes,
@@ -79,8 +82,6 @@ export class Forwarder {
       ['outcome', 'mcp_method'],
     )
     const authenticators = gateway.use(Authenticator)
-    const policies = gateway.use(Policy)
-    const tracers = gateway.use(Tracer)
     gateway.onStart(() => {
       this.open = openProviders(authenticators())
       if (settings.forwardAuthorization && authenticators().some(({ open }) => open !== true)) {
@@ -90,17 +91,15 @@ export class Forwarder {
       }
       const outgoing = new OutgoingCredentials(credentials())
       if (outgoing.any || sources().some(({ secret }) => secret === true)) this.plainHttp?.enable()
-      const asked = policies()
-      const lists = asked.length === 0 ? undefined : new ListFilter(asked, settings.targetTimeout)
       this.context = new ForwardContext(
         target,
         this.announced,
         outgoing,
         sources(),
-        { ...settings, traced: tracers().length > 0 },
+        settings,
         measure,
         gateway.log,
-        lists,
+        this.passage,
       )
     })
     gateway.onStop(() => this.close())
@@ -145,7 +144,7 @@ export class Forwarder {
     const framing = bodyFraming(request.raw, this.limits.maxBytes)
     let proxied: ProxiedRequest | undefined
     const send = (transport: Transport, body?: RequestParts['body'], source?: Body): void => {
-      const sent = framing.length === 0 ? undefined : observedBody(request, body)
+      const sent = framing.length === 0 ? undefined : this.bodyFor(request, body)
       proxied = new ProxiedRequest(context, request, reply, { path, body: sent, source, transport }, done)
       readBodyBy(request, proxied)
       proxied.start()
@@ -177,6 +176,20 @@ export class Forwarder {
         whole === undefined ? this.transports.streaming : this.transportFor(framing, request, whole)
       send(transport, whole ?? body, body)
     })
+  }
+
+  /** The body to send, of which observers get a copy where it is streamed. */
+  private bodyFor(request: FastifyRequest, body: RequestParts['body']): RequestParts['body'] {
+    if (Buffer.isBuffer(body)) return this.passage.bodyFor(request, body)
+    const observed = observationOf(request)
+    if (observed === undefined) return body
+    observed.bodyRead(undefined)
+    observed.body.isComing = body !== undefined
+    body?.copyTo((whole) => {
+      observed.body.isComing = false
+      observed.bodyRead(whole)
+    })
+    return body
   }
 
   /** Before the request is forwarded, for who looks at its body. It is kept until it cannot be sent again. */

@@ -1,18 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { OutgoingCredential, OutgoingHeaders } from 'sallyport'
-import { isOwnCookie } from 'sallyport/toolkit'
-
-/** Names and values in turn, as `rawHeaders` has them: the order, the case and the repeats are kept. */
-export type FlatHeaders = string[]
-
-// RFC 9110, 7.6.1: these are about one connection. So is `TE`: what it accepts is for the gateway, not for the target.
-const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade']
+import { connectionOptions, type FlatHeaders, FRAMING, HOP_BY_HOP, isOwnCookie } from 'sallyport/toolkit'
 
 // A caller can write anything into `Forwarded`, and its credentials for a proxy are not for the target.
 const NEVER_SENT = [...HOP_BY_HOP, 'http2-settings', 'proxy-authorization', 'forwarded']
-
-// These frame the message: naming them in `Connection` does not remove them.
-const FRAMING = new Set(['host', 'content-length', 'transfer-encoding'])
 
 /** Which of a caller's headers are sent to the target, and how; made once. */
 export class RequestRules {
@@ -107,60 +98,3 @@ const nameOf = (credential: OutgoingCredential | undefined): string | undefined 
 
 /** As CGI and its successors read a name: `X_Tenant` and `X-Tenant` are the same to them. */
 const normalized = (lower: string): string => (lower.includes('_') ? lower.replaceAll('_', '-') : lower)
-
-/** The target's headers as the caller gets them. `omitted` are more names to leave out. */
-export function responseHeaders(raw: readonly string[], omitted?: ReadonlySet<string>): FlatHeaders {
-  const named = connectionOptions(joinedValues(raw, 'connection'))
-  const passed: FlatHeaders = []
-  for (let index = 0; index < raw.length; index += 2) {
-    const name = raw[index] ?? ''
-    const lower = name.toLowerCase()
-    if (NOT_PASSED.has(lower) || omitted?.has(lower) === true) continue
-    if (named?.has(lower) === true && !FRAMING.has(lower)) continue
-    const value = raw[index + 1] ?? ''
-    if (lower === 'set-cookie' && isOwnCookie(value)) continue
-    passed.push(name, value)
-  }
-  return passed
-}
-
-const NOT_PASSED = new Set(HOP_BY_HOP)
-
-/** Flat headers as the pairs in which Node wants trailers. */
-export function pairs(flat: readonly string[]): [string, string][] {
-  const found: [string, string][] = []
-  for (let index = 0; index < flat.length; index += 2) found.push([flat[index] ?? '', flat[index + 1] ?? ''])
-  return found
-}
-
-/** The first value of a header among flat ones. */
-export function firstValue(raw: readonly string[], wanted: string): string | undefined {
-  for (let index = 0; index < raw.length; index += 2) {
-    const name = raw[index]
-    if (name?.length === wanted.length && name.toLowerCase() === wanted) return raw[index + 1]
-  }
-  return undefined
-}
-
-/** The values of a header that is a list, as one. */
-export function joinedValues(raw: readonly string[], wanted: string): string | undefined {
-  let joined: string | undefined
-  for (let index = 0; index < raw.length; index += 2) {
-    const name = raw[index]
-    if (name?.length !== wanted.length || name.toLowerCase() !== wanted) continue
-    joined = joined === undefined ? raw[index + 1] : `${joined},${raw[index + 1]}`
-  }
-  return joined
-}
-
-/** Every value of a header among flat ones. */
-export function allValues(raw: readonly string[], wanted: string): string[] {
-  return raw.filter((_, index) => index % 2 === 1 && raw[index - 1]?.toLowerCase() === wanted)
-}
-
-function connectionOptions(connection: string | undefined): ReadonlySet<string> | undefined {
-  if (connection === undefined || NO_NAMES.test(connection)) return undefined
-  return new Set(connection.split(',').map((token) => token.trim().toLowerCase()))
-}
-
-const NO_NAMES = /^(?:keep-alive|close)$/i

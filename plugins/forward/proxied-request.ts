@@ -2,19 +2,23 @@ import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type OutgoingCredential, Refusal, type TargetRefusal, UpstreamError } from 'sallyport'
 import {
+  allValues,
   askForBody,
   type BodyReader,
+  type FlatHeaders,
+  firstValue,
   forgetBody,
+  isEventStream,
   isPromise,
   isUpgrade,
   observationOf,
+  type ResponseHead,
+  type ResponseSink,
 } from 'sallyport/toolkit'
 import { asksForStream, type ForwardContext } from './context.js'
 import type { EndpointRewriter } from './endpoint-rewriter.js'
 import { credentialRefused, foreignRedirect, notRepeatable, targetFailure } from './failures.js'
-import { allValues, type FlatHeaders, firstValue } from './headers.js'
-import { isEventStream, type ResponseSink } from './response-writer.js'
-import type { Call, OutgoingRequest, RequestParts, ResponseHandler, ResponseHead } from './transport.js'
+import type { Call, OutgoingRequest, RequestParts, ResponseHandler } from './transport.js'
 import { joinSockets } from './upgraded-sockets.js'
 
 const MAX_RENEWALS = 3
@@ -25,7 +29,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
   private credential: OutgoingCredential | undefined
   private outgoing: OutgoingRequest | undefined
   private call: Call | undefined
-  private writer: ResponseSink | undefined
+  private sink: ResponseSink | undefined
   private rewriter: EndpointRewriter | undefined
   private refusals = 0
   private redirects = 0
@@ -80,15 +84,15 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
 
   onData(chunk: Buffer): boolean {
     const passed = this.rewriter?.rewrite(chunk) ?? chunk
-    return this.ended || passed.length === 0 || (this.writer?.data(passed) ?? true)
+    return this.ended || passed.length === 0 || (this.sink?.data(passed) ?? true)
   }
 
   onEnd(trailers: readonly string[]): void {
     if (this.ended) return
     observationOf(this.request)?.targetEnded()
     try {
-      if (this.rewriter !== undefined) this.writer?.data(this.rewriter.end())
-      if (this.writer?.end(trailers) ?? true) this.ended = true
+      if (this.rewriter !== undefined) this.sink?.data(this.rewriter.end())
+      if (this.sink?.end(trailers) ?? true) this.ended = true
     } catch (error) {
       this.onError(error)
     }
@@ -157,8 +161,8 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
       const { announced } = this.context
       const head = announced.headFor(this.request, received, this.parts.path)
       this.context.count(`${Math.floor(head.status / 100)}xx`, this.request)
-      this.writer = this.context.writerFor(head, this.reply, this.credential, this)
-      this.writer.begin(head, call)
+      this.sink = this.context.sinkFor(head, this.reply, this.credential, this)
+      this.sink.begin(head, call)
       // What is streamed may still be arriving.
       if (Buffer.isBuffer(this.parts.body)) this.discardBody()
       if (isEventStream(head) || asksForStream(this.request)) this.context.limitStream(this.reply)
@@ -238,7 +242,7 @@ export class ProxiedRequest implements ResponseHandler, BodyReader {
     if (this.ended) return
     this.ended = true
     this.call?.abort()
-    this.writer?.discard()
+    this.sink?.discard()
   }
 }
 

@@ -9,9 +9,8 @@ import {
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { ProxyTunnels } from 'sallyport/toolkit'
+import { type ProxyTunnels, pairs } from 'sallyport/toolkit'
 import { responseTimeout } from './failures.js'
-import { pairs } from './headers.js'
 import { writeBody } from './sent-body.js'
 import type { Target } from './target.js'
 import {

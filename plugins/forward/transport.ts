@@ -1,9 +1,14 @@
 import type { LookupFunction } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import type { ProxyTunnels } from 'sallyport/toolkit'
+import {
+  type FlatHeaders,
+  firstValue,
+  type ProxyTunnels,
+  type ResponseHead,
+  type ResponseSource,
+} from 'sallyport/toolkit'
 import type { Body } from './body.js'
-import { type FlatHeaders, firstValue } from './headers.js'
 import type { TargetTls } from './target-tls.js'
 
 /** A request to the target. */
@@ -22,12 +27,7 @@ export interface OutgoingRequest {
 /** undici holds a body until its response is over, so larger ones go as streams. A connection's buffers hold as much. */
 export const LARGEST_HELD = 64 * 1024
 
-/** The head of a response, as the target sent it. */
-export interface ResponseHead {
-  readonly status: number
-  readonly reason: string
-  readonly headers: readonly string[]
-}
+export type { ResponseHead }
 
 /** Whether a response ends with its head, whatever that says about a body (RFC 9112, 6.3). */
 export const endsWithHead = (method: string, status: number): boolean =>
@@ -55,12 +55,8 @@ export interface ResponseHandler {
   onUpgrade(head: ResponseHead, socket: Duplex, early: Buffer): void
 }
 
-/** A request that was sent, and its response. */
-export interface Call {
-  resume(): void
-  /** Ends it now; the handler is not called any more. */
-  abort(): void
-}
+/** A request that was sent, and its response. Once it is aborted the handler is not called any more. */
+export type Call = ResponseSource
 
 /** How connections to the target are opened. */
 export interface Connecting {

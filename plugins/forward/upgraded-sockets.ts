@@ -1,7 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { excludeFromDrain, takeSocket } from 'sallyport/toolkit'
-import { responseHeaders } from './headers.js'
+import { excludeFromDrain, responseHeaders, takeSocket } from 'sallyport/toolkit'
 import type { ResponseHead } from './transport.js'
 
 // Milliseconds that one side may still send after the other has ended.

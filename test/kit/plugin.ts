@@ -1,9 +1,14 @@
 import { definePlugin, type Gateway, type Many, type One } from 'sallyport'
+import { openPassage, type Passage } from 'sallyport/toolkit'
 
 /** The entry of a plugin that does this in its set-up, whatever that returns. */
 export const plugin = (name: string, setup: (gateway: Gateway) => unknown, more: object = {}) => ({
   use: definePlugin({ name, api: 1, setup: async (gateway) => void (await setup(gateway)), ...more }),
 })
+
+/** The same for a plugin with routes to an MCP server. */
+export const mcpPlugin = (name: string, setup: (gateway: Gateway, passage: Passage) => unknown) =>
+  plugin(name, (gateway) => setup(gateway, openPassage(gateway)))
 
 /** The entry of a plugin that provides this, and does nothing else. */
 export const providing = <T>(name: string, capability: One<T> | Many<T>, value: NoInfer<T>) =>

@@ -7,6 +7,7 @@ export const pluginKinds = [
   'authenticator',
   'policy',
   'credential',
+  'forwarder',
   'headers',
   'secrets',
   'source',

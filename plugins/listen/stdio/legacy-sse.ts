@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { EventStreamParser, type StreamEvent } from 'sallyport/toolkit'
+import { EventStreamParser, type ParsedEvent } from 'sallyport/toolkit'
 import type { Call } from './call.js'
 import { bodyOf, type HttpLink, isEvents } from './http-link.js'
 import { readEvents } from './reader.js'
@@ -108,7 +108,7 @@ export class LegacySse implements Transport {
   private async readAll(stream: IncomingMessage, onOpen: (connection: Connection) => void): Promise<void> {
     const { log, maxMessage } = this.context
     const opened: Connection[] = []
-    const open = ({ name, data }: StreamEvent): void => {
+    const open = ({ name, data }: ParsedEvent): void => {
       if (name !== 'endpoint' || opened.length > 0) return
       const connection = { endpoint: this.endpointOf(data.toString()), lost: false }
       opened.push(connection)

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Log } from 'sallyport'
-import { type EventStreamParser, type StreamEvent, TOO_LONG } from 'sallyport/toolkit'
+import { type EventStreamParser, type ParsedEvent, TOO_LONG } from 'sallyport/toolkit'
 import type { Call } from './call.js'
 import { type Message, readMessage } from './messages.js'
 
@@ -16,7 +16,7 @@ export async function readEvents(
   events: EventStreamParser,
   onMessage: (message: Message) => Promise<void>,
   log: Log,
-  onOther?: (event: StreamEvent) => void,
+  onOther?: (event: ParsedEvent) => void,
 ): Promise<void> {
   events.restart()
   try {

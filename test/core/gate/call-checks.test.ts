@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { Guard, type Judgement, type List, type PolicyQuestion } from 'sallyport'
 import { booted, recordedLog, serving } from '#kit/booted.js'
 import { corp } from '#kit/corp.js'
-import { listen, plugin, providing } from '#kit/plugin.js'
+import { listen, mcpPlugin, providing } from '#kit/plugin.js'
 import { dial, spoken } from '#kit/raw.js'
 import { ALLOWED, JSON_TYPE, mcpRoute, policy, toolCall } from './judged.js'
 
@@ -195,7 +195,7 @@ test('public paths are judged too, and nobody is known there', async (t) => {
     identities.push(question.identity)
     return denies('secret')(question)
   }
-  const open = plugin(
+  const open = mcpPlugin(
     'open',
     ({ http }) => void http.post('/open', { config: { mcp: true, public: true } }, () => 'open'),
   )

@@ -1,13 +1,17 @@
+import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { type Entry, type Judgement, Policy, type PolicyQuestion } from 'sallyport'
-import { plugin, providing } from '#kit/plugin.js'
+import { mcpPlugin, providing } from '#kit/plugin.js'
 
 /** A route to no MCP server at all: it tells what the message was, as the target would be told. */
-export const mcpRoute = plugin('mcp-route', ({ http }) => {
+export const mcpRoute = mcpPlugin('mcp-route', ({ http }, passage) => {
   const read = async (request: FastifyRequest): Promise<void> => void (await request.message())
-  http.all('/mcp', { config: { mcp: true }, onRequest: read }, async (request) => ({
-    message: await request.message(),
-  }))
+  http.all('/mcp', { config: { mcp: true }, onRequest: read }, async (request, reply) => {
+    const text = JSON.stringify({ message: await request.message() })
+    const headers = Object.entries({ ...JSON_TYPE, 'content-length': String(Buffer.byteLength(text)) })
+    await passage.send(reply, { status: 200, headers, body: Readable.from([Buffer.from(text)]) })
+    return reply
+  })
   http.post('/plain', () => 'plain')
 })
 

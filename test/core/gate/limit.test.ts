@@ -5,7 +5,7 @@ import { Guard, type Identity, Limiter, type LimitKey, type List, Policy, Refusa
 import { booted, recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { corp } from '#kit/corp.js'
-import { plugin, providing } from '#kit/plugin.js'
+import { mcpPlugin, providing } from '#kit/plugin.js'
 import { runs } from '#kit/runs.js'
 import { routes } from './gated-routes.js'
 
@@ -172,7 +172,7 @@ test('two callers never have one name, nor that of an address, whatever they are
   )
 })
 
-const mcp = plugin('mcp', ({ http }) => void http.post('/mcp', { config: { mcp: true } }, () => 'here'))
+const mcp = mcpPlugin('mcp', ({ http }) => void http.post('/mcp', { config: { mcp: true } }, () => 'here'))
 
 test('calls are counted after their request, for the same key, and what is over the limit is 429', async (t) => {
   const keys: unknown[] = []

@@ -23,9 +23,12 @@ test('events have a name and the lines of their data, and what is no event is le
 })
 
 test('an event that is too long is told, and the next one is read', () => {
-  const parser = new EventStreamParser(9)
-  const stream = 'data: aaaaa\n\ndata: aaa\ndata: aaa\ndata: aaa\n\ndata: b\n\n'
-  assert.deepEqual(read(parser, [stream]), ['too long', 'too long', 'message: b'])
+  const long = `data: ${'a'.repeat(3_000)}\n\n`
+  const stream = `data: aaaaaaaaaa\n\n${long}data: aaa\ndata: aaa\ndata: aaa\n\n${long}${long}data: b\n\n`
+  for (const pieces of [[stream], stream.split('')]) {
+    const parser = new EventStreamParser(9)
+    assert.deepEqual(read(parser, pieces), [...Array(5).fill('too long'), 'message: b'])
+  }
 })
 
 test('events are the same however their bytes arrive', () => {

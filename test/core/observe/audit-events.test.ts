@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import type { FastifyRequest } from 'fastify'
@@ -6,7 +7,7 @@ import { type Entry, type Identity, UpstreamError } from 'sallyport'
 import { observationOf } from 'sallyport/toolkit'
 import { booted, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
-import { listen, plugin } from '#kit/plugin.js'
+import { listen, mcpPlugin, plugin } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { policy } from '../gate/judged.js'
 import { asAnn, known, observing, taking } from './observing.js'
@@ -155,7 +156,7 @@ test('a body that cannot be read is passed on, and its event says so', async (t)
   assert.deepEqual([mismatch?.causes, mismatch?.mcp?.name], [['message_header_mismatch'], 'add'])
 })
 
-const failing: Entry = plugin('failing', ({ http }) => {
+const failing: Entry = mcpPlugin('failing', ({ http }, passage) => {
   const config = { mcp: true }
   const read = async (request: FastifyRequest): Promise<void> =>
     observationOf(request)?.bodyRead(await request.wholeBody())
@@ -168,9 +169,10 @@ const failing: Entry = plugin('failing', ({ http }) => {
     throw new UpstreamError('TARGET_UNREACHABLE', 'no')
   })
   http.post('/never', { config, onRequest: read }, (_request, reply) => void reply.hijack())
-  http.get('/stream', { config }, (_request, reply) => {
-    reply.hijack()
-    reply.raw.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+  http.get('/stream', { config }, async (_request, reply) => {
+    const headers = [['content-type', 'text/event-stream']] as const
+    await passage.send(reply, { status: 200, headers, body: new PassThrough() })
+    return reply
   })
 })
 

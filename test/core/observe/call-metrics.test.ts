@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { observationOf } from 'sallyport/toolkit'
 import { booted, contextFor, serving } from '#kit/booted.js'
-import { listen, plugin } from '#kit/plugin.js'
+import { listen, mcpPlugin } from '#kit/plugin.js'
 import { asAnn, known, observing, TRACE_ID, taking } from './observing.js'
 
 const call = (method: string, name?: string) => ({
@@ -14,7 +14,7 @@ const call = (method: string, name?: string) => ({
 
 /** Tells of tools as a forwarder does that has read a list of them. */
 const listing = (names: readonly string[]) =>
-  plugin(
+  mcpPlugin(
     'listing',
     ({ http }) =>
       void http.get('/list', { config: { mcp: true } }, (request) => {

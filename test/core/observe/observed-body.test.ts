@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { ObservedBody } from '#core/observe/observed-body.js'
 import { booted } from '#kit/booted.js'
-import { plugin } from '#kit/plugin.js'
+import { mcpPlugin } from '#kit/plugin.js'
 
 const call = (name: string) => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } })
 
 /** What the body of a request came to be, as soon as it was taken. */
 async function taken(t: TestContext, method: 'POST' | 'DELETE', payload: string) {
   let found: { body: ObservedBody; hasMore: boolean } | undefined
-  const taking = plugin('taking', ({ http }) => {
+  const taking = mcpPlugin('taking', ({ http }) => {
     http.route({
       method,
       url: '/mcp',

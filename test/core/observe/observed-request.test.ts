@@ -6,7 +6,7 @@ import { observationOf, timed } from 'sallyport/toolkit'
 import { booted, recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { deferred } from '#kit/deferred.js'
-import { plugin, providing } from '#kit/plugin.js'
+import { mcpPlugin, plugin, providing } from '#kit/plugin.js'
 import { HOUR, twoClocks } from '#kit/two-clocks.js'
 import { asAnn, known, observing, TRACE_ID, taking } from './observing.js'
 
@@ -150,7 +150,7 @@ test('what takes time is a part, before and after the trace has started, also wh
 })
 
 test('the part of the target is no failure where its request is allowed, whatever was not read', async (t) => {
-  const sent = plugin(
+  const sent = mcpPlugin(
     'sent',
     ({ http }) =>
       void http.post('/sent', { config: { mcp: true } }, (request) => {

@@ -13,7 +13,7 @@ import {
 } from 'sallyport'
 import { observationOf } from 'sallyport/toolkit'
 import { corp } from '#kit/corp.js'
-import { plugin } from '#kit/plugin.js'
+import { mcpPlugin } from '#kit/plugin.js'
 
 export const TRACE_ID = '0af7651916cd43dd8448eb211c80319c'
 
@@ -89,7 +89,7 @@ export const takingBody = {
 }
 
 /** Takes calls as a forwarder does, and answers nothing. */
-export const taking: Entry = plugin('taking', ({ http }) => {
+export const taking: Entry = mcpPlugin('taking', ({ http }) => {
   http.post('/mcp', takingBody, (_request, reply) => reply)
   http.get('/plain', () => 'plain')
 })

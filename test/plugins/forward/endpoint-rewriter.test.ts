@@ -86,12 +86,12 @@ test('bytes that are no text pass as they are, also beside an endpoint', () => {
   )
 })
 
-test('an event leaves when it is complete, a comment at once, and no more than 16 KiB is held back', () => {
+test('an event leaves when it is complete, a comment with its line, and no more than 16 KiB is held back', () => {
   const rewriter = new EndpointRewriter(replaced)
   const after = (text: string): string => rewriter.rewrite(Buffer.from(text)).toString()
 
-  assert.equal(after(': pad'), ': pad')
-  assert.equal(after('ding\n\ndata: 1'), 'ding\n\n')
+  assert.equal(after(': pad'), '')
+  assert.equal(after('ding\n\ndata: 1'), ': padding\n\n')
   assert.equal(after('\r\n\r'), 'data: 1\r\n\r')
   assert.equal(after('\n'), '\n')
   const long = `data: ${'x'.repeat(16 * 1024)}`

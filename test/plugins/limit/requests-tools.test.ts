@@ -4,10 +4,10 @@ import { setTimeout } from 'node:timers/promises'
 import type { List } from 'sallyport'
 import { booted } from '#kit/booted.js'
 import { corp } from '#kit/corp.js'
-import { plugin } from '#kit/plugin.js'
+import { mcpPlugin } from '#kit/plugin.js'
 import { noRedis, testRedis } from '#kit/redis.js'
 
-const mcp = plugin('mcp', ({ http }) => void http.all('/', { config: { mcp: true } }, () => 'here'))
+const mcp = mcpPlugin('mcp', ({ http }) => void http.all('/', { config: { mcp: true } }, () => 'here'))
 
 const listWith = (options: object): List => [mcp, corp(), { use: 'limit/requests', with: options }]
 

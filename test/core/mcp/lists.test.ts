@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { PolicyCaller } from 'sallyport'
+import { ListFilter } from '#core/mcp/list-filter.js'
 import { runs } from '#kit/runs.js'
-import { ListFilter } from '#plugins/forward/list-filter.js'
-import { hiding } from './hiding.js'
+import { hiding } from '../../plugins/forward/hiding.js'
 
 const lists = new ListFilter([hiding], 0)
 

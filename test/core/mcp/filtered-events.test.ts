@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Policy, PolicyCaller } from 'sallyport'
+import { FilteredEvents } from '#core/mcp/filtered-events.js'
+import { UnreadResponse } from '#core/mcp/held-responses.js'
+import { ListFilter } from '#core/mcp/list-filter.js'
+import type { ResponseSink } from '#core/mcp/response.js'
 import { runs } from '#kit/runs.js'
 import { EndpointRewriter } from '#plugins/forward/endpoint-rewriter.js'
-import { FilteredEvents } from '#plugins/forward/filtered-events.js'
-import { ListFilter } from '#plugins/forward/list-filter.js'
-import type { ResponseSink } from '#plugins/forward/response-writer.js'
-import { UnreadResponse } from '#plugins/forward/unread-response.js'
-import { hiding } from './hiding.js'
+import { hiding } from '../../plugins/forward/hiding.js'
 
 const CALLER = { identity: undefined, request: {} } as PolicyCaller
 const HEAD = { status: 200, reason: 'OK', headers: ['Content-Type', 'text/event-stream'] }

@@ -1,22 +1,20 @@
-import type { PolicyCaller } from 'sallyport'
-import { isPromise } from 'sallyport/toolkit'
-import { EventData } from './event-data.js'
-import { EventSplitter } from './event-splitter.js'
+import type { PolicyCaller } from '../contract/capabilities/policy.js'
+import { isPromise } from '../toolkit/deadline.js'
+import { EventSplitter, StreamEvent } from './events.js'
 import { aboutChanged, changedHead, checkReadable } from './filtered-head.js'
-import { beginsJson } from './json-start.js'
+import { MAX_HELD, ResponseBuffer } from './held-responses.js'
+import { beginsJson } from './json.js'
 import type { ListFilter } from './list-filter.js'
-import { ResponseBuffer } from './response-buffer.js'
-import { malformedResponse } from './response-failures.js'
-import type { ResponseSink } from './response-writer.js'
-import type { Call, ResponseHead } from './transport.js'
+import type { ResponseHead, ResponseSink, ResponseSource } from './response.js'
+import { largeResponse, malformedResponse } from './response.js'
 
 /** Holds each event of a stream until the lists in its data are filtered. */
 export class FilteredEvents implements ResponseSink {
   private readonly held: ResponseBuffer
-  private readonly splitter = new EventSplitter()
+  private readonly splitter = new EventSplitter(MAX_HELD)
   /** Complete, in their order, and not yet filtered. */
   private waiting: Buffer[] = []
-  private call: Call | undefined
+  private source: ResponseSource | undefined
   private trailers: readonly string[] | undefined
   private isFiltering = false
   private hasEnded = false
@@ -33,20 +31,25 @@ export class FilteredEvents implements ResponseSink {
     this.held = new ResponseBuffer(lists.budget, lists.timeout, this.fail)
   }
 
-  begin(head: ResponseHead, call: Call): void {
+  begin(head: ResponseHead, source: ResponseSource): void {
     checkReadable(head)
-    this.call = call
+    this.source = source
     // The caller has read what was written, but an event may still be with the policies.
     const resume = (): void => {
-      if (!this.isFiltering) call.resume()
+      if (!this.isFiltering) source.resume()
     }
-    this.to.begin(changedHead(head), { resume, abort: () => call.abort() })
+    this.to.begin(changedHead(head), { resume, abort: () => source.abort() })
   }
 
   data(chunk: Buffer): boolean {
     if (this.discarded) return true
     try {
-      this.waiting = [...this.waiting, ...this.splitter.split(chunk, this.held)]
+      const parts = this.splitter.split(chunk)
+      if (parts.length > 0) this.held.stopTimer()
+      for (const { bytes, isWhole } of parts) {
+        if (!isWhole) throw largeResponse()
+        this.waiting.push(bytes)
+      }
       return this.advance()
     } catch (error) {
       this.fail(error)
@@ -57,7 +60,8 @@ export class FilteredEvents implements ResponseSink {
   end(trailers: readonly string[]): boolean {
     if (this.discarded) return true
     // What the end has cut off: some clients take it for an event.
-    if (this.held.size > 0) this.waiting.push(this.held.take())
+    this.held.stopTimer()
+    if (this.splitter.held > 0) this.waiting.push(this.splitter.rest())
     this.trailers = trailers
     this.advance()
     return this.hasEnded
@@ -105,7 +109,7 @@ export class FilteredEvents implements ResponseSink {
       return false
     }
     this.waiting = []
-    this.held.count(this.held.size)
+    this.held.count(this.splitter.held)
     const flows = this.write(passed) && flowed
     if (this.trailers === undefined) return this.waitForMore(flows)
     this.held.count(0)
@@ -115,15 +119,15 @@ export class FilteredEvents implements ResponseSink {
 
   /** A slow caller must not take the room of others: what waits for it besides is one chunk at most. */
   private waitForMore(flows: boolean): boolean {
-    this.held.count(flows ? this.held.size : 0)
-    if (flows) this.held.startTimer()
+    this.held.count(flows ? this.splitter.held : 0)
+    if (flows && this.splitter.held > 0) this.held.startTimer()
     else this.held.stopTimer()
     return flows
   }
 
   private pause(): false {
     this.held.stopTimer()
-    this.held.count(this.held.size + this.waiting.reduce((sum, { length }) => sum + length, 0))
+    this.held.count(this.splitter.held + this.waiting.reduce((sum, { length }) => sum + length, 0))
     return false
   }
 
@@ -133,7 +137,7 @@ export class FilteredEvents implements ResponseSink {
     this.waiting = this.waiting.slice(1)
     this.pause()
     const flows = this.advance(this.to.data(bytes))
-    if (flows && this.trailers === undefined) this.call?.resume()
+    if (flows && this.trailers === undefined) this.source?.resume()
   }
 
   /** What fails is rejected, also at the end of the stream: the events before it are passed on first. */
@@ -146,14 +150,15 @@ export class FilteredEvents implements ResponseSink {
   }
 
   private withShown(event: Buffer): Buffer | Promise<Buffer> {
-    const data = new EventData(event, this.isFirst)
+    const parsed = new StreamEvent(event, this.isFirst)
     this.isFirst = false
-    const { text } = data
+    if (parsed.isTooLong) throw malformedResponse()
+    const { data } = parsed
     // JSON that stands where events were announced is not looked through.
     if (beginsJson(event) === true) throw malformedResponse()
-    if (beginsJson(text) !== true) return event
-    const filtered = this.lists.filter(text, this.caller, () => this.discarded)
-    if (isPromise(filtered)) return filtered.then((bytes) => (bytes === text ? event : data.with(bytes)))
+    if (data === undefined || beginsJson(data) !== true) return event
+    const filtered = this.lists.filter(data, this.caller, () => this.discarded)
+    if (isPromise(filtered)) return filtered.then((bytes) => (bytes === data ? event : parsed.with(bytes)))
     return event
   }
 

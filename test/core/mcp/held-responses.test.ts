@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { ResponseBudget, UnreadResponse } from '#core/mcp/held-responses.js'
+import type { ResponseSink } from '#core/mcp/response.js'
 import { eventually } from '#kit/captured-log.js'
 import { runs } from '#kit/runs.js'
-import { ResponseBudget } from '#plugins/forward/response-budget.js'
-import type { ResponseSink } from '#plugins/forward/response-writer.js'
-import { UnreadResponse } from '#plugins/forward/unread-response.js'
 
 const MIB = 1024 ** 2
 const LIMIT = 4 * MIB

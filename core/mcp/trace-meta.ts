@@ -1,4 +1,4 @@
-import type { OutgoingHeaders } from 'sallyport'
+import type { OutgoingHeaders } from '../contract/capabilities/header-source.js'
 import {
   CLOSE_LIST,
   CLOSE_OBJECT,
@@ -12,7 +12,7 @@ import {
   stringEnd,
   textOf,
   tokenEnd,
-} from './json-tokens.js'
+} from './json.js'
 
 const NAMES = ['traceparent', 'tracestate'] as const
 type Name = (typeof NAMES)[number]

@@ -13,9 +13,9 @@ import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { mcpTarget } from '#kit/mcp-target.js'
 import { listen, plugin } from '#kit/plugin.js'
-import { policy } from './hiding.js'
-import { observing } from './observing.js'
-import { openRequest, proxied, renewed, send } from './proxied.js'
+import { policy } from '../../plugins/forward/hiding.js'
+import { observing } from '../../plugins/forward/observing.js'
+import { openRequest, proxied, renewed, send } from '../../plugins/forward/proxied.js'
 
 type Respond = (response: ServerResponse, body: string, request: IncomingMessage) => unknown
 
@@ -204,21 +204,22 @@ for (const how of EITHER)
   })
 
 for (const how of EITHER)
-  test(`an answer in a coding, or to an id that is too long to hold, was not read: ${how}`, async (t) => {
+  test(`an answer in a coding, or of more than a mebibyte, was not read: ${how}`, async (t) => {
     const origin = await target(t, (response, body, { url }) => {
       const failure = JSON.stringify(toolError(JSON.parse(body).id))
+      const fill = ' '.repeat(1024 * 1024)
       if (url === '/gzip')
         response.writeHead(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }).end(gzipSync(failure))
-      else if (url === '/stream') response.writeHead(200, SSE_TYPE).end(`data: ${failure}\n\n`)
+      else if (url === '/large') response.writeHead(200, JSON_TYPE).end(failure + fill)
+      else if (url === '/stream') response.writeHead(200, SSE_TYPE).end(`data: ${fill}${failure}\n\n`)
       else response.writeHead(200, JSON_TYPE).end(failure)
     })
     const { main, eventsOf } = await observed(t, origin, how)
-    const long = 'i'.repeat(257)
     const cases = [
       ['/gzip', request(1), 'allowed answer_not_read'],
-      ['/json', request(long), 'allowed answer_not_read'],
-      ['/stream', request(long), 'allowed answer_not_read'],
-      ['/json', request(long.slice(1)), 'failed tool_error'],
+      ['/large', request(1), 'allowed answer_not_read'],
+      ['/stream', request(1), 'allowed answer_not_read'],
+      ['/json', request('i'.repeat(1_000)), 'failed tool_error'],
       ['/gzip', { jsonrpc: '2.0', method: 'notifications/x' }, 'allowed'],
     ] as const
     for (const [index, [path, message]] of cases.entries()) {

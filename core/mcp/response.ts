@@ -1,4 +1,35 @@
-import { UpstreamError } from 'sallyport'
+import { UpstreamError } from '../contract/errors.js'
+import { firstValue } from '../http/flat-headers.js'
+
+/** The head of a response, as the server sent it. */
+export interface ResponseHead {
+  readonly status: number
+  readonly reason: string
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+}
+
+/** Where a response comes from. */
+export interface ResponseSource {
+  /** Its body may go on. */
+  resume(): void
+  /** Ends it now. */
+  abort(): void
+}
+
+/** Where a response goes. */
+export interface ResponseSink {
+  begin(head: ResponseHead, source: ResponseSource): void
+  /** `false` pauses the body until `ResponseSource.resume`. */
+  data(chunk: Buffer): boolean
+  /** `false` when the rest of the response is written later. */
+  end(trailers: readonly string[]): boolean
+  /** The response ends here, and nothing is written any more. */
+  discard(): void
+}
+
+export const isEventStream = ({ headers }: ResponseHead): boolean =>
+  firstValue(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true
 
 // Why a response cannot be looked through for lists. None of it reaches the caller then.
 

@@ -3,11 +3,17 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Policy, PolicyCaller } from 'sallyport'
 import { isJsonObject, MCP_LISTS } from 'sallyport/toolkit'
+import { ListFilter } from '#core/mcp/list-filter.js'
 import { parseJson } from '#core/toolkit/json-object.js'
 import { runs } from '#kit/runs.js'
-import { ListFilter } from '#plugins/forward/list-filter.js'
-import { hiding, isShown } from './hiding.js'
-import { anything, message, randomFrom, reference, written } from './messages-with-lists.js'
+import { hiding, isShown } from '../../plugins/forward/hiding.js'
+import {
+  anything,
+  message,
+  randomFrom,
+  reference,
+  written,
+} from '../../plugins/forward/messages-with-lists.js'
 
 // A policy of these tests looks at names alone.
 const CALLER = { identity: undefined, request: {} } as PolicyCaller

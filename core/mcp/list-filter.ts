@@ -1,10 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
-import type { ListedSubject, Policy, PolicyCaller } from 'sallyport'
-import { isPromise, within } from 'sallyport/toolkit'
-import { ListScanner } from './list-scanner.js'
-import { edited, type ListedItems } from './listed-items.js'
-import { ResponseBudget } from './response-budget.js'
-import { policyUnavailable } from './response-failures.js'
+import type { ListedSubject, Policy, PolicyCaller } from '../contract/capabilities/policy.js'
+import { isPromise, within } from '../toolkit/deadline.js'
+import { ResponseBudget } from './held-responses.js'
+import { edited, type ListedItems, ListScanner } from './lists.js'
+import { policyUnavailable } from './response.js'
 
 /** Bytes of all responses together that are held until they were looked through. */
 const HELD_BYTES = 64 * 1024 * 1024

@@ -9,9 +9,9 @@ import type { Entry } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
-import { policy } from './hiding.js'
-import { TRACEPARENT, tracing } from './observing.js'
-import { openRequest, renewed, send } from './proxied.js'
+import { policy } from '../../plugins/forward/hiding.js'
+import { TRACEPARENT, tracing } from '../../plugins/forward/observing.js'
+import { openRequest, renewed, send } from '../../plugins/forward/proxied.js'
 
 interface Seen {
   readonly headers: IncomingHttpHeaders

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isShown, policy } from './hiding.js'
-import { proxied, send } from './proxied.js'
-import { rawTarget } from './raw-target.js'
+import { isShown, policy } from '../../plugins/forward/hiding.js'
+import { proxied, send } from '../../plugins/forward/proxied.js'
+import { rawTarget } from '../../plugins/forward/raw-target.js'
 
 const LIST = '{"result":{"tools":[{"name":"x"}]}}'
 

@@ -1,13 +1,12 @@
-import type { PolicyCaller } from 'sallyport'
-import { isPromise } from 'sallyport/toolkit'
+import type { PolicyCaller } from '../contract/capabilities/policy.js'
+import { allValues, firstValue } from '../http/flat-headers.js'
+import { isPromise } from '../toolkit/deadline.js'
 import { FilteredEvents } from './filtered-events.js'
 import { aboutChanged, changedHead, checkReadable, unchangedHead } from './filtered-head.js'
-import { allValues, firstValue } from './headers.js'
-import { beginsEvents, beginsJson } from './json-start.js'
+import { ResponseBuffer } from './held-responses.js'
+import { beginsEvents, beginsJson } from './json.js'
 import type { ListFilter } from './list-filter.js'
-import { ResponseBuffer } from './response-buffer.js'
-import type { ResponseSink } from './response-writer.js'
-import type { Call, ResponseHead } from './transport.js'
+import type { ResponseHead, ResponseSink, ResponseSource } from './response.js'
 
 const hasNoType = ({ headers }: ResponseHead): boolean =>
   allValues(headers, 'content-type').every((type) => /^\s*(?:text\/plain\b|$)/i.test(type))
@@ -15,7 +14,7 @@ const hasNoType = ({ headers }: ResponseHead): boolean =>
 /** Holds a response that begins like JSON until its lists are filtered; any other passes as it arrives. */
 export class FilteredBody implements ResponseSink {
   private readonly held: ResponseBuffer
-  private begun: { readonly head: ResponseHead; readonly call: Call } | undefined
+  private begun: { readonly head: ResponseHead; readonly source: ResponseSource } | undefined
   /** As the head tells it. */
   private length = Number.NaN
   private isJson: boolean | undefined
@@ -34,9 +33,9 @@ export class FilteredBody implements ResponseSink {
     this.held = new ResponseBuffer(lists.budget, lists.timeout, fail)
   }
 
-  begin(head: ResponseHead, call: Call): void {
+  begin(head: ResponseHead, source: ResponseSource): void {
     checkReadable(head)
-    this.begun = { head, call }
+    this.begun = { head, source }
     if (hasNoType(head)) this.beginning = Buffer.alloc(0)
     this.length = Number(firstValue(head.headers, 'content-length') ?? Number.NaN)
   }
@@ -80,9 +79,9 @@ export class FilteredBody implements ResponseSink {
   /** Not a function that `begin` makes: V8 would keep all that it holds until the next full collection. */
   private start(changedTo: number | undefined): void {
     if (this.begun === undefined) return
-    const { head, call } = this.begun
-    if (changedTo !== undefined) this.to.begin(changedHead(head, changedTo), call)
-    else this.to.begin(this.isJson === true ? unchangedHead(head) : head, call)
+    const { head, source } = this.begun
+    if (changedTo !== undefined) this.to.begin(changedHead(head, changedTo), source)
+    else this.to.begin(this.isJson === true ? unchangedHead(head) : head, source)
   }
 
   /** Whether it is JSON; some clients find out for themselves what has no type, events among it. */
@@ -93,9 +92,9 @@ export class FilteredBody implements ResponseSink {
     this.beginning = Buffer.concat([this.beginning, chunk])
     const isStream = beginsEvents(this.beginning)
     if (isStream !== true) return isStream
-    const { head, call } = this.begun
+    const { head, source } = this.begun
     this.events = new FilteredEvents(this.to, this.lists, this.caller, this.fail, this.answerTo)
-    this.events.begin(head, call)
+    this.events.begin(head, source)
     this.held.count(0)
     return false
   }

@@ -1,6 +1,6 @@
-import { allValues, type FlatHeaders, firstValue } from './headers.js'
-import { ambiguousResponse, encodedResponse, partialResponse } from './response-failures.js'
-import type { ResponseHead } from './transport.js'
+import { allValues, type FlatHeaders, firstValue } from '../http/flat-headers.js'
+import type { ResponseHead } from './response.js'
+import { ambiguousResponse, encodedResponse, partialResponse } from './response.js'
 
 /** Throws for a response that cannot be looked through for lists. */
 export function checkReadable({ status, headers }: ResponseHead): void {

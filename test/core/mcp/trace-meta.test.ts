@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { withTrace } from '#core/mcp/trace-meta.js'
 import { parseJson } from '#core/toolkit/json-object.js'
 import { runs } from '#kit/runs.js'
-import { withTrace } from '#plugins/forward/trace-meta.js'
-import { anything, randomFrom, word, written } from './messages-with-lists.js'
+import { anything, randomFrom, word, written } from '../../plugins/forward/messages-with-lists.js'
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 const tracestate = 'vendor=a"b'

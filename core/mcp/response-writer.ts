@@ -1,25 +1,15 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { excludeFromDrain, SUBSCRIPTION } from 'sallyport/toolkit'
-import { type FlatHeaders, firstValue, pairs, responseHeaders } from './headers.js'
-import type { Call, ResponseHead } from './transport.js'
+import { type FlatHeaders, firstValue, pairs, responseHeaders } from '../http/flat-headers.js'
+import { excludeFromDrain } from '../http/in-flight.js'
+import { SUBSCRIPTION } from './methods.js'
+import { isEventStream, type ResponseHead, type ResponseSink, type ResponseSource } from './response.js'
 
 // A response of known length up to this is sent in one write with its head.
 const MAX_BUFFERED = 64 * 1024
 
 interface PassedHead extends ResponseHead {
   readonly headers: FlatHeaders
-}
-
-/** Where the target's response goes. */
-export interface ResponseSink {
-  begin(head: ResponseHead, call: Call): void
-  /** `false` pauses the body until `Call.resume`. */
-  data(chunk: Buffer): boolean
-  /** `false` when the rest of the response is written later. */
-  end(trailers: readonly string[]): boolean
-  /** The response ends here, and nothing is written any more. */
-  discard(): void
 }
 
 /** Writes the target's response to the caller without Fastify, whose header object would lose order and repeats. */
@@ -36,7 +26,7 @@ export class ResponseWriter implements ResponseSink {
     this.response = reply.raw
   }
 
-  begin(head: ResponseHead, call: Call): void {
+  begin(head: ResponseHead, source: ResponseSource): void {
     const { request } = this.reply
     const fits = Number(firstValue(head.headers, 'content-length') ?? Number.NaN) <= MAX_BUFFERED
     const headers = passedHeaders(head, this.omitted)
@@ -46,7 +36,7 @@ export class ResponseWriter implements ResponseSink {
       this.delayed = passed
       return
     }
-    this.response.on('drain', () => call.resume())
+    this.response.on('drain', () => source.resume())
     if (isEventStream(head) && lastsUntilEnded(request)) excludeFromDrain(this.response)
     // Head and first data often come in one piece: they leave in one, and a head alone leaves at once.
     const { socket } = this.response
@@ -130,6 +120,3 @@ const TRAILER: ReadonlySet<string> = new Set(['trailer'])
 
 // Node refuses to write other reason phrases; they are left out.
 const REASON = /^[\t\x20-\x7e\x80-\xff]*$/
-
-export const isEventStream = ({ headers }: ResponseHead): boolean =>
-  firstValue(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true

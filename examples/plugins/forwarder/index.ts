@@ -1,0 +1,68 @@
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestOptions,
+  request as requestOverHttp,
+} from 'node:http'
+import { request as requestOverHttps } from 'node:https'
+import { definePlugin, type OutgoingHeaders, UpstreamError } from 'sallyport'
+import { jsonRpcErrors, openPassage, targetUrl } from 'sallyport/toolkit'
+import { z } from 'zod'
+
+export default definePlugin({
+  name: 'my-forwarder',
+  api: 1,
+  version: '0.1.0',
+  summary: 'Forwards MCP requests to one server, with the headers that MCP has and no others.',
+  options: z.strictObject({ target: targetUrl().describe('the URL of the server') }),
+
+  setup(gateway, { target }) {
+    // Before the route. Each response goes through it: policies hide what is listed, and audits read what failed.
+    const passage = openPassage(gateway)
+    gateway.http.route({
+      method: ['GET', 'POST', 'DELETE'],
+      url: '/*',
+      config: { mcp: true, errors: jsonRpcErrors },
+      // Before Fastify parses it: the server gets the bytes that the client sent.
+      onRequest: async (request) => void (await request.wholeBody()),
+      async handler(request, reply) {
+        const whole = await request.wholeBody()
+        const body = whole.length === 0 ? undefined : passage.bodyFor(request, whole)
+        const headers = [...ofMcp(request.headers), ...passage.headersFor(request)]
+        const left = new AbortController()
+        reply.raw.once('close', () => left.abort())
+        const { method } = request
+        const options = { method, headers: Object.fromEntries(headers), signal: left.signal }
+        const response = await asked(new URL(target), options, body)
+        await passage.send(reply, {
+          status: response.statusCode ?? 502,
+          headers: ofMcp(response.headers),
+          body: response,
+        })
+        return reply
+      },
+    })
+  },
+})
+
+/** Neither credentials nor cookies are among them. */
+const ofMcp = (headers: IncomingHttpHeaders): OutgoingHeaders =>
+  Object.entries(headers).flatMap(([name, value]) =>
+    typeof value === 'string' && (PASSED.has(name) || name.startsWith('mcp-'))
+      ? [[name, value] as const]
+      : [],
+  )
+
+const PASSED = new Set(['accept', 'content-type', 'last-event-id', 'cache-control', 'allow'])
+
+/** The response of the server, as soon as it begins. */
+function asked(target: URL, options: RequestOptions, body: Buffer | undefined): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const send = target.protocol === 'https:' ? requestOverHttps : requestOverHttp
+    const outgoing = send(target, options, resolve)
+    outgoing.on('error', (cause) =>
+      reject(new UpstreamError('TARGET_UNREACHABLE', 'the server does not answer', { cause })),
+    )
+    outgoing.end(body)
+  })
+}
