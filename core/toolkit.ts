@@ -11,7 +11,18 @@ export { localNetworkLookup, type Resolve, type ResolvedAddress } from './egress
 export { insecureHttpAllowed, isInsecure, isPrivateUrl, PLAIN_HTTP_RULE } from './egress/url-rules.js'
 export { bearerCredentials, credentialsOf } from './gate/credentials.js'
 export { openProviders, requestKeyOf } from './gate/limit.js'
-export { bodyIncomplete, bodyTooLarge, bodyTooSlow } from './http/body-limit.js'
+export {
+  askForBody,
+  type BodyReader,
+  bodyIncomplete,
+  bodyKeptBy,
+  bodyRead,
+  bodyReplaced,
+  bodyTooLarge,
+  bodyTooSlow,
+  forgetBody,
+  readBodyBy,
+} from './http/body.js'
 export { clientThumbprint } from './http/client-certificate.js'
 export {
   allValues,
@@ -28,15 +39,6 @@ export { excludeFromDrain } from './http/in-flight.js'
 export { takeSocket } from './http/pending-upgrade.js'
 export { timesSent } from './http/raw-headers.js'
 export { isUpgrade } from './http/upgrades.js'
-export {
-  askForBody,
-  type BodyReader,
-  bodyKeptBy,
-  bodyRead,
-  bodyReplaced,
-  forgetBody,
-  readBodyBy,
-} from './http/whole-body.js'
 export { LogThrottle } from './log/log-throttle.js'
 export { jsonRpcErrors } from './mcp/error-shape.js'
 export { EventStreamParser, type ParsedEvent } from './mcp/event-stream.js'

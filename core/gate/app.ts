@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -10,9 +11,9 @@ import fastifyPlugin from 'fastify-plugin'
 import type { Logger } from 'pino'
 import type { PublishedChange } from '../contract/capabilities/audit-sink.js'
 import type { Credentials } from '../contract/credentials.js'
+import { decorateBody, replayBody } from '../http/body.js'
 import { ClientAddresses } from '../http/client-address.js'
 import { routedTarget } from '../http/request-target.js'
-import { decorateBody, replayBody } from '../http/whole-body.js'
 import type { LogThrottle } from '../log/log-throttle.js'
 import { createRequestLog } from '../log/request-log.js'
 import { decorateMessage } from '../mcp/message.js'
@@ -24,7 +25,6 @@ import { ErrorReplies } from './error-replies.js'
 import { admission, Gate } from './gate.js'
 import { guardHooks } from './guarded-hooks.js'
 import { checkHost } from './host-check.js'
-import { preflightConstraint } from './preflight.js'
 import { schemaCompilers } from './schema-compilers.js'
 import '../contract/fastify-types.js'
 
@@ -185,4 +185,26 @@ function requestIds(): () => string {
     .padStart(6, '0')
   let count = 0
   return () => `${start}-${(count++).toString(36)}`
+}
+
+const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'OPTIONS' &&
+  headers.origin !== undefined &&
+  headers['access-control-request-method'] !== undefined
+
+/**
+ * Routes for OPTIONS may say `constraints: { preflight: true }`, or `false`: a preflight carries no credentials by design
+ * (Fetch, CORS-preflight), and needs routes of its own.
+ */
+export const preflightConstraint = {
+  name: 'preflight',
+  storage() {
+    const handlers = new Map<unknown, unknown>()
+    return {
+      get: (value: unknown) => handlers.get(value) ?? null,
+      set: (value: unknown, handler: unknown) => void handlers.set(value, handler),
+    } as never
+  },
+  deriveConstraint: isPreflight,
+  validate() {},
 }

@@ -4,13 +4,11 @@ import type { Authenticator, Rejection, Verdict } from '../contract/capabilities
 import type { BrowserSession } from '../contract/capabilities/browser-session.js'
 import type { Challenge } from '../contract/capabilities/challenge.js'
 import type { Guard } from '../contract/capabilities/guard.js'
-import type { Credentials } from '../contract/credentials.js'
+import { BearerToken, type Credentials } from '../contract/credentials.js'
 import { GatewayError, Refusal } from '../contract/errors.js'
 import type { Identity } from '../contract/identity.js'
-import { BODY_DEADLINE, limitBody } from '../http/body-limit.js'
+import { askForBody, BODY_DEADLINE, limitBody, owesBody, rememberResponse } from '../http/body.js'
 import { type CountedResponse, holdHead } from '../http/counted-response.js'
-import { owesBody } from '../http/early-response.js'
-import { askForBody, rememberResponse } from '../http/whole-body.js'
 import { observationOf } from '../observe/observation.js'
 import { isPromise, within } from '../toolkit/deadline.js'
 import { type AuthenticatorRejection, refusalFor } from './authentication-refusal.js'
@@ -18,9 +16,7 @@ import type { CallChecks } from './call-checks.js'
 import { credentialsFor } from './credentials.js'
 import { checkHost } from './host-check.js'
 import type { RequestLimit } from './limit.js'
-import { askGuard, type GuardPlugins } from './named-guard.js'
 import type { PublicPaths } from './public-paths.js'
-import { mayUseSession, sessionToken } from './session-token.js'
 
 /** What the gate of one scope checks a request with, once its list is complete. */
 export interface GateChecks {
@@ -258,3 +254,53 @@ export function admission(replies: GateReplies, bodyDeadline = BODY_DEADLINE) {
     else admit()
   }
 }
+
+/** The plugins of guards: faults of these are told by them, and not as an outage of an identity provider. */
+export type GuardPlugins = Pick<WeakMap<Guard, string>, 'get'>
+
+/** Asks a guard, and waits for it where it has to. What it throws on purpose stays as it is; anything else is a fault. */
+export function askGuard(
+  guard: Guard,
+  request: FastifyRequest,
+  /** Milliseconds that it may take. */
+  deadline: number,
+  plugins: GuardPlugins,
+): Promise<unknown> | undefined {
+  try {
+    const answer: unknown = guard(request)
+    if (!isPromise(answer)) return undefined
+    const late = (): Error => new Error(`a guard did not answer within ${deadline / 1000} s`)
+    return within(deadline, answer, late).catch((error: unknown) => {
+      throw failureOf(plugins.get(guard), error)
+    })
+  } catch (error) {
+    throw failureOf(plugins.get(guard), error)
+  }
+}
+
+function failureOf(plugin = 'guard', cause: unknown): GatewayError {
+  if (cause instanceof GatewayError) return cause
+  const reasons = [{ provider: plugin, cause: 'plugin_failed' }]
+  const message = 'a plugin failed while it checked this request'
+  return new Refusal(503, 'PLUGIN_FAILED', message, { cause, retryAfter: 5, reasons })
+}
+
+/** A cookie comes with requests that other sites make too, so it opens nothing that changes anything. */
+export const mayUseSession = ({ method, headers, routeOptions }: FastifyRequest): boolean =>
+  routeOptions.config.session === true &&
+  (method === 'GET' || method === 'HEAD') &&
+  headers.authorization === undefined
+
+/** The token of the first session that the request belongs to. */
+export async function sessionToken(
+  sessions: readonly BrowserSession[],
+  request: FastifyRequest,
+): Promise<Credentials> {
+  for (const session of sessions) {
+    const token = await session.token(request)
+    if (token !== undefined) return new BearerToken(token)
+  }
+  return NONE
+}
+
+const NONE: Credentials = { kind: 'none' }

@@ -5,7 +5,7 @@ import {
   ServerResponse,
 } from 'node:http'
 import type { Socket } from 'node:net'
-import { closeAfterBody, owesBody } from './early-response.js'
+import { closeAfterBody, owesBody } from './body.js'
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 type Callback = (error?: Error | null) => void

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { closeAfterBody, owesBody } from './early-response.js'
+import { closeAfterBody, owesBody } from './body.js'
 
 /** `OPTIONS *` asks about the server, and not about anything on it (RFC 9110, 9.3.7): a load balancer does, to see it live. */
 export const asksAboutServer = ({ method, url }: IncomingMessage): boolean =>

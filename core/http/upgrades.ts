@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { hasBody } from './body-limit.js'
+import { hasBody } from './body.js'
 import { currentResponse } from './current-response.js'
 import type { Handler } from './handler.js'
 import { PendingUpgrade } from './pending-upgrade.js'

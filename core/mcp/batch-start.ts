@@ -1,6 +1,13 @@
 import type { FastifyRequest } from 'fastify'
-import { BODY_DEADLINE, bodyIncomplete, bodyTooSlow, hasBody } from '../http/body-limit.js'
-import { askForBody, responseOf, wholeBodyOf } from '../http/whole-body.js'
+import {
+  askForBody,
+  BODY_DEADLINE,
+  bodyIncomplete,
+  bodyTooSlow,
+  hasBody,
+  responseOf,
+  wholeBodyOf,
+} from '../http/body.js'
 import { isPromise } from '../toolkit/deadline.js'
 
 const BATCH = 0x5b

@@ -2,8 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../contract/errors.js'
 import type { McpCall, McpMessage, McpSubject, TraceContext } from '../contract/message.js'
-import { wholeBodyOf } from '../http/whole-body.js'
+import { wholeBodyOf } from '../http/body.js'
 import { isPromise } from '../toolkit/deadline.js'
+import { folded } from '../toolkit/folded.js'
 import { isJsonObject, type JsonObject } from '../toolkit/json-object.js'
 import { decorateCallObserver } from './call-observer.js'
 import { checkContentHeaders, checkMcpHeaders } from './header-checks.js'
@@ -16,7 +17,6 @@ import {
   tooLarge,
 } from './json-members.js'
 import { idTextIn, needsText } from './message-id.js'
-import { checkMethod } from './method-check.js'
 import { MCP_METHODS } from './methods.js'
 
 const MAX_BYTES = 1024 * 1024
@@ -239,3 +239,22 @@ const unnamed = (): Refusal =>
     'MESSAGE_UNNAMED',
     `the name of what is called is missing, no text, or longer than ${MAX_NAME_BYTES} bytes`,
   )
+
+const FOLDED: ReadonlySet<string> = new Set([...MCP_METHODS.keys()].map(routed))
+
+const INVISIBLE = /[\s\p{Cc}\p{Cf}]/u
+
+/** Refuses a method that some server could take for one of MCP: it trims, folds case, or routes methods like paths. */
+export function checkMethod(method: string): void {
+  if (MCP_METHODS.has(method)) return
+  if (INVISIBLE.test(method)) throw ambiguous('the method has white space or control characters')
+  if (FOLDED.has(routed(method)))
+    throw ambiguous('the method differs from one of MCP by case, slashes or characters that look alike')
+}
+
+function routed(method: string): string {
+  return folded(method.normalize('NFKC'))
+    .split('/')
+    .filter((part) => part !== '')
+    .join('/')
+}

@@ -5,9 +5,9 @@ import { Policy } from '../contract/capabilities/policy.js'
 import { Tracer } from '../contract/capabilities/tracer.js'
 import { GatewayError, UpstreamError } from '../contract/errors.js'
 import type { Gateway } from '../contract/gateway.js'
+import { bodyReplaced } from '../http/body.js'
 import { letHeadThrough } from '../http/counted-response.js'
 import { joinedValues } from '../http/flat-headers.js'
-import { bodyReplaced } from '../http/whole-body.js'
 import { LogThrottle } from '../log/log-throttle.js'
 import { ByteBudget } from '../toolkit/byte-budget.js'
 import { readingAnswers } from './answers.js'
@@ -39,7 +39,7 @@ export interface ResponseOptions {
   /** Headers, in lower case, that the client does not get. */
   readonly omitted?: ReadonlySet<string> | undefined
   /** Something went wrong: the server's side has to end, and the client gets an error where nothing was written yet. */
-  onError(error: unknown): void
+  readonly onError: (error: unknown) => void
 }
 
 /** A response for `Passage.send`. */

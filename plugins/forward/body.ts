@@ -1,10 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from 'sallyport'
-import { bodyIncomplete, bodyTooLarge, bodyTooSlow } from 'sallyport/toolkit'
-import { type BodyBudget, type Keeper, KeptBytes } from './body-budget.js'
-import { BodyCopy } from './body-copy.js'
-import { limitRemaining, mayContinue } from './remaining-body.js'
-import type { IncomingBody, SlowBodies } from './slow-bodies.js'
+import { bodyIncomplete, bodyTooLarge, bodyTooSlow, MAX_OBSERVED_BODY } from 'sallyport/toolkit'
+import { type BodyBudget, type IncomingBody, type Keeper, KeptBytes, type SlowBodies } from './body-budget.js'
 
 export interface BodyLimits {
   readonly maxBytes: number
@@ -245,3 +242,89 @@ const takeAll = (): boolean => true
 
 const noRoom = (): Refusal =>
   new Refusal(503, 'BODIES_FULL', 'too many bodies are kept at this moment', { retryAfter: 1 })
+
+/** How the head of a request frames its body. */
+export interface BodyFraming {
+  /** In bytes; undefined when the body is chunked. */
+  readonly length: number | undefined
+  readonly chunked: boolean
+}
+
+/** Node has already refused a request that frames its body twice. */
+export function bodyFraming({ headers }: IncomingMessage, maxBytes: number): BodyFraming {
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined) {
+    if (coding.toLowerCase() !== 'chunked') throw unsupportedCoding()
+    return { length: undefined, chunked: true }
+  }
+  const length = Number(headers['content-length'] ?? 0)
+  if (length > maxBytes) throw bodyTooLarge()
+  return { length, chunked: false }
+}
+
+const unsupportedCoding = (): Refusal =>
+  new Refusal(501, 'TRANSFER_CODING', 'the only supported transfer coding is chunked')
+
+/** Whether something of a body is still to be read, on a connection that stays: a request of the gateway itself has none. */
+export const mayContinue = ({ complete, readableLength, socket }: IncomingMessage): boolean =>
+  (!complete || readableLength > 0) && socket.writable
+
+/** Limits the time for the rest of a body, after its answer. Node has forgotten the request by then: it emits no `close`. */
+export function limitRemaining(message: IncomingMessage, milliseconds: number): void {
+  const { socket } = message
+  const timer = setTimeout(() => socket.destroy(), milliseconds)
+  const stop = (): void => {
+    clearTimeout(timer)
+    socket.off('close', stop)
+  }
+  message.once('end', stop)
+  socket.once('close', stop)
+}
+
+/** A copy of a body that is passed on, for who only observes it. It takes room where there is some, and else is given up. */
+export class BodyCopy implements Keeper {
+  private chunks: Buffer[] | undefined = []
+  private readonly kept: KeptBytes
+
+  constructor(
+    budget: BodyBudget,
+    caller: string | undefined,
+    private readonly done: (whole: Buffer | undefined) => void,
+  ) {
+    this.kept = new KeptBytes(budget, caller, this)
+  }
+
+  /** Copies what is written. */
+  of(write: (chunk: Buffer) => boolean): (chunk: Buffer) => boolean {
+    return (chunk) => {
+      this.add(chunk)
+      return write(chunk)
+    }
+  }
+
+  end(): void {
+    const { chunks } = this
+    this.done(chunks && Buffer.concat(chunks))
+    this.discard()
+  }
+
+  discard(): void {
+    this.chunks = undefined
+    this.kept.free()
+  }
+
+  giveUp(): void {
+    this.discard()
+  }
+
+  private add(chunk: Buffer): void {
+    if (this.chunks === undefined) return
+    const fits = this.kept.size + chunk.length <= MAX_OBSERVED_BODY && this.kept.reserve(chunk.length)
+    if (!fits) {
+      this.discard()
+      return
+    }
+    this.kept.arrived()
+    this.chunks.push(chunk)
+  }
+}

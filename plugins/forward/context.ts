@@ -1,12 +1,26 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { HeaderSource, Log, Measure, OutgoingCredential, OutgoingHeaders } from 'sallyport'
-import { type FlatHeaders, MCP_METHODS, mcpHeaders, type Passage, type ResponseSink } from 'sallyport/toolkit'
-import { headersFrom } from './added-headers.js'
+import {
+  type HeaderSource,
+  type Log,
+  type Measure,
+  type OutgoingCredential,
+  type OutgoingHeaders,
+  UpstreamError,
+} from 'sallyport'
+import {
+  type FlatHeaders,
+  isPromise,
+  LONGEST_WAIT,
+  MCP_METHODS,
+  mcpHeaders,
+  observationOf,
+  type Passage,
+  type ResponseSink,
+} from 'sallyport/toolkit'
 import type { AnnouncedPaths } from './announced-paths.js'
 import type { OutgoingCredentials } from './credentials.js'
 import { RequestRules } from './headers.js'
 import type { Target } from './target.js'
-import { endWithToken } from './token-end.js'
 import type { ResponseHandler, ResponseHead } from './transport.js'
 
 export interface ForwardContextOptions {
@@ -134,3 +148,61 @@ const knownMethod = (method: string | readonly string[]): string =>
 /** Its client may read an event stream whatever type the response has. */
 export const asksForStream = ({ method, headers }: FastifyRequest): boolean =>
   method === 'GET' && headers.accept?.includes('text/event-stream') === true
+
+/** Destroys the connection of a response when the caller's token expires, if it does. */
+export function endWithToken({ raw, request }: FastifyReply): void {
+  const { expiresAt } = request.identity ?? {}
+  if (expiresAt === undefined) return
+  let timer: NodeJS.Timeout | undefined
+  // Counted down, and not compared with the time of day: that may be set back.
+  let left = expiresAt * 1000 - Date.now()
+  const wait = (): void => {
+    const part = Math.min(left, LONGEST_WAIT)
+    left -= part
+    timer = setTimeout(check, part)
+  }
+  const check = (): void => {
+    // Not the inverse comparison: NaN has to count as expired.
+    if (left > 0) {
+      wait()
+      return
+    }
+    const observed = observationOf(request)
+    // Not by its caller: what has no answer yet would look as if that had left.
+    if (observed?.isAnswered === false) observed.restFailed('token_expired')
+    raw.destroy()
+  }
+  raw.on('close', () => clearTimeout(timer))
+  wait()
+}
+
+/** The headers that a source adds to a request. If it breaks its contract, the request fails and the log says why. */
+export function headersFrom(source: HeaderSource, request: FastifyRequest): OutgoingHeaders {
+  let result: unknown
+  try {
+    result = source.headers(request)
+  } catch (cause) {
+    throw sourceFailure(source, 'failed', cause)
+  }
+  if (!Array.isArray(result)) {
+    if (!isPromise(result)) throw sourceFailure(source, 'did not return a list')
+    // An unhandled rejection would end the process.
+    result.then(undefined, () => {})
+    throw sourceFailure(source, 'returned a promise: headers have to be returned at once')
+  }
+  for (const header of result) {
+    if (!isPair(header)) throw sourceFailure(source, 'returned something other than pairs of strings')
+    // The caller's own header of a name that was not declared has not been removed.
+    if (!source.names.includes(header[0]))
+      throw sourceFailure(source, 'returned a name that is not in its `names`')
+  }
+  return result
+}
+
+const isPair = (header: unknown): header is OutgoingHeaders[number] =>
+  Array.isArray(header) && typeof header[0] === 'string' && typeof header[1] === 'string'
+
+function sourceFailure({ names }: HeaderSource, what: string, cause?: unknown): UpstreamError {
+  const failure = new Error(`the header source of ${names.join(', ')} ${what}`, { cause })
+  return new UpstreamError('HEADERS_FAILED', 'there are no headers for the target', { cause: failure })
+}

@@ -17,15 +17,13 @@ import {
   requestKeyOf,
 } from 'sallyport/toolkit'
 import { AnnouncedPaths } from './announced-paths.js'
-import { Body, type BodyLimits } from './body.js'
-import { BodyBudget } from './body-budget.js'
-import { type BodyFraming, bodyFraming } from './body-framing.js'
+import { Body, type BodyFraming, type BodyLimits, bodyFraming } from './body.js'
+import { BodyBudget, SlowBodies } from './body-budget.js'
 import { ForwardContext } from './context.js'
 import { OutgoingCredentials } from './credentials.js'
 import type { ForwarderSettings } from './options.js'
 import type { PlainHttpGuard } from './plain-http-guard.js'
 import { ProxiedRequest } from './proxied-request.js'
-import { SlowBodies } from './slow-bodies.js'
 import type { Target } from './target.js'
 import { LARGEST_HELD, type RequestParts, type Transport } from './transport.js'
 

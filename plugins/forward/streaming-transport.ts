@@ -10,8 +10,8 @@ import { request as httpsRequest, Agent as TlsAgent } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type ProxyTunnels, pairs } from 'sallyport/toolkit'
+import type { Body } from './body.js'
 import { responseTimeout } from './failures.js'
-import { writeBody } from './sent-body.js'
 import type { Target } from './target.js'
 import {
   announcesBody,
@@ -247,3 +247,35 @@ const unexpectedUpgrade = (): Error =>
 
 const connectTimedOut = (): Error =>
   Object.assign(new Error('no connection'), { code: 'UND_ERR_CONNECT_TIMEOUT' })
+
+/** Writes a body as fast as the target takes it. `onWait` is called whenever it takes no more; then comes `drain`. */
+export function writeBody(
+  request: ClientRequest,
+  body: Buffer | Body,
+  onWait: () => void,
+  onEnd: () => void,
+): void {
+  const write = (chunk: Buffer): boolean => {
+    const flows = request.write(chunk)
+    if (!flows) onWait()
+    return flows
+  }
+  if (Buffer.isBuffer(body)) writeParts(request, body, write, onEnd)
+  else {
+    request.on('drain', () => body.resume())
+    body.streamTo(write, onEnd)
+  }
+}
+
+/** Of one write nothing would tell whether the target still reads. */
+function writeParts(
+  request: ClientRequest,
+  body: Buffer,
+  write: (part: Buffer) => boolean,
+  onEnd: () => void,
+): void {
+  const rest = body.subarray(LARGEST_HELD)
+  const next = (): void => (rest.length === 0 ? onEnd() : writeParts(request, rest, write, onEnd))
+  if (write(body.subarray(0, LARGEST_HELD))) next()
+  else request.once('drain', next)
+}

@@ -26,14 +26,15 @@ const TOOLS = { tools: [{ name: 'add' }, { name: 'secret' }] }
 /** A server behind this forwarder; it answers as JSON, or as an event. */
 async function gateway(t: TestContext, type: string) {
   const seen: string[] = []
-  const target = await listening(t, async (request, response) => {
+  const target = await listening(t, (request, response) => {
     seen.push(...Object.keys(request.headers))
-    const { id, method } = JSON.parse(await text(request))
-    const result = method === 'tools/list' ? TOOLS : { isError: true, content: [] }
-    const answer = JSON.stringify({ jsonrpc: '2.0', id, result })
-    response
-      .writeHead(200, { 'content-type': type })
-      .end(type === 'text/event-stream' ? `data: ${answer}\n\n` : answer)
+    void text(request).then((body) => {
+      const { id, method } = JSON.parse(body)
+      const result = method === 'tools/list' ? TOOLS : { isError: true, content: [] }
+      const answer = JSON.stringify({ jsonrpc: '2.0', id, result })
+      const sent = type === 'text/event-stream' ? `data: ${answer}\n\n` : answer
+      response.writeHead(200, { 'content-type': type }).end(sent)
+    })
   })
   const { addresses } = await serving(t, [
     { use: 'listen/http', with: { address: '127.0.0.1:0' } },

@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ResponseList } from '#core/http/response-list.js'
+import { ResponseList } from '#core/http/in-flight.js'
 
 const responses = Array.from({ length: 8 }, () => new ServerResponse(new IncomingMessage(new Socket())))
 

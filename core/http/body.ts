@@ -1,8 +1,49 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyRequest, preParsingHookHandler, RouteOptions } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  preParsingHookHandler,
+  RouteOptions,
+} from 'fastify'
+import { Refusal } from '../contract/errors.js'
 import { isPromise } from '../toolkit/deadline.js'
-import { BODY_DEADLINE, bodyIncomplete, bodyTooLarge, bodyTooSlow, hasBody } from './body-limit.js'
+
+/** Milliseconds for a body that the gateway itself reads: Fastify takes 1 MiB at most. */
+export const BODY_DEADLINE = 30_000
+
+/** Whether a body comes with the head, or is announced by it. */
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0
+
+export const bodyTooSlow = (): Refusal =>
+  new Refusal(408, 'BODY_TOO_SLOW', 'the rest of the body did not come in time')
+
+export const bodyTooLarge = (): Refusal =>
+  new Refusal(413, 'BODY_TOO_LARGE', 'the body is larger than this gateway takes')
+
+export const bodyIncomplete = (): Refusal =>
+  new Refusal(400, 'BODY_INCOMPLETE', 'the body ended before its end')
+
+/** A body that never ends would keep its route, and a stop, waiting. A handler that forwards has a limit of its own. */
+export function limitBody(
+  { raw }: FastifyRequest,
+  reply: FastifyReply,
+  deadline: number,
+  refuse: (refusal: Refusal) => void,
+): void {
+  if (raw.complete || raw.readableEnded || raw.destroyed || !hasBody(raw)) return
+  // A request that never had a socket may end without either event.
+  const timer = setTimeout(() => {
+    if (reply.sent) return
+    reply.header('connection', 'close')
+    refuse(bodyTooSlow())
+  }, deadline).unref()
+  const stop = (): void => clearTimeout(timer)
+  raw.once('end', stop).once('close', stop)
+}
 
 const MAX_BYTES = 16 * 1024 * 1024
 const NO_BODY = Buffer.alloc(0)
@@ -210,4 +251,34 @@ function received(
         reject(bodyIncomplete())
       })
   })
+}
+
+// Milliseconds for the rest of a body to come.
+const LONGEST_REST = 60_000
+
+/** Whether a part of the body is still to come. */
+export const owesBody = (request: IncomingMessage): boolean => !request.complete && hasBody(request)
+
+/**
+ * A response that comes before the end of the body says that it is the last one of its connection: a proxy in front may
+ * drop the rest of that body, and what it would send next, of another caller, would be read as that rest. The rest is
+ * read for a while all the same: unread bytes would make the system reset the connection before the response was read. Nobody
+ * waits for a body that was too slow (408), or that was not asked for.
+ */
+export function closeAfterBody(response: ServerResponse, status: number): void {
+  const { req, socket } = response
+  if (socket === null) return
+  response.shouldKeepAlive = false
+  if (status === 408 || req.headers.expect !== undefined) return
+  // Node calls it once the response is sent.
+  socket.destroySoon = function (this: Socket): void {
+    Reflect.deleteProperty(this, 'destroySoon')
+    if (req.complete) {
+      this.destroySoon()
+      return
+    }
+    const timer = setTimeout(() => this.destroy(), LONGEST_REST)
+    this.once('close', () => clearTimeout(timer))
+    req.once('end', () => this.destroySoon())
+  }
 }

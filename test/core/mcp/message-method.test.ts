@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkMethod } from '#core/mcp/method-check.js'
+import { checkMethod } from '#core/mcp/message.js'
 import { MCP_METHODS } from '#core/mcp/methods.js'
 
 test('a method of MCP passes as it is, and in no other case, nor with more slashes or white space', () => {
