@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { createServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import { type Duplex, duplexPair } from 'node:stream'
 import type { Logger } from 'pino'
 import type { Listener, ListenerTls } from '../contract/capabilities/listener.js'
 import { ConfigError } from '../contract/errors.js'
@@ -228,4 +229,30 @@ function refuseInvalidHttp(error: NodeJS.ErrnoException, socket: Socket): void {
   }
   const status = STATUS_OF[error.code ?? ''] ?? '400 Bad Request'
   sendRawResponse(socket, status, 'invalid_request', 'this is not HTTP that can be answered')
+}
+
+/** Connections to a list without a port: each is served as a connection to the main port would be. */
+export class InProcessConnections {
+  private readonly server: Server
+
+  constructor(handler: Handler) {
+    this.server = createServer(
+      { ServerResponse: CountedResponse, requestTimeout: 0, headersTimeout: 0 },
+      handler,
+    )
+    this.server.on('checkContinue', handler)
+  }
+
+  connect(): Duplex {
+    const [clientSide, serverSide] = duplexPair()
+    // The client is in this process, and so on this machine.
+    Reflect.set(serverSide, 'remoteAddress', '127.0.0.1')
+    // A pair is two streams and no socket: destroying one side does not close the other.
+    clientSide.on('close', () => serverSide.destroy())
+    serverSide.on('close', () => {
+      if (!serverSide.writableFinished) clientSide.destroy()
+    })
+    this.server.emit('connection', serverSide)
+    return clientSide
+  }
 }

@@ -9,23 +9,24 @@ import { Health, type HealthState } from '../contract/capabilities/health.js'
 import { Listener } from '../contract/capabilities/listener.js'
 import { PublicAddress } from '../contract/capabilities/public-address.js'
 import { PublicPath } from '../contract/capabilities/public-path.js'
-import { Telemetry } from '../contract/capabilities/telemetry.js'
+import { type Instrument, type Labels, Telemetry } from '../contract/capabilities/telemetry.js'
 import { Tracer } from '../contract/capabilities/tracer.js'
 import { GatewayError } from '../contract/errors.js'
 import type { Addresses, Dispatch } from '../contract/gateway.js'
+import type { Measure, Meter } from '../contract/meter.js'
 import { createInternalApp, createMainApp, gateRoutes, type MainApp } from '../gate/app.js'
 import { Gate } from '../gate/gate.js'
+import { closeAfterBody, owesBody } from '../http/body.js'
 import { DispatchedRequest } from '../http/dispatched-request.js'
 import { InFlight } from '../http/in-flight.js'
-import { InProcessConnections } from '../http/in-process.js'
-import { answerAboutServer, asksAboutServer } from '../http/server-options.js'
+import { InProcessConnections } from '../http/listener.js'
 import { meterDroppedLines } from '../log/dropped-lines.js'
 import { LogThrottle } from '../log/log-throttle.js'
 import { LogScrubber } from '../log/scrubber.js'
 import { RequestObserver } from '../observe/request-observer.js'
+import { runSafely } from '../toolkit/deadline.js'
 import type { BootContext } from './boot-context.js'
 import { Container } from './container.js'
-import { createMeter } from './create-meter.js'
 import { Lifecycle, STEP_LIMITS } from './lifecycle.js'
 import { entriesOf, isPlannedScope, type PlannedEntry, type PlannedScope } from './plan.js'
 import { misuse, Provisions } from './provisions.js'
@@ -254,3 +255,32 @@ export class GatewayInstance {
 
 const UNPASSED =
   'has `mcp: true`, and no passage: call openPassage of sallyport/toolkit before the route is declared, and answer by it'
+
+const NO_LABELS: Labels = {}
+
+// As OpenTelemetry's conventions for MCP call it: that of each server has this name.
+const CONVENTIONAL: ReadonlySet<string> = new Set(['mcp_server_operation_duration_seconds'])
+
+/** One meter for a boot. The observers are looked up at each measurement: during setup they are not all there. */
+export function createMeter(observers: () => readonly Telemetry[], failed: (error: unknown) => void): Meter {
+  const make =
+    (kind: Instrument['kind']) =>
+    (name: string, help: string, labels: readonly string[] = []): Measure => {
+      const own = CONVENTIONAL.has(name) ? name : `sallyport_${name}`
+      const instrument: Instrument = { kind, name: own, help, labels }
+      return (value, values = NO_LABELS, traceId) => {
+        for (const observer of observers())
+          runSafely(() => observer.measure(instrument, value, values, traceId), failed)
+      }
+    }
+  return { counter: make('counter'), gauge: make('gauge'), histogram: make('histogram') }
+}
+
+/** `OPTIONS *` asks about the server, and not about anything on it (RFC 9110, 9.3.7): a load balancer does, to see it live. */
+export const asksAboutServer = ({ method, url }: IncomingMessage): boolean =>
+  url === '*' && method === 'OPTIONS'
+
+export function answerAboutServer(request: IncomingMessage, response: ServerResponse): void {
+  if (owesBody(request)) closeAfterBody(response, 204)
+  response.writeHead(204, { 'x-content-type-options': 'nosniff' }).end()
+}

@@ -1,10 +1,18 @@
-import { Challenge, ConfigError, definePlugin, PublicAddress, ResourceMetadata } from 'sallyport'
+import {
+  Challenge,
+  ConfigError,
+  definePlugin,
+  type Gateway,
+  type Identity,
+  PublicAddress,
+  Refusal,
+  type ResourceDocument,
+  ResourceMetadata,
+} from 'sallyport'
 import { scopeToken, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { bearerChallenge } from './resource/challenge.js'
-import { mergedDocument } from './resource/document.js'
 import { MetadataRoutes } from './resource/metadata-routes.js'
-import { requireScopes } from './resource/scopes.js'
 import { metadataUrl, pathOf } from './resource/well-known.js'
 
 const UNREADABLE = 'expected percent-encoded UTF-8'
@@ -126,4 +134,57 @@ function mainPort(main: string | undefined): string {
   throw new ConfigError([
     { place: 'resource', message: 'missing: expected the URL, as no main port is opened here' },
   ])
+}
+
+/** One document of several parts: lists are joined without repeats, and single values must agree. */
+export function mergedDocument(parts: readonly ResourceDocument[]): ResourceDocument {
+  const merged = new Map<string, ResourceDocument[string]>()
+  for (const part of parts) {
+    for (const [field, value] of Object.entries(part))
+      merged.set(field, joined(field, merged.get(field), value))
+  }
+  // An empty list has to be left out (RFC 9728, 2).
+  return Object.fromEntries([...merged].filter(([, value]) => !Array.isArray(value) || value.length > 0))
+}
+
+function joined(
+  field: string,
+  before: ResourceDocument[string] | undefined,
+  value: ResourceDocument[string],
+): ResourceDocument[string] {
+  if (before === undefined || before === value) return value
+  if (typeof before === 'object' && typeof value === 'object') return [...new Set([...before, ...value])]
+  throw new ConfigError([
+    { place: field, message: 'two parts of the resource metadata give it different values' },
+  ])
+}
+
+/** Responds with 403 to a caller whose token lacks a scope, and names all that are needed at once. */
+export function requireScopes(gateway: Gateway, required: readonly string[]): void {
+  const challenge = { scope: required.join(' ') }
+  const hasAll = ({ scopes = [] }: Identity): boolean => required.every((scope) => scopes.includes(scope))
+  const refusalOf = ({ provider }: Identity): Refusal =>
+    new Refusal(403, 'INSUFFICIENT_SCOPE', 'the token lacks a scope that is needed here', {
+      challenge,
+      reasons: [{ provider, cause: 'scope' }],
+    })
+
+  gateway.http.addHook('onRequest', (request, _reply, done) => {
+    const { identity, isOpen } = request
+    const authenticate = request.authenticate.bind(request)
+    // A route below a public path may ask for a caller by itself, such as one that writes.
+    request.authenticate = async (credentials) => {
+      const caller = await authenticate(credentials)
+      if (hasAll(caller)) return caller
+      throw refusalOf(caller)
+    }
+    // On a public route nobody is authenticated.
+    if (identity === undefined || hasAll(identity)) return done()
+    if (isOpen) {
+      // It admits everybody, but a session without the scope gets no more than that.
+      request.identity = undefined
+      return done()
+    }
+    done(refusalOf(identity))
+  })
 }

@@ -1,7 +1,6 @@
-import { definePlugin, Listener, ResourceMetadata } from 'sallyport'
-import { addressRange, duration, LONGEST_WAIT, listenAddress } from 'sallyport/toolkit'
+import { definePlugin, type Gateway, Listener, type ListenerTls, ResourceMetadata } from 'sallyport'
+import { addressRange, certificatesIn, duration, LONGEST_WAIT, listenAddress } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { measureEnd } from './http/certificate-end.js'
 import { type TlsOptions, tlsOptions } from './http/options.js'
 import { openTls } from './http/tls.js'
 
@@ -61,3 +60,17 @@ const binds = (tls: TlsOptions | undefined): boolean => tls !== undefined && tls
 
 // Kubernetes stops a pod while its Services still lead to it.
 const usualDrainDelay = (): number => (process.env['KUBERNETES_SERVICE_HOST'] === undefined ? 0 : 5_000)
+
+/** Measures when the first of the certificates that are sent to clients ends, so that somebody can be told before. */
+export function measureEnd({ meter, onStart }: Pick<Gateway, 'meter' | 'onStart'>, tls: ListenerTls): void {
+  const end = meter.gauge(
+    'certificate_not_after_timestamp_seconds',
+    'When the first certificate of the chain that the main port shows ends',
+  )
+  const measure = (): void => {
+    const ends = certificatesIn(tls.certificates.cert).map(({ validTo }) => Date.parse(validTo))
+    if (ends.length > 0) end(Math.min(...ends) / 1000)
+  }
+  tls.onChange(measure)
+  onStart(measure)
+}

@@ -1,7 +1,15 @@
-import { Authenticator, definePlugin, Policy } from 'sallyport'
-import { explainRules } from './tools/explain.js'
+import {
+  Authenticator,
+  definePlugin,
+  type Finding,
+  type Identity,
+  Policy,
+  type PolicyQuestion,
+} from 'sallyport'
+import { unmatchedClaims } from 'sallyport/toolkit'
+import type { CompiledPattern } from './tools/compiled-pattern.js'
 import { toolsOptions } from './tools/options.js'
-import { Rules } from './tools/rules.js'
+import { missingScopes, Rules } from './tools/rules.js'
 import { warningsOf } from './tools/warnings.js'
 
 export default definePlugin({
@@ -32,3 +40,36 @@ export default definePlugin({
     await examineRules(examination, rules)
   },
 })
+
+/** Every rule with a pattern for what is called, and what each lacks; then what follows. */
+export function explainRules(rules: Rules, { identity, call, subject }: PolicyQuestion): readonly Finding[] {
+  const judgement = rules.judge(identity, call, subject)
+  const decided: Finding = {
+    about: 'rules',
+    holds: judgement.allowed,
+    detail: judgement.allowed
+      ? 'it is allowed'
+      : `it is denied: ${judgement.rule}${judgement.scopes === undefined ? '' : `, which needs the scopes ${judgement.scopes.join(' ')}`}`,
+  }
+  const patterns = subject === undefined ? [] : (rules.patternsFor(subject) ?? [])
+  const findings = patterns.map((pattern) => findingOf(pattern, rules, identity))
+  // Where another rule allows it, nothing is wrong with one that does not.
+  return [...findings.map((each) => (judgement.allowed ? { ...each, holds: true } : each)), decided]
+}
+
+function findingOf(
+  { rule, place, isAllow }: CompiledPattern,
+  { rules }: Rules,
+  identity: Identity | undefined,
+): Finding {
+  const { when = {}, scopes } = rules[rule] ?? {}
+  const claims = unmatchedClaims(when, identity)
+  const missing = missingScopes({ scopes }, identity)
+  const lacks = [
+    ...claims.map((name) => `the claim ${name} as \`when\` has it`),
+    ...(missing.length > 0 ? [`the scopes ${missing.join(' ')}`] : []),
+  ]
+  const does = isAllow ? 'allows it' : 'denies it'
+  const detail = lacks.length === 0 ? does : `${does} only with ${lacks.join(' and ')}`
+  return { about: place, holds: (lacks.length === 0) === isAllow, detail }
+}

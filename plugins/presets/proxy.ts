@@ -3,13 +3,13 @@ import { formatHostPort, isLoopbackHost } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { accessLog } from './access-log.js'
 import { incomingEntries } from './incoming.js'
-import { addedHeaders } from './proxy/headers.js'
 import { type LoginManner, oauthEntries } from './proxy/oauth.js'
 import { checksCallers, proxyRules } from './proxy/rules.js'
 import { proxyTable } from './proxy/table.js'
 import { EntryMaker, spanOf } from './settings/entry.js'
 import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
 import { settingsSchema } from './settings/schema.js'
+import type { SettingsOf } from './settings/setting.js'
 import { tlsSection } from './tls-section.js'
 
 export const proxySections = {
@@ -155,4 +155,34 @@ function removedPrefix({ resourceUrl = '', targetUri }: ProxySettings): string |
   if (inside === '' || !outside.endsWith(inside)) return undefined
   const prefix = outside.slice(0, -inside.length).replace(/\/+$/, '')
   return prefix === '' ? undefined : prefix
+}
+
+type Settings = SettingsOf<typeof proxyTable>
+
+/** Headers that the target receives, with the stores of those that are secrets. */
+export function addedHeaders(settings: Settings, make: EntryMaker): Entry[] {
+  const { remoteForwardHeaders: fixed, remoteForwardHeadersSecret: stored } = settings
+  const stores: Entry[] = [
+    { use: 'secrets/environment' },
+    ...(settings.secretsDir === undefined ? [] : [make.entry('secrets/directory', settings)]),
+    { use: 'secrets/keyring' },
+    { use: 'secrets/encrypted-file' },
+  ]
+  return [
+    ...headerEntry('headers/static', 'remoteForwardHeaders', fixed, 'value'),
+    ...(stored.length === 0 ? [] : stores),
+    ...headerEntry('headers/stored', 'remoteForwardHeadersSecret', stored, 'secret'),
+    ...headerEntry('headers/identity', 'remoteForwardClaims', settings.remoteForwardClaims, 'claim'),
+  ]
+}
+
+function headerEntry(
+  use: string,
+  setting: string,
+  pairs: readonly (readonly [string, string])[],
+  second: string,
+): Entry[] {
+  if (pairs.length === 0) return []
+  const headers = pairs.map(([name, value]) => ({ name, [second]: value }))
+  return [{ use, with: { headers }, origin: { headers: [setting] } }]
 }

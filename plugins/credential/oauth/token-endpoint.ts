@@ -1,3 +1,5 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { importPKCS8 } from 'jose/key/import'
 import {
   type AuthorizationServer,
   allowInsecureRequests,
@@ -11,6 +13,7 @@ import {
   deviceAuthorizationRequest,
   deviceCodeGrantRequest,
   None,
+  PrivateKeyJwt,
   processDeviceAuthorizationResponse,
   processGenericTokenEndpointResponse,
   ResponseBodyError,
@@ -21,7 +24,6 @@ import { type Fetch, type RegisteredClient, UpstreamError } from 'sallyport'
 import { basicAuthorization, type JsonObject, jsonObject, plainCode, plainText } from 'sallyport/toolkit'
 import { scopesIn } from './challenge.js'
 import { textsIn } from './documents.js'
-import { privateKeyJwt } from './private-key-jwt.js'
 
 const TOKEN = /^[\x21-\x7e]+$/
 
@@ -241,4 +243,26 @@ async function splitIdToken(original: Response): Promise<{ response: Response; i
 function descriptionOf(error: unknown): string {
   if (error instanceof ResponseBodyError) return plainText(error.error_description ?? error.error)
   return error instanceof Error ? error.message : 'unknown'
+}
+
+const ALGORITHM_OF_CURVE: Readonly<Record<string, string>> = {
+  prime256v1: 'ES256',
+  secp384r1: 'ES384',
+  secp521r1: 'ES512',
+}
+
+/** Authenticates a client by `private_key_jwt` (RFC 7523, 2.2): an assertion is valid for a minute, at this issuer alone. */
+export function privateKeyJwt(pem: string): ClientAuth {
+  const key = createPrivateKey(pem)
+  const pkcs8 = key.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const signing = importPKCS8(pkcs8, algorithmOf(key))
+  // The error is thrown where it is awaited.
+  signing.catch(() => {})
+  return async (server, client, body, headers) => PrivateKeyJwt(await signing)(server, client, body, headers)
+}
+
+function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObject): string {
+  if (type === 'ec') return ALGORITHM_OF_CURVE[asymmetricKeyDetails?.namedCurve ?? ''] ?? 'ES256'
+  if (type === 'ed25519') return 'Ed25519'
+  return type === 'rsa-pss' ? 'PS256' : 'RS256'
 }

@@ -1,11 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Log } from 'sallyport'
-import { Backlog } from './backlog.js'
+import { waitAtMost } from 'sallyport/toolkit'
 import { Call } from './call.js'
 import type { HttpLink } from './http-link.js'
 import { LegacySse } from './legacy-sse.js'
 import { cancelledId, type Message } from './messages.js'
-import { OpenCalls } from './open-calls.js'
 import { SessionState } from './session-state.js'
 import type { Stdout } from './stdout.js'
 import { StreamableHttp } from './streamable.js'
@@ -243,4 +242,57 @@ const answered = (call: Call, done: Promise<void>): Promise<void> =>
 /** A target need not respond to a request that was cancelled, and an open HTTP request costs memory. */
 function abandonCancelled(cancelled: Call | undefined): void {
   if (cancelled?.unanswered.length === 0) cancelled.abandon()
+}
+
+/** Limits the bytes of messages that were read from the client and are not sent to the target yet. */
+export class Backlog {
+  private readonly waiting = new Map<Promise<void>, number>()
+  private total = 0
+
+  /** `maxBytes` not counting the largest message, so that one that is stuck does not block small ones. */
+  constructor(private readonly maxBytes: number) {}
+
+  /** Resolves when the message is sent, or others may overtake it: after `timeout` milliseconds, if there is room. */
+  async wait(sent: Promise<void>, bytes: number, timeout: number): Promise<void> {
+    this.waiting.set(sent, bytes)
+    this.total += bytes
+    const done = sent.then(() => {
+      this.waiting.delete(sent)
+      this.total -= bytes
+    })
+    await waitAtMost(timeout, done)
+    while (this.total - Math.max(0, ...this.waiting.values()) > this.maxBytes) {
+      await Promise.race(this.waiting.keys())
+    }
+  }
+}
+
+interface Limits {
+  readonly requests: number
+  readonly bytes: number
+}
+
+/** How many requests are open: sent, and neither answered, cancelled nor failed. Each of a batch counts. */
+export class OpenCalls {
+  private requests = 0
+  private bytes = 0
+
+  constructor(private readonly limits: Limits) {}
+
+  /** Counts a call until no request in it is open; `false` when there is no room for it. */
+  add(call: Call): boolean {
+    const { bytes } = call.message
+    const count = call.unanswered.length
+    // The bytes of this call do not count, so that one large call always fits.
+    if (this.requests + count > this.limits.requests || this.bytes > this.limits.bytes) return false
+    this.requests += count
+    this.bytes += bytes.length
+    call.onSettled((settled) => {
+      this.requests -= settled
+    })
+    void call.closed.then(() => {
+      this.bytes -= bytes.length
+    })
+    return true
+  }
 }

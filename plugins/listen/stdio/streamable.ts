@@ -1,13 +1,12 @@
 import type { IncomingMessage } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
 import { EventStreamParser } from 'sallyport/toolkit'
 import type { Call } from './call.js'
 import { bodyOf, type HttpLink, isEvents, isJson } from './http-link.js'
 import { fieldsOf, isHeaderSafe, type Message, routingHeaders, versionOf } from './messages.js'
 import { ParameterHeaders } from './parameters.js'
-import { pause } from './pause.js'
 import { endAfterResponse, passMessage, readEvents } from './reader.js'
 import { errorIn, isSessionUnknown, refusalError } from './refusal.js'
-import { newSession, type Session } from './session.js'
 import {
   SESSION_ENDED,
   type SendProgress,
@@ -247,3 +246,35 @@ const agreedVersion = ({ single }: Message): string | undefined => {
 
 // Milliseconds after which the end of a stream does not count as a failed try.
 const STABLE_AFTER = 10_000
+
+const FIRST = 1_000
+const LONGEST = 30_000
+
+/** Waits before another try: as long as the server set, and longer each time. `false` when the signal aborts. */
+export async function pause(
+  tries: number,
+  wanted: number | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const backOff = Math.min(FIRST * 2 ** tries, LONGEST)
+  // Otherwise all clients of a restarted server would reconnect at once.
+  const jittered = backOff * (0.75 + Math.random() / 2)
+  try {
+    const wait = tries === 0 ? (wanted ?? jittered) : Math.max(wanted ?? 0, jittered)
+    await setTimeout(wait, undefined, { signal })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A session with the target. Versions before 2026-07-28 may give it an id. */
+export interface Session {
+  id?: string
+  version?: string
+  listening?: boolean
+  /** Ends what belongs to the session alone, once there is another. */
+  readonly replaced: AbortController
+}
+
+export const newSession = (): Session => ({ replaced: new AbortController() })

@@ -3,8 +3,7 @@ import type { Packages } from './packages.js'
 import { SampledTrace } from './sampled-trace.js'
 import type { SpanExports } from './span-exports.js'
 import type { Spans } from './spans.js'
-import { type Context, contextOf, SAMPLED } from './trace-context.js'
-import { UnsampledTrace } from './unsampled-trace.js'
+import { type Context, contextOf, headersOf, SAMPLED } from './trace-context.js'
 
 interface Options {
   /** The part of traces without a parent that is exported. */
@@ -78,3 +77,21 @@ function linksOf(parent: Context | undefined, all: Iterable<Context | undefined>
 }
 
 const keyOf = ({ traceId, spanId }: Context): string => traceId + spanId
+
+/** The trace of a request that is not exported: it is only sent on. */
+export class UnsampledTrace implements Trace {
+  readonly sampled = false
+
+  constructor(
+    private readonly context: Context,
+    readonly intoMeta: boolean,
+  ) {}
+
+  get traceId(): string {
+    return this.context.traceId
+  }
+
+  get headers(): Trace['headers'] {
+    return headersOf(this.context)
+  }
+}

@@ -8,7 +8,7 @@ import { readOpenMetrics } from '#kit/open-metrics.js'
 import { plugin, providing } from '#kit/plugin.js'
 import { noPrometheus, promtool, scraping } from '#kit/prometheus.js'
 import { runs } from '#kit/runs.js'
-import { prefersOpenMetrics } from '../../../plugins/internal/metrics/open-metrics.js'
+import { prefersOpenMetrics } from '../../../plugins/internal/metrics.js'
 
 // As Prometheus 2.42, as version 3, and as version 3 that was told to take the text format first.
 const OPEN_METRICS = [

@@ -9,7 +9,7 @@ import { recordedLog } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { authority } from '#kit/tls.js'
-import { collectorAgent } from '#plugins/trace/otlp/collector-agent.js'
+import { collectorAgent } from '#plugins/trace/otlp/span-exports.js'
 import { collector, END, startedAt, tracing } from '../collector.js'
 
 const LOOPBACK = ['127.0.0.1']
