@@ -56,14 +56,10 @@ export class ListFilter {
     return cuts.length + publicScopes.length === 0 ? message : edited(message, cuts, publicScopes)
   }
 
-  private async shown(
-    { names, shape: { kind } }: ListedItems,
-    reading: ListReading,
-    latest: number,
-  ): Promise<boolean[]> {
+  private async shown({ subjects }: ListedItems, reading: ListReading, latest: number): Promise<boolean[]> {
     const shown: boolean[] = []
-    for (let start = 0; start < names.length; start = shown.length) {
-      const part = names.slice(start, partEnd(names, start)).map((name) => ({ kind, name }))
+    for (let start = 0; start < subjects.length; start = shown.length) {
+      const part = subjects.slice(start, partEnd(subjects, start))
       const answers: (readonly boolean[])[] = []
       for (const policy of this.policies) answers.push(await ask(policy, reading.caller, part, latest))
       for (const index of part.keys()) shown.push(answers.every((answer) => answer[index]))
@@ -73,11 +69,11 @@ export class ListFilter {
   }
 }
 
-function partEnd(names: readonly string[], start: number): number {
+function partEnd(subjects: readonly ListedSubject[], start: number): number {
   let end = start
   let characters = 0
-  while (end < names.length && end < start + ITEMS_AT_ONCE && characters < CHARACTERS_AT_ONCE)
-    characters += names[end++]?.length ?? 0
+  while (end < subjects.length && end < start + ITEMS_AT_ONCE && characters < CHARACTERS_AT_ONCE)
+    characters += subjects[end++]?.name.length ?? 0
   return end
 }
 

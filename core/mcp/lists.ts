@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer'
+import type { ListedSubject } from '../contract/capabilities/policy.js'
 import { folded } from '../toolkit/folded.js'
+import { type JsonObject, jsonObject } from '../toolkit/json-object.js'
 import {
   BACKSLASH,
   CLOSE_LIST,
@@ -114,7 +116,7 @@ export class ListScanner {
       this.open(objectIn(place, member), KEY_OR_END)
     } else if (byte === OPEN_LIST) {
       const isList = typeof member === 'object'
-      if (isList) this.list = new ListedItems(member)
+      if (isList) this.list = new ListedItems(member, bytes)
       this.open(isList ? LIST : place === ROOT || place === BATCH ? BATCH : ARRAY, VALUE_OR_END)
     } else {
       const end = tokenEnd(bytes, at)
@@ -206,7 +208,7 @@ const IN_OBJECT: readonly boolean[] = [false, true, false, false, true, true, fa
 
 /** Where the items of a list are in its text. An item without a usable name is in no array: it is always cut. */
 export class ListedItems {
-  readonly names: string[] = []
+  readonly subjects: ListedItem[] = []
   private readonly starts: number[] = []
   private readonly ends: number[] = []
   /** Where the item before ends: the comma between them goes with the later one. */
@@ -214,7 +216,10 @@ export class ListedItems {
   private first = -1
   private last = -1
 
-  constructor(readonly shape: McpList) {}
+  constructor(
+    readonly shape: McpList,
+    private readonly bytes: Buffer,
+  ) {}
 
   get isEmpty(): boolean {
     return this.first < 0
@@ -226,7 +231,7 @@ export class ListedItems {
       this.last = start
     }
     if (name !== undefined) {
-      this.names.push(name)
+      this.subjects.push(new ListedItem(this.shape.kind, name, this.bytes.subarray(start, end)))
       this.separators.push(this.last)
       this.starts.push(start)
       this.ends.push(end)
@@ -246,6 +251,22 @@ export class ListedItems {
       any = true
     }
     if (this.last > kept) cuts.push(kept, this.last)
+  }
+}
+
+/** What a policy is asked about. */
+class ListedItem implements ListedSubject {
+  private parsed: JsonObject | undefined
+
+  constructor(
+    readonly kind: ListedSubject['kind'],
+    readonly name: string,
+    private readonly bytes: Buffer,
+  ) {}
+
+  get definition(): JsonObject {
+    this.parsed ??= jsonObject(this.bytes.toString()) ?? {}
+    return this.parsed
   }
 }
 

@@ -21,6 +21,8 @@ export interface PolicyQuestion extends PolicyCaller {
 export interface ListedSubject {
   readonly kind: McpSubject['kind'] | 'template'
   readonly name: string
+  /** The whole item, as the server has written it into its list; it is parsed when it is read, and nothing in it was checked. */
+  readonly definition?: Readonly<Record<string, unknown>>
 }
 
 export type Judgement = Allowed | Denial
