@@ -116,7 +116,13 @@ export class Passage {
   }
 
   /** Sends a response whose body is a stream. It resolves when all is sent, and rejects when it could not be. */
-  send(reply: FastifyReply, { status, headers, body }: PassedResponse): Promise<void> {
+  async send(reply: FastifyReply, response: PassedResponse): Promise<void> {
+    // Its client has left: no event would tell of the end.
+    if (reply.raw.destroyed) response.body?.destroy()
+    else await this.sent(reply, response)
+  }
+
+  private sent(reply: FastifyReply, { status, headers, body }: PassedResponse): Promise<void> {
     return new Promise((resolve, reject) => {
       const onError = (error: unknown): void => {
         body?.destroy()

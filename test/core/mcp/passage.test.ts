@@ -108,6 +108,20 @@ test('a body that fails before its first byte is an error reply, and later the c
   await assert.rejects(response.text())
 })
 
+test('for a client that has left before its response begins, the body ends at once', async (t) => {
+  const body = new PassThrough()
+  const leaving = new AbortController()
+  const ask = await asked(t, async (reply, passage) => {
+    const left = once(reply.raw, 'close')
+    leaving.abort()
+    await left
+    await passage.send(reply, { status: 200, headers: JSON_TYPE, body })
+  })
+  const closed = once(body, 'close')
+  await assert.rejects(ask(leaving.signal))
+  await closed
+})
+
 test('a client that leaves ends the body of its response', async (t) => {
   const body = new PassThrough()
   const leaving = new AbortController()
