@@ -1,63 +1,34 @@
-import { isUtf8 } from 'node:buffer'
 import type { ListedSubject } from '../contract/capabilities/policy.js'
 import { folded } from '../toolkit/folded.js'
 import { type JsonObject, jsonObject } from '../toolkit/json-object.js'
-import {
-  BACKSLASH,
-  CLOSE_LIST,
-  CLOSE_OBJECT,
-  COLON,
-  COMMA,
-  isSpace,
-  LOWER_CASE,
-  OPEN_LIST,
-  OPEN_OBJECT,
-  QUOTE,
-  startsWithMark,
-  stringEnd,
-  textOf,
-  tokenEnd,
-} from './json.js'
+import { BACKSLASH, JsonReader, LOWER_CASE, QUOTE, textOf } from './json.js'
 import { MCP_LISTS, type McpList } from './methods.js'
 import { malformedResponse, noList } from './response.js'
 
-// What the innermost open object or array is.
+// What the innermost open object or list is.
 const ROOT = 0
-const OBJECT = 1
-const ARRAY = 2
-const BATCH = 3
-const MESSAGE = 4
-const RESULT = 5
-const LIST = 6
-const ITEM = 7
+const OTHER = 1
+const BATCH = 2
+const MESSAGE = 3
+const RESULT = 4
+const LIST = 5
+const ITEM = 6
 
-// What may come next.
-const VALUE = 0
-const VALUE_OR_END = 1
-const KEY = 2
-const KEY_OR_END = 3
-const AFTER_KEY = 4
-const AFTER_VALUE = 5
-const NOTHING = 6
-
-// No server comes near them; they bound the memory that a text can take.
-const MAX_DEPTH = 10_000
+// No server comes near it; it bounds the memory that a text can take.
 const MAX_LISTS = 10_000
 
 /** Who may be served a result from a cache. */
 const CACHE_SCOPE = 'cacheScope'
 
 /**
- * Reads JSON-RPC messages strictly, in parts, and finds the lists in their results. Whatever clients could take for one
- * is one: servers may repeat a member, and some clients ignore the case of its name.
+ * Finds the lists in the results of JSON-RPC messages. Whatever clients could take for one is one: servers may repeat a
+ * member, and some clients ignore the case of its name.
  */
-export class ListScanner {
+export class ListScanner extends JsonReader {
   readonly lists: ListedItems[] = []
   /** Where a result says that any cache may have it, as pairs of positions. */
   readonly publicScopes: number[] = []
-  private at: number
   private place = ROOT
-  private expected = VALUE
   private readonly outer: number[] = []
   /** What the member is whose value comes next. */
   private member: 'result' | 'name' | 'scope' | McpList | undefined
@@ -66,84 +37,55 @@ export class ListScanner {
   private name: string | undefined
   private nameMembers = 0
 
-  constructor(private readonly bytes: Buffer) {
-    this.at = startsWithMark(bytes) ? 3 : 0
-  }
-
-  /** Reads on for that many bytes, and to the end of the last token; `true` when it has read all. */
-  read(count: number): boolean {
-    const { bytes } = this
-    const limit = Math.min(this.at + count, bytes.length)
-    while (this.at < limit) {
-      const byte = bytes[this.at] ?? 0
-      if (isSpace(byte)) this.at++
-      else this.token(byte)
-    }
-    if (this.at < bytes.length) return false
-    if (this.expected !== NOTHING || !isUtf8(bytes)) throw malformedResponse()
-    return true
-  }
-
-  private token(byte: number): void {
-    const { expected } = this
-    if (expected === VALUE || expected === VALUE_OR_END) {
-      if (byte === CLOSE_LIST && expected === VALUE_OR_END) this.close()
-      else this.value(byte)
-    } else if (expected === KEY || expected === KEY_OR_END) {
-      if (byte === CLOSE_OBJECT && expected === KEY_OR_END) this.close()
-      else this.key(byte)
-    } else if (expected === AFTER_KEY && byte === COLON) {
-      this.expected = VALUE
-      this.at++
-    } else if (expected === AFTER_VALUE) {
-      this.afterValue(byte)
-    } else {
-      throw malformedResponse()
+  protected onKey(start: number, end: number): void {
+    const { bytes, place, list } = this
+    if (place === MESSAGE) this.member = this.spells('result', start, end) ? 'result' : undefined
+    else if (place === RESULT) this.member = this.memberOfResult(start, end)
+    else if (place === ITEM && list !== undefined && this.spells(list.shape.key, start, end)) {
+      this.nameMembers++
+      this.member = textOf(bytes, start, end) === list.shape.key ? 'name' : undefined
     }
   }
 
-  private value(byte: number): void {
-    const { place, member, bytes, at } = this
+  protected onScalar(start: number, end: number): void {
+    const { member, bytes } = this
+    this.member = undefined
+    if (this.place === LIST) this.list?.add(start, end, undefined)
+    if (bytes[start] !== QUOTE) return
+    if (member === 'name') this.name = textOf(bytes, start, end)
+    else if (member === 'scope') this.scope(start, end)
+  }
+
+  protected onOpen(isObject: boolean, start: number): void {
+    const { place, member, bytes } = this
     this.member = undefined
     if (place === LIST) {
-      this.itemStart = at
+      this.itemStart = start
       this.name = undefined
       this.nameMembers = 0
     }
     // A client may take what has names all the same, and nothing could be cut out of it.
-    if (typeof member === 'object' && byte === OPEN_OBJECT) throw noList()
-    if (byte === OPEN_OBJECT) {
-      this.open(objectIn(place, member), KEY_OR_END)
-    } else if (byte === OPEN_LIST) {
-      const isList = typeof member === 'object'
-      if (isList) this.list = new ListedItems(member, bytes)
-      this.open(isList ? LIST : place === ROOT || place === BATCH ? BATCH : ARRAY, VALUE_OR_END)
-    } else {
-      const end = tokenEnd(bytes, at)
-      if (end < 0) throw malformedResponse()
-      if (member === 'name' && byte === QUOTE) this.name = textOf(bytes, at, end)
-      else if (member === 'scope' && byte === QUOTE) this.scope(at, end)
-      this.at = end
-      this.endValue()
-    }
+    if (typeof member === 'object' && isObject) throw noList()
+    if (typeof member === 'object') this.list = new ListedItems(member, bytes)
+    this.outer.push(place)
+    this.place = isObject ? objectIn(place, member) : listIn(place, member)
   }
 
-  private key(byte: number): void {
-    const { bytes, at, place, list } = this
-    const end = byte === QUOTE ? stringEnd(bytes, at) : -1
-    if (end < 0) throw malformedResponse()
-    if (place === MESSAGE) this.member = this.spells('result', end) ? 'result' : undefined
-    else if (place === RESULT) this.member = this.memberOfResult(end)
-    else if (place === ITEM && list !== undefined && this.spells(list.shape.key, end)) {
-      this.nameMembers++
-      this.member = textOf(bytes, at, end) === list.shape.key ? 'name' : undefined
-    }
-    this.at = end
-    this.expected = AFTER_KEY
+  protected onClose(end: number): void {
+    if (this.place === LIST && this.list?.isEmpty === false && this.lists.push(this.list) > MAX_LISTS)
+      throw malformedResponse()
+    this.place = this.outer.pop() ?? ROOT
+    if (this.place === LIST)
+      this.list?.add(this.itemStart, end, this.nameMembers === 1 ? this.name : undefined)
   }
 
-  private memberOfResult(end: number): 'scope' | McpList | undefined {
-    return this.spells(CACHE_SCOPE, end) ? 'scope' : MCP_LISTS.find(({ member }) => this.spells(member, end))
+  protected malformed(): Error {
+    return malformedResponse()
+  }
+
+  private memberOfResult(start: number, end: number): 'scope' | McpList | undefined {
+    if (this.spells(CACHE_SCOPE, start, end)) return 'scope'
+    return MCP_LISTS.find(({ member }) => this.spells(member, start, end))
   }
 
   private scope(start: number, end: number): void {
@@ -151,60 +93,29 @@ export class ListScanner {
     if (this.publicScopes.push(start, end) > MAX_LISTS) throw malformedResponse()
   }
 
-  /** Whether a client could take the key up to `end` for this word, as Go's does without regard to case. */
-  private spells(word: string, end: number): boolean {
-    const { bytes, at } = this
-    const length = end - at - 2
+  /** Whether a client could take a key for this word, as Go's does without regard to case. */
+  private spells(word: string, start: number, end: number): boolean {
+    const { bytes } = this
+    const length = end - start - 2
     // Of a letter's spellings, the letter is the shortest and an escape of six bytes the longest.
     if (length < word.length || length > word.length * 6) return false
-    const first = bytes[at + 1] ?? 0
+    const first = bytes[start + 1] ?? 0
     const isLetter = first !== BACKSLASH && first < 0x80
     if (isLetter && (first | LOWER_CASE) !== word.charCodeAt(0)) return false
-    return folded(textOf(bytes, at, end)) === folded(word)
-  }
-
-  private afterValue(byte: number): void {
-    const isObject = IN_OBJECT[this.place] === true
-    if (byte === COMMA) {
-      this.expected = isObject ? KEY : VALUE
-      this.at++
-    } else if (byte === (isObject ? CLOSE_OBJECT : CLOSE_LIST)) {
-      this.close()
-    } else {
-      throw malformedResponse()
-    }
-  }
-
-  private open(place: number, expected: number): void {
-    if (this.outer.push(this.place) > MAX_DEPTH) throw malformedResponse()
-    this.place = place
-    this.expected = expected
-    this.at++
-  }
-
-  private close(): void {
-    if (this.place === LIST && this.list?.isEmpty === false && this.lists.push(this.list) > MAX_LISTS) {
-      throw malformedResponse()
-    }
-    this.place = this.outer.pop() ?? ROOT
-    this.at++
-    this.endValue()
-  }
-
-  private endValue(): void {
-    if (this.place === LIST)
-      this.list?.add(this.itemStart, this.at, this.nameMembers === 1 ? this.name : undefined)
-    this.expected = this.place === ROOT ? NOTHING : AFTER_VALUE
+    return folded(textOf(bytes, start, end)) === folded(word)
   }
 }
 
 function objectIn(place: number, member: unknown): number {
   if (place === ROOT || place === BATCH) return MESSAGE
   if (place === LIST) return ITEM
-  return member === 'result' ? RESULT : OBJECT
+  return member === 'result' ? RESULT : OTHER
 }
 
-const IN_OBJECT: readonly boolean[] = [false, true, false, false, true, true, false, true]
+function listIn(place: number, member: unknown): number {
+  if (typeof member === 'object') return LIST
+  return place === ROOT || place === BATCH ? BATCH : OTHER
+}
 
 /** Where the items of a list are in its text. An item without a usable name is in no array: it is always cut. */
 export class ListedItems {

@@ -1,18 +1,5 @@
 import type { OutgoingHeaders } from '../contract/capabilities/header-source.js'
-import {
-  CLOSE_LIST,
-  CLOSE_OBJECT,
-  COLON,
-  COMMA,
-  isSpace,
-  LOWER_CASE,
-  OPEN_LIST,
-  OPEN_OBJECT,
-  QUOTE,
-  stringEnd,
-  textOf,
-  tokenEnd,
-} from './json.js'
+import { CLOSE_OBJECT, isSpace, JsonReader, textOf } from './json.js'
 
 const NAMES = ['traceparent', 'tracestate'] as const
 type Name = (typeof NAMES)[number]
@@ -53,75 +40,110 @@ function membersOf(headers: OutgoingHeaders): TraceMembers {
   return members
 }
 
-class TraceEdits {
+/** What the innermost open object or list is. */
+type Place = 'batch' | 'message' | 'params' | 'meta' | 'other'
+
+class TraceEdits extends JsonReader {
+  private edits: Edit[] = []
+  private readonly places: Place[] = []
+  private lastKey = ''
+  private readonly starts = { message: 0, params: 0, meta: 0, value: 0 }
+  /** How many edits were there before the message, and before its `_meta`. */
+  private readonly before = { message: 0, meta: 0 }
+  private readonly has = { method: false, params: false, meta: false }
+  private names = new Set<Name>()
+
   constructor(
-    private readonly bytes: Buffer,
+    bytes: Buffer,
     private readonly members: TraceMembers,
-  ) {}
+  ) {
+    super(bytes)
+  }
 
   ofBody(): readonly Edit[] {
-    const { bytes } = this
-    const start = this.afterSpace(0)
-    const edits: Edit[] = []
-    if (bytes[start] === OPEN_OBJECT) this.message(start, edits)
-    if (bytes[start] !== OPEN_LIST) return edits
-    for (let at = this.afterSpace(start + 1); bytes[at] !== CLOSE_LIST; ) {
-      const end = this.afterSpace(bytes[at] === OPEN_OBJECT ? this.message(at, edits) : this.valueEnd(at))
-      at = bytes[end] === COMMA ? this.afterSpace(end + 1) : end
+    this.read(this.bytes.length)
+    return this.edits
+  }
+
+  protected onKey(start: number, end: number): void {
+    const { place, has } = this
+    if (place === 'other') return
+    const key = textOf(this.bytes, start, end)
+    this.lastKey = key
+    if (place === 'message' && key === 'method') has.method = true
+    if (place === 'message' && key === 'params') has.params = true
+    if (place === 'params' && key === '_meta') has.meta = true
+  }
+
+  protected onScalar(start: number, end: number): void {
+    this.replace(start, end)
+  }
+
+  protected onOpen(isObject: boolean, start: number): void {
+    const place = this.placeOf(isObject)
+    if (this.place === 'meta') this.starts.value = start
+    if (place === 'message') {
+      this.starts.message = start
+      this.before.message = this.edits.length
+      Object.assign(this.has, { method: false, params: false })
+    } else if (place === 'params') {
+      this.starts.params = start
+      this.has.meta = false
+    } else if (place === 'meta') {
+      this.starts.meta = start
+      this.before.meta = this.edits.length
+      this.names = new Set()
     }
-    return edits
+    this.places.push(place)
   }
 
-  private message(start: number, edits: Edit[]): number {
-    const before = edits.length
-    let [hasMethod, hasParams] = [false, false]
-    const end = this.object(start, (name, value) => {
-      if (name === 'method') hasMethod = true
-      if (name !== 'params') return this.valueEnd(value)
-      hasParams = true
-      return this.bytes[value] === OPEN_OBJECT ? this.params(value, edits) : this.valueEnd(value)
-    })
-    if (!hasParams) edits.push(this.added(start, `"params":{"_meta":{${this.all}}}`))
-    if (!hasMethod) edits.length = before
-    return end
+  protected onClose(end: number): void {
+    const { starts, before, has, edits } = this
+    const place = this.places.pop()
+    if (place === 'meta') {
+      const missing = this.textOf(NAMES.filter((name) => !this.names.has(name)))
+      if (missing !== '') edits.splice(before.meta, 0, this.added(starts.meta, missing))
+    } else if (place === 'params' && !has.meta) {
+      edits.push(this.added(starts.params, `"_meta":{${this.all}}`))
+    } else if (place === 'message') {
+      if (!has.params) edits.push(this.added(starts.message, `"params":{"_meta":{${this.all}}}`))
+      if (!has.method) edits.length = before.message
+    } else if (place === 'other') this.replace(starts.value, end)
   }
 
-  private params(start: number, edits: Edit[]): number {
-    let hasMeta = false
-    const end = this.object(start, (name, value) => {
-      if (name !== '_meta') return this.valueEnd(value)
-      hasMeta = true
-      return this.bytes[value] === OPEN_OBJECT ? this.meta(value, edits) : this.valueEnd(value)
-    })
-    if (!hasMeta) edits.push(this.added(start, `"_meta":{${this.all}}`))
-    return end
+  protected malformed(): Error {
+    return new SyntaxError('the body is not JSON')
+  }
+
+  private get place(): Place | undefined {
+    return this.places.at(-1)
+  }
+
+  private placeOf(isObject: boolean): Place {
+    const { place, lastKey: key } = this
+    if (place === undefined) return isObject ? 'message' : 'batch'
+    if (!isObject) return 'other'
+    if (place === 'batch') return 'message'
+    if (place === 'message' && key === 'params') return 'params'
+    return place === 'params' && key === '_meta' ? 'meta' : 'other'
   }
 
   /** A member that comes twice is set twice: some who read JSON take the first, most the last. */
-  private meta(start: number, edits: Edit[]): number {
-    const { members } = this
-    const before = edits.length
-    const names = new Set<Name>()
-    const end = this.object(start, (name, from) => {
-      const to = this.valueEnd(from)
-      const known = NAMES.find((each) => each === name)
-      // The state of another trace would be wrong, and an empty one says as much as none.
-      if (known !== undefined) {
-        names.add(known)
-        edits.push({ from, to, text: members[known] ?? '""' })
-      }
-      return to
-    })
-    const missing = this.textOf(NAMES.filter((name) => !names.has(name)))
-    if (missing !== '') edits.splice(before, 0, this.added(start, missing))
-    return end
+  private replace(from: number, to: number): void {
+    if (this.place !== 'meta') return
+    const name = NAMES.find((each) => each === this.lastKey)
+    if (name === undefined) return
+    this.names.add(name)
+    // The state of another trace would be wrong, and an empty one says as much as none.
+    this.edits.push({ from, to, text: this.members[name] ?? '""' })
   }
 
   /** First in the object that begins there. */
   private added(start: number, text: string): Edit {
     const from = start + 1
-    const isEmpty = this.bytes[this.afterSpace(from)] === CLOSE_OBJECT
-    return { from, to: from, text: isEmpty ? text : `${text},` }
+    let next = from
+    while (isSpace(this.bytes[next] ?? 0)) next++
+    return { from, to: from, text: this.bytes[next] === CLOSE_OBJECT ? text : `${text},` }
   }
 
   private get all(): string {
@@ -135,44 +157,4 @@ class TraceEdits {
       .map((name) => `"${name}":${members[name]}`)
       .join()
   }
-
-  /** Calls back for each member, which answers with the end of its value; returns the end of the object. */
-  private object(start: number, visit: (name: string, value: number) => number): number {
-    const { bytes } = this
-    let at = this.afterSpace(start + 1)
-    while (bytes[at] !== CLOSE_OBJECT) {
-      const end = checked(bytes[at] === QUOTE ? stringEnd(bytes, at) : -1)
-      const colon = this.afterSpace(end)
-      at = this.afterSpace(visit(textOf(bytes, at, end), this.afterSpace(colon + 1)))
-      if (bytes[at] === COMMA) at = this.afterSpace(at + 1)
-    }
-    return at + 1
-  }
-
-  private valueEnd(start: number): number {
-    const { bytes } = this
-    let depth = 0
-    for (let at = start; ; ) {
-      const bracket = (bytes[at] ?? 0) | LOWER_CASE
-      if (bracket === OPEN_OBJECT) depth++
-      else if (bracket === CLOSE_OBJECT) depth--
-      if (bracket === OPEN_OBJECT || bracket === CLOSE_OBJECT) at++
-      else at = checked(tokenEnd(bytes, at))
-      if (depth === 0) return at
-      while (isBetween(bytes[at] ?? 0)) at++
-    }
-  }
-
-  private afterSpace(start: number): number {
-    let at = start
-    while (isSpace(this.bytes[at] ?? 0)) at++
-    return at
-  }
-}
-
-const isBetween = (byte: number): boolean => isSpace(byte) || byte === COMMA || byte === COLON
-
-function checked(end: number): number {
-  if (end < 0) throw new SyntaxError('the body is not JSON')
-  return end
 }
