@@ -1,8 +1,7 @@
 import { commands } from './commands/index.js'
 import type { Io } from './io.js'
-import type { Command, Invocation } from './line/option.js'
-import type { Parsed } from './line/parse.js'
-import { parse } from './line/parse.js'
+import type { Command, Invocation, Option } from './line/option.js'
+import { type Parsed, parse } from './line/parse.js'
 import { helpOptions } from './line/shared-flags.js'
 import { tooFewFiles } from './open-files.js'
 
@@ -46,7 +45,6 @@ async function execute(invocation: Invocation, io: Io, { canonical }: Parsed): P
   const { hidden } = await import('./config/hidden.js')
   hidden.begin()
   try {
-    const { dispatch } = await import('./line/dispatch.js')
     // sade wants a command line without problems.
     const run = await (invocation.problems.length > 0
       ? invocation.command.run()
@@ -87,4 +85,33 @@ async function version({ stdout }: Io): Promise<number> {
   const { version: text }: { version: string } = createRequire(import.meta.url)('sallyport/package.json')
   stdout.write(`${text}\n`)
   return 0
+}
+
+/**
+ * Calls the `run` of the command of a canonical command line. With any other sade would lose positionals, turn 0123
+ * into 123, and print problems itself; `parse` has found them all before.
+ */
+export async function dispatch(
+  canonical: readonly string[],
+  commands: readonly Command[],
+): ReturnType<Command['run']> {
+  const { default: sade } = await import('sade')
+  const program = sade('sallyport')
+  for (const command of commands) {
+    const positionals = command.positionals.map(({ name, required }) =>
+      required ? `<${name}>` : `[${name}]`,
+    )
+    program.command([command.name, ...positionals].join(' '), command.summary).action(command.run)
+  }
+  const options = commands.flatMap(({ groups }) => groups.flatMap((group) => group.options))
+  const { handler } = program.parse(['node', 'sallyport', ...canonical], {
+    lazy: true,
+    string: namesOf(options.filter(({ type }) => type !== 'boolean')),
+    boolean: namesOf(options.filter(({ type }) => type === 'boolean')),
+  })
+  return handler()
+}
+
+function namesOf(options: readonly Option[]): string[] {
+  return [...new Set(options.map(({ name }) => name))]
 }

@@ -1,13 +1,11 @@
-import { ConfigError, type List, type Log } from 'sallyport'
+import { type Addresses, ConfigError, type List, type Log } from 'sallyport'
 import { catalogueOn } from 'sallyport/builtin'
-import type { GatewayServer } from 'sallyport/embed'
-import { LogScrubber, serve } from 'sallyport/embed'
+import { type GatewayServer, type LogOptions, LogScrubber, serve } from 'sallyport/embed'
 import { allProblems, silentContext } from './config/all-problems.js'
 import { type Located, mapped, type Result } from './config/result.js'
-import type { GatewayCommand } from './gateway-command.js'
 import { createRunLog, type Io } from './io.js'
 import type { Invocation } from './line/option.js'
-import { logOptions } from './log-options.js'
+import { type LOG_LEVELS, logFlags } from './line/shared-flags.js'
 import { fewOpenFiles } from './open-files.js'
 import { guardProcess, handleSignals } from './signals.js'
 import { endOnceSaid, exitCode, printError, printProblems, problemText } from './terminal.js'
@@ -186,4 +184,40 @@ async function reload<Settings>(
       'the configuration was read again and is not in force: the previous one still is',
     )
   }
+}
+
+type LogLevel = NonNullable<LogOptions['level']>
+
+/** How a command that boots a list logs; `level` is that of the command where nobody says another. */
+export function logOptions(
+  { options }: Invocation,
+  level: LogLevel = 'info',
+): Pick<LogOptions, 'level' | 'pretty'> {
+  const [levelFlag, formatFlag] = logFlags
+  const format = options.get(formatFlag.name)?.value
+  return {
+    level:
+      options.get('debug')?.value === true ? 'debug' : levelOf(options.get(levelFlag.name)?.value, level),
+    ...(format !== undefined && { pretty: format === 'pretty' }),
+  }
+}
+
+function levelOf(written: unknown, usual: LogLevel): LogLevel {
+  // The command line was read by these very choices.
+  const level = written as (typeof LOG_LEVELS)[number] | undefined
+  return level === 'off' ? 'silent' : (level ?? usual)
+}
+
+/** A command that boots a list of plugins and runs until it is stopped. */
+export interface GatewayCommand<Settings> {
+  /** Reads flags, environment and files: at the start, and for each SIGHUP. */
+  read(invocation: Invocation): Promise<Result<Settings>>
+  list(settings: Settings): List
+  /** On a terminal only errors are logged: other lines would stand between those of what it prints. */
+  readonly quietOnTerminal?: true
+  /**
+   * Printed to stdout when the ports are open: where the gateway can be reached. A command without it uses stdout
+   * for a protocol.
+   */
+  readyLine?(settings: Settings, addresses: Addresses, io: Io): string | undefined | Promise<string>
 }

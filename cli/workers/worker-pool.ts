@@ -2,10 +2,24 @@ import cluster from 'node:cluster'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Addresses, ConfigError, GatewayError, type List, type Log } from 'sallyport'
-import { type BootContext, createLog, planList } from 'sallyport/embed'
+import {
+  type Addresses,
+  BackgroundTask,
+  ConfigError,
+  GatewayError,
+  type List,
+  type Log,
+  type Problem,
+} from 'sallyport'
+import {
+  type BootContext,
+  createLog,
+  entriesOf,
+  type PlannedEntry,
+  type PlannedScope,
+  planList,
+} from 'sallyport/embed'
 import { requestAll } from './internal-fanout.js'
-import { singleProcessOnly } from './single-process.js'
 import type { InternalRequest, WorkerConfig } from './worker.js'
 import { WorkerHandle } from './worker-handle.js'
 
@@ -183,4 +197,25 @@ class WorkerPool {
     const { folder, secrets } = context
     return { list, folder, secrets, key: this.key }
   }
+}
+
+/** A problem for each plugin of a list that works in one process only. */
+export function singleProcessOnly(plan: PlannedScope, place: string): readonly Problem[] {
+  const entries = entriesOf(plan)
+  const required = new Set(entries.flatMap(({ plugin }) => plugin.requires ?? []).map(({ token }) => token))
+  return entries.flatMap(({ id, plugin }) => {
+    const reason = reasonOf(plugin, required)
+    if (reason === undefined) return []
+    return [{ place, message: `1 is expected, since "${id}" cannot run in several processes: ${reason}` }]
+  })
+}
+
+function reasonOf(
+  { provides = [], stdout, oneProcess }: PlannedEntry['plugin'],
+  required: ReadonlySet<symbol>,
+): string | undefined {
+  if (typeof oneProcess === 'string') return oneProcess
+  if (oneProcess !== undefined && required.has(oneProcess.requiring.token)) return oneProcess.reason
+  if (provides.some(({ token }) => token === BackgroundTask.token)) return 'what it does is done once'
+  return stdout === 'protocol' ? 'there is one standard output' : undefined
 }

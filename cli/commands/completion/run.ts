@@ -1,5 +1,7 @@
 import type { Io } from '../../io.js'
-import { completionScript } from '../../line/completion/script.js'
+import { bashScript } from '../../line/completion/bash.js'
+import { fishScript } from '../../line/completion/fish.js'
+import { zshScript } from '../../line/completion/zsh.js'
 import type { Command, Invocation } from '../../line/option.js'
 
 /** Prints the completion script of the shell that was asked for. */
@@ -9,4 +11,11 @@ export async function completion(
   commands: readonly Command[],
 ): Promise<undefined> {
   stdout.write(completionScript(shell, commands))
+}
+
+/** The script that makes a shell complete the commands of the table. */
+export function completionScript(shell: string | undefined, commands: readonly Command[]): string {
+  if (shell === 'zsh') return zshScript(commands)
+  if (shell === 'fish') return fishScript(commands)
+  return bashScript(commands)
 }

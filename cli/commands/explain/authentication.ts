@@ -1,7 +1,9 @@
-import type { Authenticator, Identity } from 'sallyport'
+import type { Authenticator, Finding, Identity } from 'sallyport'
 import { bearerCredentials, messageOf } from 'sallyport/toolkit'
+import { painter } from '../../colour.js'
+import { hidden } from '../../config/hidden.js'
+import type { Io } from '../../io.js'
 import type { ScopeChecks } from './checks.js'
-import type { Report } from './findings.js'
 
 /** Who sent a request, as far as somebody was asked; or nobody, as it was refused. */
 export type Caller = { readonly identity: Identity | undefined } | 'refused'
@@ -67,3 +69,22 @@ async function identityBy(
 }
 
 const NOBODY_ASKED = [{ about: 'mode', holds: true, detail: 'nobody is asked for credentials' }]
+
+/** What the command prints, line by line. */
+export class Report {
+  constructor(private readonly io: Io) {}
+
+  print(line: string): void {
+    this.io.stdout.write(`${hidden.text(line)}\n`)
+  }
+
+  /** A line for each, what does not hold in red. */
+  findings(findings: readonly Finding[]): void {
+    const paint = painter(this.io.stdout, this.io.env)
+    const width = Math.max(...findings.map(({ about }) => about.length), 0)
+    for (const { about, holds, detail } of findings) {
+      const line = `   ${holds ? 'ok   ' : 'wrong'} ${about.padEnd(width)}  ${detail}`
+      this.print(holds ? line : paint('red', line))
+    }
+  }
+}

@@ -1,8 +1,7 @@
-import type { Denial, Identity, Judgement, McpSubject, Policy, PolicyQuestion } from 'sallyport'
-import { messageOf, within } from 'sallyport/toolkit'
-import { type AskedCall, textOf } from './asked-call.js'
+import type { Denial, Identity, Judgement, McpSubject, Policy, PolicyQuestion, Problem } from 'sallyport'
+import { METHOD_FOR, messageOf, within } from 'sallyport/toolkit'
+import type { Report } from './authentication.js'
 import type { ScopeChecks } from './checks.js'
-import type { Report } from './findings.js'
 
 /** Milliseconds that one policy may take. */
 const PATIENCE = 15_000
@@ -69,3 +68,34 @@ async function printListed(
 
 const inTime = <T>(answer: T | Promise<T>): Promise<T> =>
   within(PATIENCE, Promise.resolve(answer), () => new Error(`no answer within ${PATIENCE / 1000} s`))
+
+/** A call as a client would make it. */
+export interface AskedCall {
+  readonly method: string
+  readonly subject: McpSubject | undefined
+}
+
+interface Flags {
+  readonly tool?: string | undefined
+  readonly prompt?: string | undefined
+  readonly resource?: string | undefined
+  readonly method?: string | undefined
+}
+
+/** The call that the flags name, if they name one. */
+export function askedCall(flags: Flags): { readonly call?: AskedCall } | { readonly problem: Problem } {
+  const named = (['tool', 'prompt', 'resource'] as const).flatMap((kind): McpSubject[] => {
+    const name = flags[kind]
+    return name === undefined ? [] : [{ kind, name }]
+  })
+  const [subject, other] = named
+  if (other !== undefined) {
+    const message = 'expected a tool, a prompt or a resource, and not several of them'
+    return { problem: { place: `--${other.kind}`, message } }
+  }
+  const method = flags.method ?? (subject && METHOD_FOR[subject.kind])
+  return method === undefined ? {} : { call: { method, subject } }
+}
+
+const textOf = ({ method, subject }: AskedCall): string =>
+  subject === undefined ? method : `${method} of the ${subject.kind} ${JSON.stringify(subject.name)}`

@@ -7,12 +7,10 @@ import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { exitCode, printProblems } from '../../terminal.js'
-import { type AskedCall, askedCall } from './asked-call.js'
-import { authenticated } from './authentication.js'
+import { authenticated, Report } from './authentication.js'
 import { type ScopeChecks, withChecks } from './checks.js'
-import { Report } from './findings.js'
 import { explainCommand } from './flags.js'
-import { judged } from './judgement.js'
+import { type AskedCall, askedCall, judged } from './judgement.js'
 
 /** Checks a token against every provider of a file, and a call against every policy, and prints what each of them checked. */
 export async function explain({ options, environment }: Invocation, io: Io): Promise<number> {

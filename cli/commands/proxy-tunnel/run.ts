@@ -1,11 +1,10 @@
 import { TunnelSettings, tunnel as tunnelList } from 'sallyport/presets/tunnel'
 import { tunnelTable } from '#plugins/presets/proxy/table.js'
 import { readPreset } from '../../config/preset-settings.js'
-import type { GatewayCommand } from '../../gateway-command.js'
 import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { clientsPart, internalPart } from '../../ready-line.js'
-import { runGateway } from '../../run-gateway.js'
+import { type GatewayCommand, runGateway } from '../../run-gateway.js'
 
 /** Forwards to one MCP server, and is reachable from outside. */
 export const tunnel = (invocation: Invocation, io: Io): Promise<number> => runGateway(command, invocation, io)

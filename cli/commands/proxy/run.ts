@@ -2,11 +2,10 @@ import { ProxySettings, proxy as proxyList } from 'sallyport/presets/proxy'
 import { proxyTable } from '#plugins/presets/proxy/table.js'
 import { readPreset } from '../../config/preset-settings.js'
 import type { Result } from '../../config/result.js'
-import type { GatewayCommand } from '../../gateway-command.js'
 import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { clientsPart, internalPart } from '../../ready-line.js'
-import { runGateway } from '../../run-gateway.js'
+import { type GatewayCommand, runGateway } from '../../run-gateway.js'
 
 /** Forwards to one MCP server. */
 export const proxy = (invocation: Invocation, io: Io): Promise<number> => runGateway(command, invocation, io)

@@ -1,7 +1,6 @@
 import type { Dispatch } from 'sallyport'
 import { OFFICIAL } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { readBody } from './answer-body.js'
 
 /** What a registry, or the connection to it, answered. */
 export interface Answer {
@@ -140,5 +139,39 @@ function parsed(body: string): unknown {
     return JSON.parse(body)
   } catch {
     return undefined
+  }
+}
+
+type Response = Awaited<ReturnType<Dispatch>>
+
+/** Milliseconds for a body. Before it come the time limit of the target, and that of whoever signs in. */
+const LONGEST = 60_000
+
+/** The body of an answer, or a sentence about why there is none: what is asked may send without end. */
+async function readBody(
+  response: Response,
+  most: number,
+  longest = LONGEST,
+): Promise<{ readonly text: string } | { readonly fault: string }> {
+  const stream = response.stream()
+  const chunks: Buffer[] = []
+  let size = 0
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    stream.destroy()
+  }, longest)
+  try {
+    for await (const chunk of stream) {
+      size += chunk.length
+      if (size > most) return { fault: `its answer has more than ${most} bytes` }
+      chunks.push(chunk)
+    }
+    return { text: Buffer.concat(chunks).toString() }
+  } catch {
+    return { fault: isLate ? `its answer did not end within ${longest / 1000} s` : 'its answer broke off' }
+  } finally {
+    clearTimeout(timer)
+    response.raw.res.destroy()
   }
 }

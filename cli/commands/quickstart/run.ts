@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Entry, type Fetch, GatewayError, isScope, type List, type Scope } from 'sallyport'
@@ -16,14 +18,12 @@ import { type Paint, painter } from '../../colour.js'
 import { usedFrom } from '../../config/further-uses.js'
 import { readPreset } from '../../config/preset-settings.js'
 import { resolveSettings } from '../../config/resolve-settings.js'
-import type { GatewayCommand } from '../../gateway-command.js'
 import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { packageFolder, programName } from '../../program-name.js'
 import { internalPart } from '../../ready-line.js'
-import { runGateway } from '../../run-gateway.js'
+import { type GatewayCommand, runGateway } from '../../run-gateway.js'
 import { printProblems } from '../../terminal.js'
-import { freePorts } from './free-ports.js'
 import { type TourContext, type TourStep, tour } from './tour.js'
 
 /** Runs everything at once on this machine, and prints commands to try. */
@@ -163,3 +163,22 @@ const asWritten = (list: List): object[] =>
     const { origin: _, named: __, shortNames: ___, ...entry } = item
     return entry
   })
+
+/** Different ports of 127.0.0.1 that were free a moment ago; the first is the preferred one if it is free. */
+async function freePorts(count: number, preferred: number): Promise<readonly number[]> {
+  const first = (await listenOn(preferred)) ?? (await listenOn(0))
+  const others = await Promise.all(Array.from({ length: count - 1 }, () => listenOn(0)))
+  const servers = [first, ...others].filter((server) => server !== undefined)
+  const ports = servers.map((server) => (server.address() as AddressInfo).port)
+  // Only now: a port that is released at once could be returned twice.
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}
+
+async function listenOn(port: number): Promise<Server | undefined> {
+  const server = createServer().listen(port, '127.0.0.1')
+  return once(server, 'listening').then(
+    () => server,
+    () => undefined,
+  )
+}

@@ -2,11 +2,10 @@ import { RegistrySettings, registry as registryList } from 'sallyport/presets/re
 import { registryTable } from '#plugins/presets/registry/table.js'
 import { readPreset } from '../../config/preset-settings.js'
 import type { Result } from '../../config/result.js'
-import type { GatewayCommand } from '../../gateway-command.js'
 import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { internalPart } from '../../ready-line.js'
-import { runGateway } from '../../run-gateway.js'
+import { type GatewayCommand, runGateway } from '../../run-gateway.js'
 
 /** Serves a registry. */
 export const registry = (invocation: Invocation, io: Io): Promise<number> =>

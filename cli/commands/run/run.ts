@@ -1,13 +1,11 @@
 import { readDocument } from '../../config/document.js'
 import { usesOf } from '../../config/further-uses.js'
 import type { Result } from '../../config/result.js'
-import type { RunSettings } from '../../config/run-file.js'
-import { runSettings } from '../../config/run-file.js'
-import type { GatewayCommand } from '../../gateway-command.js'
+import { type RunSettings, runSettings } from '../../config/run-file.js'
 import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { internalPart } from '../../ready-line.js'
-import { runGateway } from '../../run-gateway.js'
+import { type GatewayCommand, runGateway } from '../../run-gateway.js'
 
 /** Boots the list of plugins that a file holds. */
 export const run = (invocation: Invocation, io: Io): Promise<number> => runGateway(command, invocation, io)

@@ -1,3 +1,5 @@
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { ConfigError, type Gateway, GatewayError, type List, type Problem, SecretStore } from 'sallyport'
 import { encryptedFile, keyring } from 'sallyport/presets/tools'
@@ -7,7 +9,6 @@ import { type Located, locatedHere } from '../../config/result.js'
 import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
-import { askHidden } from '../../prompt.js'
 import { exitCode, printProblems } from '../../terminal.js'
 import { secretCommand } from './flags.js'
 
@@ -152,4 +153,17 @@ async function askedPassphrase(io: Io): Promise<string | undefined> {
   const { SALLYPORT_SECRETS_PASSPHRASE: phrase = '', SALLYPORT_SECRETS_PASSPHRASE_FILE: file = '' } = io.env
   if (phrase !== '' || file !== '' || !io.stdin.isTTY) return undefined
   return askHidden('Passphrase of the encrypted file: ', io)
+}
+
+/** Asks a person at the terminal, without showing what is typed. */
+async function askHidden(question: string, { stdin, stderr }: Io): Promise<string> {
+  stderr.write(question)
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const terminal = createInterface({ input: stdin, output: nowhere, terminal: true })
+  try {
+    return await terminal.question('')
+  } finally {
+    terminal.close()
+    stderr.write('\n')
+  }
 }

@@ -25,22 +25,22 @@ export function eventText(event: AuditEvent, paint: Paint): string {
 }
 
 /** A name from outside, harmless and not too long. */
-export function shown(text: string): string {
+function shown(text: string): string {
   const harmless = printable(text.length > LONGEST ? text.slice(0, LONGEST) : text)
   return text.length > LONGEST ? `${harmless}...` : harmless
 }
 
 /** In UTC, as in the file, and in a form that `--since` takes. */
-export const timeText = (at: string | number): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
+const timeText = (at: string): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
 
-export function durationText(milliseconds: number): string {
+function durationText(milliseconds: number): string {
   if (milliseconds < 10) return `${milliseconds.toFixed(1)}ms`
   if (milliseconds < 1000) return `${Math.round(milliseconds)}ms`
   return `${(milliseconds / 1000).toFixed(milliseconds < 100_000 ? 1 : 0)}s`
 }
 
 /** Who did it: the address where no credentials tell callers apart. */
-export function callerOf({ provider = '', subject, actors = [], address }: AuditEvent): string {
+function callerOf({ provider = '', subject, actors = [], address }: AuditEvent): string {
   const acting = actors.map((actor) => ` by ${actor}`).join('')
   if (subject === undefined) return address ?? '-'
   if (provider === subject && address !== undefined) return `${subject} ${address}`
@@ -48,7 +48,7 @@ export function callerOf({ provider = '', subject, actors = [], address }: Audit
 }
 
 /** What was done: a call of MCP, a change of a registry, or a request. */
-export function deedOf({ kind, method, route, mcp, server }: AuditEvent): string {
+function deedOf({ kind, method, route, mcp, server }: AuditEvent): string {
   if (kind === 'published' && server !== undefined) {
     const { action, name, version } = server
     return `${action} ${name}${version === undefined ? '' : `@${version}`}`
@@ -58,7 +58,7 @@ export function deedOf({ kind, method, route, mcp, server }: AuditEvent): string
 }
 
 /** Why it was not done: the rule of a policy, which says more than that it was denied, and the causes. */
-export const reasonsOf = ({ policy, causes = [] }: AuditEvent): readonly string[] =>
+const reasonsOf = ({ policy, causes = [] }: AuditEvent): readonly string[] =>
   policy === undefined ? causes : [policy, ...causes.filter((cause) => cause !== 'denied')]
 
 /** A line as it is; for a terminal, what could command it is written as JSON escapes it, which means the same. */

@@ -3,9 +3,9 @@ import { asJson, general } from '../../line/shared-flags.js'
 
 export const tailCommand = {
   name: 'tail',
-  summary: 'Read who did what: show, follow, filter and sum up an audit file',
+  summary: 'Read who did what: show, follow and filter an audit file',
   description:
-    'Reads the lines of an audit file, and prints one line for people for each event: when (UTC), what became of it, who, what, status, duration, why, and the id of the request. Filters are combined: what is printed matches all of them. In the patterns, * stands for any text. The exit code is 0, also after an interrupt, 1 when reading fails half way, and 2 when the file cannot be read or the command line is wrong.',
+    'Reads the lines of an audit file, and prints one line for people for each event: when (UTC), what became of it, who, what, status, duration, why, and the id of the request. Filters are combined: what is printed matches all of them. In the patterns, * stands for any text. Sums are for jq, which takes what --json prints. The exit code is 0, also after an interrupt, 1 when reading fails half way, and 2 when the file cannot be read or the command line is wrong.',
   positionals: [
     { name: 'FILE', help: 'the file of the audit sink, or - for standard input', required: true },
   ],
@@ -24,16 +24,11 @@ export const tailCommand = {
       help: 'How many matching lines are shown first, the last ones; 20 by default, and all with --since, --request or --trace',
     },
     {
-      name: 'summary',
-      type: 'boolean',
-      help: 'Sum up all that matches, in place of its lines: who, what, how often, how slow, and why not',
-    },
-    {
       name: 'rotated',
       type: 'boolean',
       help: 'Begin with the rotated files beside it, FILE.1, FILE.2 and so on, the oldest first',
     },
-    { ...asJson, help: 'Print the matching lines as they are, or one object with --summary' },
+    { ...asJson, help: 'Print the matching lines as they are, for programs such as jq' },
     {
       name: 'caller',
       type: 'string',
@@ -60,9 +55,7 @@ export const tailCommand = {
     'sallyport tail audit.jsonl --follow',
     '# who was denied a tool in the last hour',
     "sallyport tail audit.jsonl --since 1h --outcome denied --tool '*'",
-    '# who did what, how often and how slow, with what was rotated away',
-    'sallyport tail audit.jsonl --summary --rotated',
-    '# for programs',
-    "sallyport tail audit.jsonl --lines all --json --tool 'delete_*'",
+    '# for programs, such as jq for sums; with what was rotated away',
+    "sallyport tail audit.jsonl --rotated --lines all --json --tool 'delete_*'",
   ],
 } as const satisfies CommandDefinition

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Io } from '../../io.js'
 import { printWarnings } from '../../terminal.js'
-import { identityOf, isMissing, type OpenFile, openNewer, type Reading } from './open-file.js'
+import { identityOf, isMissing, type OpenFile, openNewer, type Reading } from './source.js'
 
 /** Milliseconds. Looked at, since not every file system tells of changes. */
 const PAUSE = 200

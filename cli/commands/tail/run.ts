@@ -3,18 +3,16 @@ import type { Io } from '../../io.js'
 import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { exitCode, printProblems, printWarnings } from '../../terminal.js'
-import { filterOf } from './filter.js'
 import { tailCommand } from './flags.js'
-import { Output } from './output.js'
-import { showLines, sumUp } from './show.js'
+import { filterOf } from './selection.js'
+import { Output, showLines } from './show.js'
 import { openSource } from './source.js'
 
 const FEW = 20
-const WITHOUT_SUMMARY = 'cannot be combined with --summary, which sums up'
 
 type Values = ReturnType<typeof valuesOf<typeof tailCommand.groups>>
 
-/** Shows, follows and sums up what matches in an audit file. */
+/** Shows and follows what matches in an audit file. */
 export async function tail({ positionals: [path = ''], options }: Invocation, io: Io): Promise<number> {
   const values = valuesOf(tailCommand.groups, options)
   const filtered = filterOf(values, Date.now())
@@ -36,7 +34,7 @@ export async function tail({ positionals: [path = ''], options }: Invocation, io
     signal,
     count: countOf(values),
   }
-  const malformed = values.summary ? await sumUp(task) : await showLines(task)
+  const malformed = await showLines(task)
   await output.flush()
   if (malformed > 0 && !output.ended.aborted) {
     const [lines, was] =
@@ -49,18 +47,13 @@ export async function tail({ positionals: [path = ''], options }: Invocation, io
   return exitCode.ok
 }
 
-function misused(path: string, { follow, summary, rotated, lines }: Values): readonly Problem[] {
-  const rules: readonly (readonly [isBroken: boolean, place: string, message: string])[] = [
-    [
-      !/^(?:all|\d{1,9})$/.test(lines ?? 'all'),
-      '--lines',
-      'a whole number of at least 0, or all, is expected',
-    ],
-    [follow && summary, '--follow', `${WITHOUT_SUMMARY} what is there`],
-    [summary && lines !== undefined, '--lines', `${WITHOUT_SUMMARY} all that matches; --since bounds it`],
-    [rotated && path === '-', '--rotated', 'needs a file: standard input has no others beside it'],
-  ]
-  return rules.flatMap(([isBroken, place, message]) => (isBroken ? [{ place, message }] : []))
+function misused(path: string, { rotated, lines }: Values): readonly Problem[] {
+  const problems: Problem[] = []
+  if (!/^(?:all|\d{1,9})$/.test(lines ?? 'all'))
+    problems.push({ place: '--lines', message: 'a whole number of at least 0, or all, is expected' })
+  if (rotated && path === '-')
+    problems.push({ place: '--rotated', message: 'needs a file: standard input has no others beside it' })
+  return problems
 }
 
 /** Aborts at the first signal; the second ends the process as if nobody listened. */

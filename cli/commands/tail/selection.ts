@@ -1,7 +1,58 @@
 import { isUtf8 } from 'node:buffer'
-import type { AuditEvent } from 'sallyport'
-import { isJsonObject, type TOO_LONG } from 'sallyport/toolkit'
-import type { Filter } from './filter.js'
+import type { AuditEvent, Problem } from 'sallyport'
+import { type Glob, globOf, isJsonObject, matchesGlob, type TOO_LONG } from 'sallyport/toolkit'
+import { unknownName } from '#core/contract/problem.js'
+import { parseDuration } from '#core/toolkit/duration-text.js'
+
+export type FilterFlags = {
+  readonly [name in 'caller' | 'tool' | 'since' | 'request' | 'trace']?: string | undefined
+} & { readonly outcome?: readonly string[] | undefined }
+
+export type Filter = (event: AuditEvent) => boolean
+
+const OUTCOMES = ['allowed', 'denied', 'failed']
+const EXPECTED_TIME = 'a duration such as 10m or 24h, or a time such as 2026-01-31T09:00:00Z, is expected'
+
+/** What all of the flags let through. */
+export function filterOf(
+  flags: FilterFlags,
+  now: number,
+): { readonly filter: Filter } | { readonly problems: readonly Problem[] } {
+  const { caller, tool, outcome = [], since, request, trace } = flags
+  const problems: Problem[] = outcome
+    .filter((name) => !OUTCOMES.includes(name))
+    .map((name) => ({ place: '--outcome', ...unknownName('unknown outcome', name, OUTCOMES) }))
+  const start = since === undefined ? undefined : startOf(since, now)
+  if (since !== undefined && start === undefined) problems.push({ place: '--since', message: EXPECTED_TIME })
+  if (problems.length > 0) return { problems }
+  const filters: Filter[] = []
+  if (start !== undefined) filters.push(({ at }) => Date.parse(at) >= start)
+  if (request !== undefined) filters.push(({ requestId }) => requestId === request)
+  if (trace !== undefined) filters.push(({ traceId }) => traceId === trace)
+  if (outcome.length > 0) filters.push((event) => outcome.includes(event.outcome ?? ''))
+  if (tool !== undefined) filters.push(toolIs(globOf(tool)))
+  if (caller !== undefined) filters.push(callerIs(globOf(caller)))
+  return { filter: (event) => filters.every((matches) => matches(event)) }
+}
+
+const toolIs =
+  (glob: Glob): Filter =>
+  ({ mcp }) =>
+    mcp?.kind === 'tool' && mcp.name !== undefined && matchesGlob(glob, mcp.name)
+
+const callerIs =
+  (glob: Glob): Filter =>
+  ({ provider = '', subject, address }) =>
+    (subject !== undefined && (matchesGlob(glob, subject) || matchesGlob(glob, `${provider}/${subject}`))) ||
+    (address !== undefined && matchesGlob(glob, address))
+
+/** `Date` takes a lot for a time: here it begins as ISO 8601 has it. */
+function startOf(text: string, now: number): number | undefined {
+  const span = parseDuration(text)
+  if (span !== undefined) return Math.max(0, now - span)
+  const time = /^\d{4}-\d{2}-\d{2}(?:[T ]|$)/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(time) ? undefined : time
+}
 
 type Line = Buffer | typeof TOO_LONG
 export type TakeLine = (line: Line) => void
@@ -9,7 +60,7 @@ export type TakeEvent = (line: AuditLine) => void
 
 /** Gives on the events that match, and counts the lines that hold none. */
 export class Selection {
-  /** Lines that no audit sink has written, such as torn ones; of those that could match. */
+  /** Lines that no audit sink has written, such as torn ones. */
   malformed = 0
 
   constructor(
@@ -22,10 +73,10 @@ export class Selection {
       this.malformed++
       return
     }
-    if (line.length === 0 || !this.filter.canMatch(line)) return
+    if (line.length === 0) return
     const read = auditLineOf(line)
     if (read === undefined) this.malformed++
-    else if (this.filter.matches(read.event)) this.take(read)
+    else if (this.filter(read.event)) this.take(read)
   }
 }
 

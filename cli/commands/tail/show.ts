@@ -1,18 +1,37 @@
+import { once } from 'node:events'
+import type { Writable } from 'node:stream'
 import { painter } from '../../colour.js'
 import type { Io } from '../../io.js'
 import { eventText, jsonText } from './event-text.js'
-import type { Filter } from './filter.js'
 import { follow } from './follow.js'
-import type { Reading } from './open-file.js'
-import type { Output } from './output.js'
-import { LastLines, Selection, type TakeEvent } from './selection.js'
-import { goBack, readAll, type Source } from './source.js'
-import { Summary } from './summary.js'
-import { summaryObject, summaryText } from './summary-text.js'
+import { type Filter, LastLines, Selection, type TakeEvent } from './selection.js'
+import { goBack, type Reading, readAll, type Source } from './source.js'
 
 /** Bytes from the end that are looked at first, and how many times more each time when these hold too few. */
 const FIRST_LOOK = 256 * 1024
 const GROWTH = 8
+
+/** Lines on standard output, written many at once. `ended` aborts when nobody takes them. */
+export class Output {
+  private lines: string[] = []
+  private readonly closed = new AbortController()
+  readonly ended: AbortSignal = this.closed.signal
+
+  constructor(private readonly stream: Writable) {
+    stream.on('error', () => this.closed.abort())
+  }
+
+  print(line: string): void {
+    this.lines.push(line, '\n')
+  }
+
+  readonly flush = async (): Promise<void> => {
+    const text = this.lines.join('')
+    this.lines = []
+    if (text === '' || this.ended.aborted || this.stream.write(text)) return
+    await once(this.stream, 'drain', { signal: this.ended }).catch(() => {})
+  }
+}
 
 interface Task {
   readonly path: string
@@ -45,18 +64,6 @@ export async function showLines(task: Task): Promise<number> {
   if ('files' in source && task.follow) await follow(path, source.files, reading, io)
   else await closed(source)
   return malformed + selection.malformed
-}
-
-/** Prints a summary of what matches, and returns how many lines held no event. */
-export async function sumUp({ source, filter, json, output, io, signal }: Task): Promise<number> {
-  const summary = new Summary()
-  const selection = new Selection(filter, ({ event }) => summary.add(event))
-  await readAll(source, { take: selection.line, signal })
-  await closed(source)
-  const paint = painter(io.stdout, io.env)
-  const object = (): string => jsonText(JSON.stringify(summaryObject(summary)), io.stdout.isTTY === true)
-  output.print(json ? object() : summaryText(summary, paint))
-  return selection.malformed
 }
 
 function printer({ json, output, io }: Task): TakeEvent {

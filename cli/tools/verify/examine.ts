@@ -20,7 +20,6 @@ import type { FindingList } from '../findings/finding-list.js'
 import type { Job } from './messages.js'
 import { examineOptions, requiredPaths, sampleOptions, withCanaries } from './options.js'
 import { Resources } from './resources.js'
-import { examineWarnings } from './warnings.js'
 
 /** Milliseconds that each step of a plugin may take here: it waits for no network. */
 const LIMITS = { setup: 3_000, start: 5_000, ready: 5_000, stop: 3_000 }
@@ -242,3 +241,25 @@ function reportContract(chart: FindingList, { provides = [] }: Plugin, passed: b
   const held = provides.filter(({ token }) => known.includes(token)).map(({ name }) => name)
   if (passed && held.length > 0) chart.ok('contract', `it keeps that of ${held.join(', ')}`)
 }
+
+const FORM = 'return a list of { place, message }, or an empty one; `place` is a path in the options'
+
+/** What the plugin says of options that it accepts. A start logs it, where secrets are looked for. */
+function examineWarnings(chart: FindingList, plugin: Plugin, options: unknown): void {
+  if (plugin.warnings === undefined) return
+  let warnings: unknown
+  try {
+    // It gets what its own schema returned, which is what it is typed for.
+    warnings = plugin.warnings(options as never)
+  } catch (error) {
+    const detail = `it fails in warnings: ${messageOf(error)}`
+    chart.wrong('warnings', 'WARNINGS_FAILED', detail, FORM)
+    return
+  }
+  if (!Array.isArray(warnings) || !warnings.every(isProblem)) {
+    chart.wrong('warnings', 'WARNINGS_MALFORMED', 'what warnings returns is no list of problems', FORM)
+  } else chart.ok('warnings', 'it answers for options that it accepts')
+}
+
+const isProblem = (value: unknown): boolean =>
+  isJsonObject(value) && typeof value['place'] === 'string' && typeof value['message'] === 'string'

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { commands } from '#cli/commands/index.js'
-import { dispatch } from '#cli/line/dispatch.js'
 import { environmentNames } from '#cli/line/environment.js'
 import type { Option, OptionType } from '#cli/line/option.js'
 import { accumulates } from '#cli/line/option.js'
+import { dispatch } from '#cli/program.js'
 import { parsed } from '../parsed.js'
 
 const proxy = commands.find(({ name }) => name === 'proxy')
@@ -95,9 +95,9 @@ test('the words of a command may stand anywhere among its flags', () => {
   )
 })
 
-test('sade finds the same command in what the parser hands it', () => {
-  fc.assert(
-    fc.property(lines, ({ mixed }) => {
+test('sade finds the same command in what the parser hands it', async () => {
+  await fc.assert(
+    fc.asyncProperty(lines, async ({ mixed }) => {
       let called: string | undefined
       const watched = commands.map((command) => {
         const run = async () => {
@@ -108,7 +108,7 @@ test('sade finds the same command in what the parser hands it', () => {
       })
       const { canonical, invocation } = parsed(mixed)
 
-      void dispatch(canonical, watched)
+      await dispatch(canonical, watched)
       assert.equal(called, invocation?.command.name)
     }),
   )

@@ -192,7 +192,7 @@ test('no line commands the terminal, as JSON neither', async (t) => {
   // Some are escaped in JSON, others stand there as they are.
   const text = `${line({ subject: evil, mcp: { method: evil, kind: 'tool', name: evil }, requestId: evil })} \r\t\n`
   const place = join(folder(t, { 'audit.jsonl': text }), 'audit.jsonl')
-  for (const flags of [[], ['--json'], ['--summary'], ['--summary', '--json']]) {
+  for (const flags of [[], ['--json']]) {
     const environment = { NO_COLOR: '1' }
     const { code, stdout } = await cli(t, ['tail', place, ...flags], { environment, columns: 80 })
     assert.equal(code, 0)

@@ -2,10 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { eventText, jsonText } from '#cli/commands/tail/event-text.js'
-import { type FilterFlags, filterOf } from '#cli/commands/tail/filter.js'
-import { auditLineOf, LastLines, Selection } from '#cli/commands/tail/selection.js'
-import { Summary } from '#cli/commands/tail/summary.js'
-import { summaryObject, summaryText } from '#cli/commands/tail/summary-text.js'
+import {
+  auditLineOf,
+  type FilterFlags,
+  filterOf,
+  LastLines,
+  Selection,
+} from '#cli/commands/tail/selection.js'
 
 const plain = (_style: string, text: string): string => text
 
@@ -106,7 +109,7 @@ test('whatever the lines are, those that match are given on as they are, and not
 
       const matching = lines.filter((each) => {
         const found = auditLineOf(each)
-        return found !== undefined && read.filter.matches(found.event)
+        return found !== undefined && read.filter(found.event)
       })
       assert.deepEqual(
         taken.map((text) => Buffer.from(text)),
@@ -121,29 +124,21 @@ test('whatever the lines are, those that match are given on as they are, and not
 test('whatever the lines are, nothing that is printed commands a terminal', () => {
   fc.assert(
     fc.property(fc.array(line), (lines) => {
-      const summary = new Summary()
       for (const each of lines) {
         const found = auditLineOf(each)
         if (found === undefined) continue
-        summary.add(found.event)
         const shown = eventText(found.event, plain)
         assert.doesNotMatch(shown, /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u)
         const forTerminal = jsonText(found.text, true)
         assert.doesNotMatch(forTerminal, /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u)
         assert.deepEqual(JSON.parse(forTerminal), JSON.parse(found.text))
       }
-      assert.doesNotMatch(
-        summaryText(summary, plain).replaceAll('\n', ''),
-        /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u,
-      )
-      const { count } = JSON.parse(JSON.stringify(summaryObject(summary)))
-      assert.equal(count, summary.all.count)
     }),
     { numRuns: 1_500 },
   )
 })
 
-test('a name without end is cut, and so is what a summary keeps of it', () => {
+test('a name without end is cut', () => {
   const name = `${'x'.repeat(5_000)}😀`
   const found = auditLineOf(
     Buffer.from(
@@ -159,9 +154,6 @@ test('a name without end is cut, and so is what a summary keeps of it', () => {
   )
   assert.ok(found !== undefined)
   assert.ok(eventText(found.event, plain).length < 1_000)
-  const summary = new Summary()
-  summary.add(found.event)
-  assert.ok(JSON.stringify(summaryObject(summary)).length < 2_000)
 })
 
 test('the last lines are kept, however many there were', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { catalogue } from 'sallyport/builtin'
 import { createLog, planList } from 'sallyport/embed'
-import { singleProcessOnly } from '#cli/workers/single-process.js'
+import { singleProcessOnly } from '#cli/workers/worker-pool.js'
 import { closedPort } from '#kit/listening.js'
 import { startedProgram } from '#kit/started-program.js'
 

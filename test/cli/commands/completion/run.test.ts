@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
+import { completionScript } from '#cli/commands/completion/run.js'
 import { commands } from '#cli/commands/index.js'
-import { completionScript } from '#cli/line/completion/script.js'
 import { folder } from '#kit/folder.js'
 import { completing, hasShell, type Shell } from './shells.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { apiUrlOf } from '#cli/commands/publish/registry-url.js'
+import { apiUrlOf } from '#cli/commands/publish/run.js'
 
 const hrefOf = (written: string): string => {
   const api = apiUrlOf(written)

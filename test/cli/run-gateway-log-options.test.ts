@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { commands } from '#cli/commands/index.js'
-import { logOptions } from '#cli/log-options.js'
+import { logOptions } from '#cli/run-gateway.js'
 import { program } from '#kit/program.js'
 import { startedProgram } from '#kit/started-program.js'
 import { parsed, placesOf, proxied } from './parsed.js'

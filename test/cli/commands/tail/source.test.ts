@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { OpenFile } from '#cli/commands/tail/open-file.js'
 import type { TakeLine } from '#cli/commands/tail/selection.js'
+import { OpenFile } from '#cli/commands/tail/source.js'
 import { folder } from '#kit/folder.js'
 
 test('an unfinished line that becomes blanks while it is read costs no line after it', async (t) => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { commands } from '#cli/commands/index.js'
-import { dispatch } from '#cli/line/dispatch.js'
 import { parse } from '#cli/line/parse.js'
 import { helpOptions } from '#cli/line/shared-flags.js'
-import { placesOf } from '../parsed.js'
+import { dispatch } from '#cli/program.js'
+import { placesOf } from './parsed.js'
 
 function read(argv: readonly string[]) {
   return parse(argv, {}, commands, helpOptions)
