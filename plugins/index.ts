@@ -20,6 +20,7 @@ export const catalogue: Catalogue = {
   'discovery/resource': () => import('./discovery/resource.js'),
   'forward/balanced': () => import('./forward/balanced.js'),
   'forward/http': () => import('./forward/http.js'),
+  'forward/http2': () => import('./forward/http2.js'),
   'guard/host': () => import('./guard/host.js'),
   'guard/origin': () => import('./guard/origin.js'),
   'headers/identity': () => import('./headers/identity.js'),

@@ -136,7 +136,7 @@ export function outgoing(settings: ProxySettings, login: LoginManner = {}): Entr
 export function forwarder(settings: ProxySettings): Entry {
   // What was not checked here is meant for the target; what was is not (T8), unless somebody says so.
   const unchecked = !checksCallers(settings)
-  return make.entry('forward/http', settings, {
+  const entry = make.entry('forward/http', settings, {
     with: {
       forwardAuthorization: unchecked || settings.forwardAuthorization,
       forwardCookies: unchecked || settings.forwardCookies,
@@ -144,6 +144,8 @@ export function forwarder(settings: ProxySettings): Entry {
     },
     from: { removedPrefix: 'resourceUrl' },
   })
+  // Both have the same options.
+  return settings.targetHttp2 ? { ...entry, use: 'forward/http2' } : entry
 }
 
 /** What the resource URL has before the path of the target. Any other path there may be one of the target, too. */

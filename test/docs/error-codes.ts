@@ -31,9 +31,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
     'send the body faster, and without pauses: one of a second is too long while `keptBodies` is full',
   ),
   TRANSFER_CODING: answer('send the body chunked or with its length'),
-  REQUEST_UNSUPPORTED: answer(
-    'use `forward/http`: `forward/balanced` cannot send this path, a WebSocket, or a GET with a body',
-  ),
+  REQUEST_UNSUPPORTED: answer('use `forward/http`: HTTP/2 does not carry this request, such as a WebSocket'),
   TARGET_FORM: answer('ask for a path'),
   PATH_OUTSIDE_TARGET: answer("stay below the target's path: `..` must not lead out of it"),
   QUERY_FIXED: answer('leave out what the query of `--target-uri` has: a request cannot change it'),

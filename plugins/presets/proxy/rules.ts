@@ -33,6 +33,10 @@ const NEEDS: Needs<Settings> = {
     ({ oidcIssuer }) => oidcIssuer !== undefined,
     'needs --oidc-issuer: without it no token is checked',
   ],
+  'https-target': [
+    ({ targetUri }) => !/^http:/i.test(targetUri),
+    'needs a --target-uri of https: HTTP/2 is agreed on in the TLS handshake',
+  ],
   'remote-auth': [
     (settings) => loginStarter(settings) !== undefined,
     'needs --remote-auth: without it nobody signs in',

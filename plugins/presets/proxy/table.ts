@@ -73,6 +73,7 @@ export const targetCredentials = [
 const outgoing = {
   title: 'What the target receives',
   options: [
+    { name: 'target-http2', type: 'boolean', needs: 'https-target', help: 'Speak HTTP/2 to the target, over https and without an outgoing proxy' },
     ...targetTls,
     ...targetCredentials,
     { name: 'remote-forward-claims', type: 'pair', placeholder: 'NAME=CLAIM', needs: 'authentication', help: "Header to add whose value is a claim of the caller's checked token, such as X-User=sub" },

@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
-import { writeFileSync } from 'node:fs'
 import { createServer, request as httpRequest, type RequestListener } from 'node:http'
-import { createSecureServer } from 'node:http2'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Credential } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
-import { folder } from '#kit/folder.js'
 import { closedPort, listening, opened } from '#kit/listening.js'
 import { listen, providing } from '#kit/plugin.js'
-import { startedProgram } from '#kit/started-program.js'
+import { spoken } from '#kit/raw.js'
 import { authority, tlsListening } from '#kit/tls.js'
 import { call, openRequest, send } from './proxied.js'
 
@@ -162,14 +159,34 @@ test('no caller moves the sessions of others: by a slow tool, a large head, or a
   }
 })
 
-test('a request that nobody could send puts no replica out of use', async (t) => {
-  const [only = '', other = ''] = await replicas(t, 2)
-  const main = await balanced(t, [only, other])
-  const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'eA==' }
-  for (const path of ['/%zz', '/a/../b', '/a"b']) assert.equal((await send(main, { path })).status, 501)
-  assert.equal((await send(main, { headers: upgrade })).status, 501)
-  const used = [(await send(main, call(1))).body, (await send(main, call(1))).body]
-  assert.deepEqual(used.toSorted(), ['0', '1'])
+test('an upgrade goes to the next replica where one is down, and one that is refused puts none out of use', async (t) => {
+  const replica = createServer((_request, response) => response.end('http'))
+  replica.on('upgrade', ({ url }, socket) => {
+    if (url === '/refused') socket.destroy()
+    else
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello')
+  })
+  const { port } = await opened(t, replica)
+  const first = await replicas(t, 1)
+  const main = await balanced(t, [await closedPort(), `http://127.0.0.1:${port}`])
+  const handshake = (path: string) =>
+    `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`
+  assert.match(await spoken(main, handshake('/')), /^HTTP\/1\.1 101 .*hello$/s)
+
+  const both = await balanced(t, [`http://127.0.0.1:${port}`, ...first])
+  const refused = await spoken(both, handshake('/refused'))
+  assert.doesNotMatch(refused, /^HTTP\/1\.1 101/)
+  const used = [(await send(both, call(1))).body, (await send(both, call(1))).body]
+  assert.deepEqual(used.toSorted(), ['0', 'http'])
+})
+
+test('each replica is asked by its own name', async (t) => {
+  const names = await Promise.all(
+    [0, 1].map(() => listening(t, ({ headers }, response) => response.end(headers.host))),
+  )
+  const main = await balanced(t, [await closedPort(), ...names])
+  const seen = [await send(main, { path: '/' }), await send(main, { path: '/' })].map(({ body }) => body)
+  assert.deepEqual(seen.toSorted(), names.map((name) => new URL(name).host).toSorted())
 })
 
 test('the credential is presented, the caller’s token is not, and limits hold', async (t) => {
@@ -244,42 +261,50 @@ test('the certificate of a replica is verified', async (t) => {
   assert.deepEqual([status, JSON.parse(body).error], [502, 'target_tls'])
 })
 
-test('HTTP/2 is spoken to a replica that offers it, where it is on', async (t) => {
-  const ca = authority(t)
-  const server = createSecureServer({ ...ca.issue(['127.0.0.1']), allowHTTP1: true }, (request, response) => {
-    response.end(`${request.httpVersion} ${request.method} ${request.headers['x-a']}`)
-  })
-  const { port } = await opened(t, server)
-
-  for (const [http2, version] of [
-    [true, '2.0'],
-    [false, '1.1'],
-  ] as const) {
-    const config = join(folder(t), 'list.json')
-    const list = [
-      listen,
-      { use: 'auth/anonymous' },
-      { use: 'forward/balanced', with: { targets: [`https://127.0.0.1:${port}`], http2 } },
-    ]
-    writeFileSync(config, JSON.stringify({ plugins: list }))
-    const gateway = startedProgram(t, ['run', '--config', config], {
-      environment: { NODE_EXTRA_CA_CERTS: ca.file },
-    })
-    const main = await gateway.ready()
-    const headers = { 'content-type': 'application/json', 'x-a': 'b' }
-    assert.equal((await send(main, { ...call(1), headers })).body, `${version} POST b`)
+test('what cannot work is refused at the start', async (t) => {
+  const refused: readonly (readonly [readonly string[], RegExp])[] = [
+    [['http://127.0.0.1:1/a', 'http://127.0.0.1:2/b'], /targets/],
+    [['http://127.0.0.1:1', 'https://127.0.0.1:2'], /targets/],
+    [['http://127.0.0.1:1/a', 'http://127.0.0.1:1/a'], /expected each once/],
+    [[], /targets/],
+  ]
+  for (const [targets, message] of refused) {
+    await assert.rejects(balanced(t, targets), message)
   }
 })
 
-test('what cannot work is refused at the start', async (t) => {
-  const refused: readonly (readonly [readonly string[], object, RegExp])[] = [
-    [['http://127.0.0.1:1'], { http2: true }, /http2/],
-    [['http://127.0.0.1:1/a', 'http://127.0.0.1:2/b'], {}, /targets/],
-    [['http://127.0.0.1:1', 'https://127.0.0.1:2'], {}, /targets/],
-    [['http://127.0.0.1:1/a', 'http://127.0.0.1:1/a'], {}, /expected each once/],
-    [[], {}, /targets/],
+test('requests that fail alike because no replica is there are logged ten times a minute', async (t) => {
+  const recorded = recordedLog()
+  const main = await balanced(t, [await closedPort()], {}, [], recorded)
+  for (let sent = 0; sent < 15; sent++) assert.equal((await send(main, call(1))).status, 502)
+  assert.equal(recorded.lines.filter(({ err }) => err !== undefined).length, 10)
+})
+
+test('sessions stay with their replicas over a reload, also one that adds a replica', async (t) => {
+  const named = (name: string): Promise<string> =>
+    listening(t, ({ headers }, response) => {
+      response.setHeader('mcp-session-id', headers['mcp-session-id'] ?? randomUUID()).end(name)
+    })
+  const list = (urls: readonly string[]) => [
+    listen,
+    { use: 'auth/anonymous' },
+    { use: 'forward/balanced', with: { targets: urls } },
   ]
-  for (const [targets, options, message] of refused) {
-    await assert.rejects(balanced(t, targets, { ...options }), message)
+  const targets = [await named('a'), await named('b')]
+  const running = await serving(t, list(targets))
+  const ask = async (headers: Readonly<Record<string, string>> = {}) => {
+    const answer = await send(running.addresses.main ?? '', post('/', headers))
+    return { by: answer.body, session: String(answer.headers['mcp-session-id']) }
   }
+  const sessions = await Promise.all(Array.from({ length: 30 }, () => ask()))
+  const moved = async (): Promise<number> => {
+    const now = await Promise.all(sessions.map(({ session }) => ask({ 'mcp-session-id': session })))
+    return now.filter(({ by }, index) => by !== sessions[index]?.by).length
+  }
+
+  assert.equal(await moved(), 0)
+  await running.swap(list(targets))
+  assert.equal(await moved(), 0)
+  await running.swap(list([...targets, await named('c')]))
+  assert.equal(await moved(), 0)
 })

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { type Entry, type Labels, Telemetry } from 'sallyport'
-import { serving } from '#kit/booted.js'
 import { closedPort, listening } from '#kit/listening.js'
-import { listen, providing } from '#kit/plugin.js'
+import { providing } from '#kit/plugin.js'
 import { runs } from '#kit/runs.js'
 import { call, proxied, send } from './proxied.js'
 
@@ -60,19 +59,6 @@ test('a target that refuses the credential of this gateway, or redirects elsewhe
     labels.map(({ outcome }) => outcome),
     ['credential_refused', 'target_redirect'],
   )
-})
-
-test('what the gateway itself refuses is no answer of the target', async (t) => {
-  const origin = await listening(t, (_request, response) => response.end())
-  const labels: Labels[] = []
-  const { addresses } = await serving(t, [
-    listen,
-    { use: 'auth/anonymous' },
-    countingInto(labels),
-    { use: 'forward/balanced', with: { targets: [origin] } },
-  ])
-  assert.equal((await send(addresses.main ?? '', { path: '/a%ZZ' })).status, 501)
-  assert.deepEqual(labels, [])
 })
 
 test('a method of MCP is a label, those of tasks included', async (t) => {

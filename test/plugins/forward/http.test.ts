@@ -33,20 +33,26 @@ function comparable(message: Message, side: 'request' | 'response'): object {
 const lengthOf = ({ headers }: Message): string =>
   headers.find(([name]) => name.toLowerCase() === 'content-length')?.[1] ?? '0'
 
-const LISTS = { 'the proxy': [], 'a proxy that is observed': [observing().entry] }
+const forwarder = (target: string) => ({
+  use: 'forward/http',
+  with: { target: targetRoute.urlOf(target), ...transparent },
+})
+const balancer = (target: string) => ({
+  use: 'forward/balanced',
+  with: { targets: [targetRoute.urlOf(target)], ...transparent },
+})
+const LISTS = {
+  'the proxy': (target: string) => [forwarder(target)],
+  'a proxy that is observed': (target: string) => [observing().entry, forwarder(target)],
+  'a balancing proxy': (target: string) => [balancer(target)],
+}
 
-for (const [{ name, request, answer }, [proxy, observers]] of corpus.flatMap((each) =>
+for (const [{ name, request, answer }, [proxy, listFor]] of corpus.flatMap((each) =>
   Object.entries(LISTS).map((list) => [each, list] as const),
 )) {
   test(`the same bytes directly and through ${proxy}: ${name}`, async (t) => {
     const target = await rawTarget(t, () => answer)
-    const { main = '' } = (
-      await serving(t, [
-        ...open,
-        ...observers,
-        { use: 'forward/http', with: { target: targetRoute.urlOf(target.origin), ...transparent } },
-      ])
-    ).addresses
+    const { main = '' } = (await serving(t, [...open, ...listFor(target.origin)])).addresses
     const ask = (origin: string) => answerTo(origin, request.replace('HOST', new URL(origin).host))
 
     const direct = await ask(target.origin)

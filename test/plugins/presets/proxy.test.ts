@@ -379,3 +379,11 @@ test('a prefix that a proxy in front removes is what the resource URL has before
     assert.equal(Object(written)['removedPrefix'], prefix, resourceUrl)
   }
 })
+
+test('HTTP/2 is spoken to an https target alone, with the options of HTTP/1.1', async () => {
+  const written = { targetUri: 'https://mcp.test/mcp', targetTimeout: 5_000, targetCaCert: 'ca.pem' }
+  const forwarderOf = (more: Written) => proxy(settingsOf({ ...written, ...more })).at(-1)
+  const { use: _, ...plain } = { use: '', ...forwarderOf({}) }
+  assert.deepEqual(forwarderOf({ targetHttp2: true }), { ...plain, use: 'forward/http2' })
+  assert.deepEqual(await complaints({ targetHttp2: true }), ['targetHttp2'])
+})
