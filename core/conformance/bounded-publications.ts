@@ -1,5 +1,5 @@
 import type { PublicationStore, Publications } from '../contract/capabilities/publications.js'
-import { randomName } from './random-name.js'
+import { randomName } from './admission.js'
 import { type CheckResult, firstFault, type Requirement } from './requirement.js'
 import { actor, DOCUMENT, expects, publish, readAll, refusal } from './sample-publications.js'
 

@@ -4,7 +4,7 @@ import {
   type StoredDocument,
 } from '../contract/capabilities/catalogue-store.js'
 import { within } from '../toolkit/deadline.js'
-import { randomName, UNUSUAL_NAMES } from './random-name.js'
+import { randomName, UNUSUAL_NAMES } from './admission.js'
 import { type ConformanceSuite, firstFault } from './requirement.js'
 import { change, changed, faultIn, first, lossIn, one, second, two } from './sample-contents.js'
 

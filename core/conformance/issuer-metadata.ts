@@ -1,6 +1,6 @@
 import { IssuerMetadata } from '../contract/capabilities/issuer-metadata.js'
 import type { Fetch } from '../contract/fetch.js'
-import { randomName } from './random-name.js'
+import { randomName } from './admission.js'
 import { type CheckResult, type ConformanceSuite, firstFault, isObject, messageOf } from './requirement.js'
 
 /** An issuer that nobody knows: what is said of it was read by `fetch`. */

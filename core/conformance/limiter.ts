@@ -1,7 +1,7 @@
 import { type LimitAnswer, Limiter, type LimitKey } from '../contract/capabilities/limiter.js'
 import type { McpMessage } from '../contract/message.js'
 import { isJsonObject } from '../toolkit/json-object.js'
-import { randomName } from './random-name.js'
+import { randomName } from './admission.js'
 import { type ConformanceSuite, firstFault } from './requirement.js'
 
 const MOST = 200

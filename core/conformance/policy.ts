@@ -9,7 +9,7 @@ import {
 import type { Identity } from '../contract/identity.js'
 import type { McpCall, McpSubject } from '../contract/message.js'
 import { METHOD_FOR } from '../mcp/methods.js'
-import { UNUSUAL_NAMES } from './random-name.js'
+import { UNUSUAL_NAMES } from './admission.js'
 import {
   type CheckResult,
   type ConformanceContext,

@@ -4,8 +4,8 @@ import {
   PublicationStore,
 } from '../contract/capabilities/publications.js'
 import { within } from '../toolkit/deadline.js'
+import { randomName } from './admission.js'
 import { boundedPublications } from './bounded-publications.js'
-import { randomName } from './random-name.js'
 import { type ConformanceSuite, firstFault } from './requirement.js'
 import {
   actor,

@@ -8,12 +8,11 @@ interface SampleDocument extends StoredDocument {
   readonly text: string
 }
 
-// The text of a document is stored as it is: numbers, order and repeated members too. It may come in parts.
+// The text of a document is stored as it is: numbers, order and repeated members too.
 const document = (version: string, more = ''): SampleDocument => {
   const name = 'a.example/conformance'
   const text = `{"server":{"name":"${name}","version":${JSON.stringify(version)},"x":[1.0,1e400,12345678901234567890],"b":1,"a":"\\u0000\\ud800${more}","b":2},"_meta":{}}`
-  const bytes = Buffer.from(text)
-  return { name, version, parts: [bytes.subarray(0, 30), bytes.subarray(30)], text }
+  return { name, version, document: Buffer.from(text), text }
 }
 
 export const [one, two, changed] = [document('1.0.0'), document('\0 %_😀'), document('\0 %_😀', 'changed')]

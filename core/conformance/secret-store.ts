@@ -1,7 +1,7 @@
 import { SecretStore } from '../contract/capabilities/secret-store.js'
 import { GatewayError } from '../contract/errors.js'
 import { within } from '../toolkit/deadline.js'
-import { randomName, UNUSUAL_NAMES } from './random-name.js'
+import { randomName, UNUSUAL_NAMES } from './admission.js'
 import {
   type CheckResult,
   type ConformanceContext,

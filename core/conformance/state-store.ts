@@ -1,5 +1,5 @@
 import { StateStore } from '../contract/capabilities/state-store.js'
-import { randomName, UNUSUAL_NAMES } from './random-name.js'
+import { randomName, UNUSUAL_NAMES } from './admission.js'
 import { type ConformanceSuite, firstFault, messageOf } from './requirement.js'
 
 /** Milliseconds until a value expires. */

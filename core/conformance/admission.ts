@@ -1,6 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { Authenticator } from '../contract/capabilities/authenticator.js'
+import { BrowserSession } from '../contract/capabilities/browser-session.js'
+import { Guard } from '../contract/capabilities/guard.js'
 import { BearerToken } from '../contract/credentials.js'
+import { Refusal } from '../contract/errors.js'
 import {
   type CheckResult,
   type ConformanceContext,
@@ -12,6 +16,29 @@ import {
   leavesRequestUnchanged,
   messageOf,
 } from './requirement.js'
+
+export const guardConformance: ConformanceSuite<Guard> = {
+  capability: Guard,
+  requirements: [
+    {
+      code: 'GUARD_THROWS',
+      statement: 'lets every request pass or refuses it, whatever it looks like',
+      advice:
+        'a guard returns to let a request pass, or throws a Refusal; any other error shuts everybody out',
+      check: (guard, context) =>
+        firstFaultyRequest(context, async (request) => {
+          try {
+            await guard(request)
+            return undefined
+          } catch (error) {
+            if (error instanceof Refusal) return undefined
+            return `on ${request.method} ${request.url.slice(0, 40)} it throws: ${messageOf(error)}`
+          }
+        }),
+    },
+    leavesRequestUnchanged((guard, request) => guard(request)),
+  ],
+}
 
 const KINDS = ['notMine', 'invalid', 'unavailable', 'busy']
 const UNKNOWN_TOKENS = ['a', 'e30.e30.', 'eyJhbGciOiJub25lIn0.e30.', 'A'.repeat(64)]
@@ -170,3 +197,70 @@ const isFinding = (finding: unknown): boolean =>
   isText(finding['about']) &&
   typeof finding['holds'] === 'boolean' &&
   typeof finding['detail'] === 'string'
+
+/** Return addresses as a stranger would make them up. */
+const RETURNS = ['/a?b=c', 'https://evil.invalid/', '//evil.invalid', '/\\evil.invalid', '/\r\nx: y', '']
+
+const isOwnPath = (path: unknown): boolean =>
+  typeof path === 'string' && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(path)
+
+const tokenOf = async (session: BrowserSession, request: FastifyRequest): Promise<CheckResult> => {
+  try {
+    const token: unknown = await session.token(request)
+    return token === undefined ? undefined : 'it has a token for a request of nobody'
+  } catch (error) {
+    return `it throws: ${messageOf(error)}`
+  }
+}
+
+export const browserSessionConformance: ConformanceSuite<BrowserSession> = {
+  capability: BrowserSession,
+  requirements: [
+    {
+      code: 'SESSION_MADE_UP',
+      statement: 'has no token for a request without a session',
+      advice:
+        'answer undefined unless what the request brings was made here: it is seen by a signature or a seal',
+      check: (session, context) => firstFaultyRequest(context, (request) => tokenOf(session, request)),
+    },
+    {
+      code: 'PERSON_MADE_UP',
+      statement: 'names nobody for a request without a session',
+      advice: 'answer undefined unless `token` found a session of that request',
+      check: (session, context) =>
+        firstFaultyRequest(context, (request) =>
+          session.person(request) === undefined ? undefined : 'it names somebody for a request of nobody',
+        ),
+    },
+    {
+      code: 'SIGN_IN_PATH_MALFORMED',
+      statement: 'has paths of this gateway to sign in and out',
+      advice: 'begin them with one slash, and encode the return address',
+      check: (session) =>
+        firstFault(
+          [...RETURNS.map((each) => session.signInPath(each)), session.signOutPath],
+          (path): CheckResult =>
+            isOwnPath(path) ? undefined : `${JSON.stringify(path)} is no path of this gateway`,
+        ),
+    },
+    leavesRequestUnchanged((session, request) => session.token(request)),
+  ],
+}
+
+/** A name that nothing has yet. */
+export const randomName = (): string => `conformance-${randomBytes(6).toString('hex')}`
+
+/** Names that mean something to a file system, a database or an object of JavaScript. */
+export const UNUSUAL_NAMES = [
+  '../../etc/passwd',
+  '/etc/passwd',
+  '..',
+  '.',
+  '',
+  ' ',
+  'a/b',
+  'a\0b',
+  '__proto__',
+  'constructor',
+  'ä',
+]
