@@ -14,6 +14,8 @@ const { out, types } = parseArgs({
 
 // What these need is one file: the first lines of every program, the command line, and what every gateway loads.
 const TOGETHER = {
+  // What threads load too: the rest of its file would cost them 80 ms.
+  small: ['core/toolkit/json-object', 'core/toolkit/metadata-keys'],
   start: ['cli/start'],
   program: ['cli/program', 'cli/colour', 'cli/line/dispatch', 'cli/config/hidden', 'core/toolkit/address'],
   gateway: [
@@ -62,6 +64,8 @@ async function bundle() {
     onwarn(warning) {
       throw new Error(warning.message)
     },
+    // It only exports what others have: who imports one of them loads not all.
+    treeshake: { moduleSideEffects: (id) => !id.endsWith('/core/toolkit.ts') },
     // What one file imports at once, another may import when it is needed.
     checks: { ineffectiveDynamicImport: false },
   })

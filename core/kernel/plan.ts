@@ -1,13 +1,13 @@
 import type { Capability } from '../contract/capability.js'
-import type { Entry, List, Scope, SettingPath } from '../contract/list.js'
-import { isScope } from '../contract/list.js'
+import { type Entry, isScope, type List, type Scope, type SettingPath } from '../contract/list.js'
 import type { Plugin } from '../contract/plugin.js'
 import type { Problem } from '../contract/problem.js'
+import { isJsonObject } from '../toolkit/json-object.js'
+import { pathOfText } from '../toolkit/path-text.js'
 import { secretsIn } from '../toolkit/redact.js'
 import { type Loaded, type Loader, withShortName } from './load.js'
 import { onlyObserves } from './observers.js'
 import { jsonSchemaOf, validateOptions } from './validate-options.js'
-import { whereOption, whereWritten } from './where-written.js'
 
 /** Where a path of the settings was written, for messages: a flag, or file, line and path. */
 export type Locate = (path: SettingPath) => string
@@ -216,4 +216,31 @@ function faultOf(item: unknown): string | undefined {
   return required === undefined || typeof required === 'boolean'
     ? undefined
     : 'expected `required` to be true or false'
+}
+
+function isOption(name: string, { options }: Plugin): boolean {
+  const properties = jsonSchemaOf(options)?.['properties']
+  return isJsonObject(properties) && Object.hasOwn(properties, name)
+}
+
+/** Where a plugin's own word for a place was written: a path in its options, or anything else. */
+export function whereOption(
+  entry: Entry,
+  option: string,
+  plugin: Plugin,
+  at: SettingPath,
+): SettingPath | undefined {
+  const path = pathOfText(option)
+  if (isOption(String(path[0] ?? ''), plugin)) return whereWritten(entry, path, at)
+  // Where no settings were made into options, the plugin's own word says more than the line that names it.
+  return option === '' || entry.origin !== undefined ? entry.named : undefined
+}
+
+/** The settings that an option of an entry was made of. */
+export function whereWritten({ origin }: Entry, path: SettingPath, at: SettingPath): SettingPath {
+  const [option = '', ...rest] = path
+  const named = origin !== undefined && Object.hasOwn(origin, option) ? origin[option] : undefined
+  if (named !== undefined) return [...named, ...rest]
+  const all = origin?.['']
+  return all === undefined ? [...at, 'with', ...path] : [...all, ...path]
 }

@@ -1,6 +1,6 @@
 import { definePlugin, Health, type LimitAnswer, Limiter } from 'sallyport'
+import { loadDriver } from '#plugins/store/redis/client.js'
 import { RedisConnection } from '#plugins/store/redis/connection.js'
-import { loadDriver } from '#plugins/store/redis/driver.js'
 import { type Charge, Charges } from './requests/charges.js'
 import { Counter, type Over, takeAll } from './requests/counter.js'
 import { MemorySpan } from './requests/memory-span.js'

@@ -1,6 +1,12 @@
-import { type Invocation, packageInvocation, remoteInvocation, textOf } from './invocation.js'
+import {
+  type Field,
+  filled,
+  type Invocation,
+  packageInvocation,
+  remoteInvocation,
+  textOf,
+} from './invocation.js'
 import { type Input, type ServerDetails, webLink } from './server-details.js'
-import { type Field, filled } from './template.js'
 
 /** Configuration to paste into a client. */
 export interface Snippet {

@@ -1,3 +1,5 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { BrowserSession } from 'sallyport'
 import { type Html, html } from 'sallyport/toolkit'
 
 /** A whole page. `account` says who is signed in, or where to sign in. */
@@ -21,3 +23,33 @@ export function page(base: string, title: string, content: Html, account?: Html)
 </html>
 `
 }
+
+const POLICY =
+  "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+/**
+ * With the headers of a page. One with a sign-out form says its own origin to this gateway and nothing to others: with
+ * `no-referrer` a browser sends `Origin: null` with the form.
+ */
+export function withPageHeaders(reply: FastifyReply, hasSessions: boolean): FastifyReply {
+  const vary = reply.getHeader('vary')
+  const own = ['Authorization', 'Accept', ...(hasSessions ? ['Cookie'] : [])]
+  return reply
+    .header('content-security-policy', POLICY)
+    .header('referrer-policy', hasSessions ? 'same-origin' : 'no-referrer')
+    .header('vary', [...(vary === undefined ? [] : [String(vary)]), ...own].join(', '))
+    .type('text/html; charset=utf-8')
+}
+
+/** The header's end: who is signed in, and a button to sign out; else where to sign in. */
+export function accountView(sessions: readonly BrowserSession[], request: FastifyRequest): Html | undefined {
+  const session = sessions.find((each) => each.person(request) !== undefined) ?? sessions[0]
+  if (session === undefined) return undefined
+  const name = session.person(request)
+  if (name === undefined || request.identity === undefined) return signInLink(sessions, request)
+  return html`<form class="account" method="post" action="${session.signOutPath}"><span>${name === '' ? request.identity.subject : name}</span> <button type="submit">Sign out</button></form>`
+}
+
+/** A link and no form: the browser would hold the redirect to the issuer against `form-action`. */
+export const signInLink = ([session]: readonly BrowserSession[], request: FastifyRequest): Html | undefined =>
+  session && html`<a class="button" href="${session.signInPath(request.url)}">Sign in</a>`

@@ -17,13 +17,12 @@ import {
   type Secret,
   secretFrom,
 } from 'sallyport/toolkit'
-import { EndedSessions, endedHere } from './sign-in/ended-sessions.js'
 import { Issuer } from './sign-in/issuer.js'
 import { redirectUri, SignInOptions } from './sign-in/options.js'
 import { PendingSignIns } from './sign-in/pending.js'
 import { SignInRoutes } from './sign-in/routes.js'
 import { cookieKey, Seal } from './sign-in/seal.js'
-import { openRenewals, Sessions } from './sign-in/sessions.js'
+import { EndedSessions, endedHere, openRenewals, Sessions } from './sign-in/sessions.js'
 
 export default definePlugin({
   name: 'pages/sign-in',

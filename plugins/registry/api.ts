@@ -3,7 +3,6 @@ import { Authenticator, definePlugin, type RegistryView, ServerCatalogue } from 
 import { openAccess } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { type CachedResponse, ResponseCache } from './cached-response.js'
-import { notLoaded } from './not-loaded.js'
 import {
   deletedQuery,
   listQuery,
@@ -13,7 +12,7 @@ import {
   versionsQuery,
 } from './queries.js'
 import { listed, oneVersion, type Rendered, versionsOf } from './rendered.js'
-import { API_VERSIONS, type ApiVersion, refuseOtherMethods, routeFor } from './route.js'
+import { API_VERSIONS, type ApiVersion, notLoaded, refuseOtherMethods, routeFor } from './route.js'
 import { serverList, serverResponse } from './server-document.js'
 
 export default definePlugin({

@@ -19,7 +19,7 @@ export class CachedResponse {
 
   /** `tag` identifies the body. */
   constructor(
-    readonly body: Buffer,
+    readonly body: Uint8Array,
     tag: string,
   ) {
     // Weak, because it is the same for the compressed body (RFC 9110, 8.8.1).

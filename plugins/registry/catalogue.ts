@@ -5,6 +5,7 @@ import {
   definePlugin,
   type Gateway,
   Health,
+  Refusal,
   ServerCatalogue,
   Source,
 } from 'sallyport'
@@ -13,11 +14,8 @@ import { z } from 'zod'
 import { Ingest } from './ingest.js'
 import { Snapshot } from './snapshot.js'
 import { SourceReplica } from './source-replica.js'
-import { SourceSync } from './source-sync.js'
-import { type SyncMeter, syncMeter } from './sync-meter.js'
-import type { LastSync } from './sync-options.js'
-import { syncFailure } from './sync-result.js'
-import { syncTrigger } from './sync-trigger.js'
+import { type LastSync, SourceSync } from './source-sync.js'
+import { type SyncMeter, syncFailure, syncMeter } from './sync-report.js'
 import { TimeSlice } from './time-slice.js'
 
 const NAME = /^[\w.~-]{1,64}$/
@@ -70,7 +68,14 @@ export default definePlugin({
   },
 
   facts: (_place, { maxDocumentBytes }) => ({
-    readDocuments: (fetched, signal) => new Ingest(maxDocumentBytes).count(fetched, signal),
+    async readDocuments(fetched, signal) {
+      const ingest = new Ingest(maxDocumentBytes)
+      try {
+        return await ingest.count(fetched, signal)
+      } finally {
+        await ingest.close()
+      }
+    },
   }),
 })
 
@@ -131,6 +136,7 @@ class MemoryCatalogue implements ServerCatalogue {
 
   async start(sources: readonly Source[], store: CatalogueStore | undefined): Promise<void> {
     checkNames(sources, this.options)
+    if (this.sourceNames.length > 0) this.ingest.start()
     for (const source of sources) {
       if (this.sourceNames.includes(source.name))
         this.replicas.set(source.name, this.replicaFor(source, store))
@@ -153,7 +159,7 @@ class MemoryCatalogue implements ServerCatalogue {
   private async end(): Promise<void> {
     this.stopping.abort(new Error('the gateway is stopping'))
     await Promise.all([...this.replicas.values()].map((replica) => replica.stop()))
-    await this.publishing.idle
+    await Promise.all([this.publishing.idle, this.ingest.close()])
   }
 
   private replicaFor(source: Source, stores: CatalogueStore | undefined): SourceReplica {
@@ -202,4 +208,26 @@ function checkNames(sources: readonly Source[], { registries }: Options): void {
   const repeated = names.filter((name, index) => names.indexOf(name) < index)
   const twice = repeated.map((name) => ({ place: `source "${name}"`, message: 'two sources have this name' }))
   if (problems.length + twice.length > 0) throw new ConfigError([...problems, ...twice])
+}
+
+const syncParams = z.object({ source: z.string() })
+
+/** `POST /sync/{source}`: reads a source now, and responds when the result is served, or when its leader was asked to. */
+function syncTrigger(
+  internal: Gateway['internal'],
+  replicaOf: (name: string) => SourceReplica | undefined,
+): void {
+  internal.post('/sync/:source', async (request, reply) => {
+    // A web page in a browser on this machine can send a POST here, but not without `Origin`.
+    if (request.headers.origin !== undefined) {
+      throw new Refusal(403, 'ORIGIN_FORBIDDEN', 'a browser may not do this')
+    }
+    const { source } = syncParams.parse(request.params)
+    const replica = replicaOf(source)
+    if (replica === undefined) return reply.callNotFound()
+    const result = await replica.request()
+    if (result.outcome === 'requested') reply.code(202)
+    if (result.outcome !== 'failed') return { source, ...result }
+    throw syncFailure(result)
+  })
 }

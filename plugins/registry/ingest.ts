@@ -1,21 +1,16 @@
 import type { DocumentCount, FetchedDocuments, StoredContents } from 'sallyport'
 import { Sequence } from 'sallyport/toolkit'
-import { JsonScan } from './json-scan.js'
 import { nextContents, type SyncInput, type SyncOutput } from './next-contents.js'
-import { parsedInThread } from './parse-in-thread.js'
-import { batchesOf } from './parse-job.js'
-import { type DocumentLimits, documentsIn, limitsOf, withMetadata } from './parser.js'
-import { collected, eachPayload, type Payloads } from './payloads.js'
-import { PreviousVersions } from './previous-versions.js'
+import { type DocumentLimits, limitsOf, withMetadata } from './parser.js'
+import { ParserThread } from './parser-thread.js'
+import { collected } from './payloads.js'
 import { textOf } from './refusals.js'
-import { EMPTY, type SourceContents } from './source-contents.js'
+import { EMPTY, PreviousVersions, type SourceContents } from './source-contents.js'
+import { UNKNOWN_DATE } from './stored-version.js'
 import { TimeSlice } from './time-slice.js'
-import { UNKNOWN_DATE } from './version-text.js'
 
-// About a thousand documents: in slices they are parsed before a thread has started.
-const MIN_THREAD_BYTES = 1024 * 1024
-// A document is validated in one go, and a value with several alternatives is tried as each of them.
-const MAX_VALUES_IN_PROCESS = 500
+// About a thousand documents.
+const LARGE = 1024 * 1024
 
 const UNKNOWN = new Date(UNKNOWN_DATE)
 
@@ -30,16 +25,26 @@ export interface SyncedBefore extends Pick<SyncInput, 'refused' | 'keepsDates'> 
 }
 
 /**
- * Parses documents without delaying requests: a few in time slices, many in a thread of their own, whose garbage
- * collections do not stop the thread that serves. One thread runs at a time, which bounds their memory.
+ * Takes what sources give: it is parsed in a thread. Large sources are parsed one after the other, which bounds their
+ * memory, and small ones do not wait for them.
  */
 export class Ingest {
-  private readonly threads = new Sequence()
-
+  private readonly thread = new ParserThread()
+  private readonly large = new Sequence()
+  private readonly small = new Sequence()
   private readonly limits: DocumentLimits
 
   constructor(maxDocumentBytes: number) {
     this.limits = limitsOf(maxDocumentBytes)
+  }
+
+  /** Prepares for the first source. */
+  start(): void {
+    this.thread.start()
+  }
+
+  close(): Promise<void> {
+    return this.thread.close()
   }
 
   /** The next contents of a source; undefined when nothing changed. */
@@ -61,11 +66,8 @@ export class Ingest {
 
   /** Parses what a source without previous contents gave, and drops it. */
   async count(fetched: FetchedDocuments, signal: AbortSignal): Promise<DocumentCount> {
-    const { accepted, refusals } = await this.taken(
-      fetched,
-      { contents: EMPTY, refused: [], keepsDates: false },
-      signal,
-    )
+    const before = { contents: EMPTY, refused: [], keepsDates: false }
+    const { accepted, refusals } = await this.taken(fetched, before, signal)
     return { accepted, refused: refusals.count, first: refusals.fresh }
   }
 
@@ -81,38 +83,15 @@ export class Ingest {
     const bookmark = fetched.bookmark?.()
     const previous = await PreviousVersions.of(contents, timeSlice)
     // The same bytes may get another date from their source.
-    const known = fetched.asOf === undefined || keepsDates ? previous.byDigest : new Map()
-    const input = { kind, labels, unread, removed, asOf, keepsDates, refused }
+    const known = fetched.asOf === undefined || keepsDates ? [...previous.byDigest.keys()] : []
     const hasMetadata = isStored === true || fetched.revision !== undefined
     const limits = hasMetadata ? withMetadata(this.limits) : this.limits
-    const job = { payloads, limits }
-    const inProcess = payloads.size < MIN_THREAD_BYTES && (await areLight(payloads, timeSlice))
-    const output = await (inProcess
-      ? nextContents(batchesOf(job, known, 1), input, previous, timeSlice)
-      : this.threads.run(() =>
-          nextContents(parsedInThread(job, [...known.keys()], signal), input, previous, timeSlice),
-        ))
+    const job = { payloads, limits, known: Buffer.from(known.join(''), 'latin1') }
+    const input = { kind, labels, unread, removed, asOf, keepsDates, refused }
+    const isLarge = payloads.size > LARGE
+    const output = await (isLarge ? this.large : this.small).run(() =>
+      nextContents(this.thread.batches(job, isLarge, signal), input, previous, timeSlice),
+    )
     return { ...output, bookmark }
   }
-}
-
-/** Whether each document is validated in less time than a request may wait. Malformed JSON is reported by the parser. */
-async function areLight(payloads: Payloads, timeSlice: TimeSlice): Promise<boolean> {
-  for (const bytes of eachPayload(payloads)) {
-    const scan = new JsonScan(bytes)
-    try {
-      for (const span of documentsIn(scan)) {
-        if (
-          span.end - span.start >= MAX_VALUES_IN_PROCESS &&
-          scan.measure(span).values > MAX_VALUES_IN_PROCESS
-        )
-          return false
-        if (timeSlice.isOver) await timeSlice.yield()
-      }
-    } catch (error) {
-      timeSlice.throwIfAborted()
-      if (!(error instanceof SyntaxError)) throw error
-    }
-  }
-  return true
 }

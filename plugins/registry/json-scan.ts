@@ -1,5 +1,3 @@
-import { bufferOver } from './bytes.js'
-
 /** Which bytes of a JSON text are a value. */
 export interface Span {
   readonly start: number
@@ -104,10 +102,11 @@ export class JsonScan {
     return this.bytes.toString('utf8', start, end)
   }
 
-  /** Copies the value without the white space between its tokens to `out`; returns where it ends there. */
-  copyCompact({ start, end }: Span, out: Uint8Array, to: number): number {
+  /** The value without the white space between its tokens. */
+  compact({ start, end }: Span): Buffer {
     const { bytes } = this
-    let written = to
+    const out = Buffer.allocUnsafe(end - start)
+    let written = 0
     let inString = false
     for (let at = start; at < end; at++) {
       const byte = bytes[at] ?? 0
@@ -120,7 +119,7 @@ export class JsonScan {
         if (byte === QUOTE) inString = true
       }
     }
-    return written
+    return out.subarray(0, written)
   }
 
   /** From the end of one value to the start of the next, or to the bracket that closes the list. */
@@ -192,5 +191,9 @@ const isPlain = (byte: number): boolean =>
   byte !== QUOTE &&
   byte !== CLOSE_LIST &&
   byte !== CLOSE_OBJECT
+
+/** A buffer over the same memory. */
+export const bufferOver = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength)
 
 const malformed = (at: number): SyntaxError => new SyntaxError(`not JSON at byte ${at}`)

@@ -1,10 +1,15 @@
 import type { FetchedDocuments, RefusedDocument, UnreadPart, VersionKey } from 'sallyport'
-import type { Batch } from './parse-job.js'
-import type { Fault, KnownDocument, ParsedVersion } from './parser.js'
-import type { PreviousVersions } from './previous-versions.js'
+import type { Batch } from './parse-thread.js'
+import type { Fault, KnownDocument } from './parser.js'
 import { type Refusals, refusalsOf, stillRefused, textOf } from './refusals.js'
-import { freeSparseBuffers, type Server, type SourceContents, serverOf } from './source-contents.js'
-import { type StoredVersion, storedVersion } from './stored-version.js'
+import { type PreviousVersions, type Server, type SourceContents, serverOf } from './source-contents.js'
+import {
+  bodyTagOf,
+  type Dates,
+  type ParsedVersion,
+  type StoredVersion,
+  storedVersion,
+} from './stored-version.js'
 import type { TimeSlice } from './time-slice.js'
 
 /** What a sync is about, apart from its documents. */
@@ -32,7 +37,7 @@ type Versions = Map<string, Map<string, StoredVersion>>
 
 /** Merges the documents of a sync with what the source had before, which is not modified. */
 export async function nextContents(
-  batches: AsyncIterable<Batch> | Iterable<Batch>,
+  batches: AsyncIterable<Batch>,
   input: SyncInput,
   previous: PreviousVersions,
   timeSlice: TimeSlice,
@@ -52,7 +57,7 @@ export async function nextContents(
 const MOST_REFUSED = 10_000
 
 async function takeAll(
-  batches: AsyncIterable<Batch> | Iterable<Batch>,
+  batches: AsyncIterable<Batch>,
   input: SyncInput,
   previous: PreviousVersions,
   timeSlice: TimeSlice,
@@ -66,10 +71,12 @@ async function takeAll(
       const fault =
         'refused' in parsed
           ? parsed.refused
-          : added(given, versionOf(parsed, batch.bodies, previous, input), kind === 'changes')
+          : added(given, versionOf(parsed, batch.heads, previous, input), kind === 'changes')
       if (fault !== undefined) refused.push(located(fault, labels?.[payload], index))
       if (timeSlice.isOver) await timeSlice.yield()
     }
+    // Frees them at once: as garbage, those of a large source would take as much memory as its versions.
+    batch.heads.buffer.transfer(0)
   }
   return { given, refused }
 }
@@ -89,7 +96,7 @@ const located = (
 
 function versionOf(
   parsed: ParsedVersion | KnownDocument,
-  bodies: Uint8Array,
+  heads: Uint8Array,
   previous: PreviousVersions,
   { asOf, keepsDates }: SyncInput,
 ): StoredVersion {
@@ -98,16 +105,19 @@ function versionOf(
     const kept = keepsDates ? before : undefined
     const publishedAt =
       parsed.publishedAt ?? (kept === undefined ? asOf : new Date(kept.publishedAt)).toISOString()
-    const dated = (changedAt: string): StoredVersion =>
-      storedVersion(parsed, bodies, { publishedAt, updatedAt: parsed.updatedAt ?? changedAt })
+    const dates = (changedAt: string): Dates => ({
+      publishedAt,
+      updatedAt: parsed.updatedAt ?? changedAt,
+    })
     if (kept !== undefined) {
       // That of a version that never changed is the given text, which may have another form than one of its moment.
-      const dates = [publishedAt, new Date(kept.updatedAt).toISOString()]
-      if (dates.some((date) => dated(date).bodyTag === kept.bodyTag)) return kept
+      const possible = [publishedAt, new Date(kept.updatedAt).toISOString()]
+      if (possible.some((date) => bodyTagOf(parsed, dates(date)) === kept.bodyTag)) return kept
     }
-    const version = dated(kept === undefined ? publishedAt : asOf.toISOString())
+    const own = dates(kept === undefined ? publishedAt : asOf.toISOString())
+    const bodyTag = bodyTagOf(parsed, own)
     // Other white space in the source is no change.
-    return before?.bodyTag === version.bodyTag ? before : version
+    return before?.bodyTag === bodyTag ? before : storedVersion(parsed, heads, own, bodyTag)
   }
   const known = previous.byDigest.get(parsed.known)
   if (known === undefined) throw new Error('a document is known that was not there before')
@@ -187,7 +197,5 @@ async function merged(
     if (timeSlice.isOver) await timeSlice.yield()
   }
   const size = [...servers.values()].reduce((sum, server) => sum + server.versions.length, 0)
-  const contents = { servers, size }
-  await freeSparseBuffers(contents, timeSlice)
-  return contents
+  return { servers, size }
 }

@@ -1,33 +1,12 @@
 import { isUtf8 } from 'node:buffer'
-import type { DocumentPosition, ServerStatus } from 'sallyport'
+import type { DocumentPosition } from 'sallyport'
 import { isJsonObject, OFFICIAL } from 'sallyport/toolkit'
 import type { z } from 'zod'
-import type { BodyWriter } from './body-writer.js'
-import { type Digest, digestOf } from './digest.js'
 import type { JsonScan, Span } from './json-scan.js'
 import { givenMetadata, serverDocument } from './server-document.js'
-import { type Dates, datesText, HEAD, writeMetadata } from './version-text.js'
+import { type Digest, digestOf, type ParsedVersion } from './stored-version.js'
 
 export type ParsedDocument = ParsedVersion | KnownDocument | { readonly refused: Fault }
-
-/** A valid document. */
-export interface ParsedVersion {
-  readonly name: string
-  readonly version: string
-  readonly status: ServerStatus
-  readonly publishedAt: string | undefined
-  readonly updatedAt: string | undefined
-  /** Of the bytes that the source gave. */
-  readonly sourceDigest: Digest
-  /** Of the publisher's document. */
-  readonly documentDigest: Digest
-  /** Where its body begins, the response up to the value of `isLatest`, and where the room for it ends. */
-  readonly start: number
-  readonly end: number
-  /** Where in it the document ends, and where the dates begin. */
-  readonly documentEnd: number
-  readonly datesAt: number
-}
 
 /** The same bytes as before. */
 export interface KnownDocument {
@@ -101,48 +80,56 @@ export const withMetadata = ({ bytes, depth, values }: DocumentLimits): Document
   values: values + 20,
 })
 
-/** Validates documents one by one. */
-export class Parser {
-  constructor(
-    private readonly limits: DocumentLimits,
-    /** The digests of documents that need not be parsed again. */
-    private readonly known: { has(digest: Digest): boolean },
-    /** What the bodies of versions are written with. */
-    private readonly writer: BodyWriter,
-  ) {}
+/** A document, and where the heads of its batch are collected. */
+interface Given {
+  readonly scan: JsonScan
+  readonly span: Span
+  /** How many documents came before. */
+  readonly index: number
+  readonly limits: DocumentLimits
+  readonly heads: Heads
+}
 
-  /** `index`: how many documents came before. */
-  parse(scan: JsonScan, span: Span, index: number): ParsedDocument {
-    const number = `document ${index + 1}`
-    const { limits } = this
-    if (span.end - span.start > limits.bytes) return refused(number, `larger than ${limits.bytes} bytes`)
-    const bytes = scan.bytes.subarray(span.start, span.end)
-    const sourceDigest = digestOf(bytes)
-    if (this.known.has(sourceDigest)) return { known: sourceDigest }
-    if (!isUtf8(bytes)) return refused(number, 'not UTF-8')
-    // Few bytes of either take long to parse, here and at every client.
-    const { depth, values } = scan.measure(span)
-    if (depth > limits.depth) return refused(number, `nested more than ${limits.depth} levels deep`)
-    if (values > limits.values) return refused(number, `more than ${limits.values} values`)
-    let value: unknown
-    try {
-      value = JSON.parse(bytes.toString('utf8'))
-    } catch {
-      return refused(number, 'not JSON')
-    }
-    return validated(scan, span, value, { number, sourceDigest, writer: this.writer })
+/** The beginnings of responses, one after the other. */
+export class Heads {
+  readonly parts: Buffer[] = []
+  private end = 0
+
+  /** Returns where it begins and ends. */
+  add(head: Buffer): { readonly start: number; readonly end: number } {
+    const start = this.end
+    this.end += head.length
+    this.parts.push(head)
+    return { start, end: this.end }
+  }
+}
+
+/** Validates a document. `known`: the digests of those that need not be parsed again. */
+export function parse(given: Given, known: ReadonlySet<Digest>): ParsedDocument {
+  const { scan, span, limits, index } = given
+  const number = `document ${index + 1}`
+  if (span.end - span.start > limits.bytes) return refused(number, `larger than ${limits.bytes} bytes`)
+  const bytes = scan.bytes.subarray(span.start, span.end)
+  const sourceDigest = digestOf(bytes)
+  if (known.has(sourceDigest)) return { known: sourceDigest }
+  if (!isUtf8(bytes)) return refused(number, 'not UTF-8')
+  // Few bytes of either take long to parse, here and at every client.
+  const { depth, values } = scan.measure(span)
+  if (depth > limits.depth) return refused(number, `nested more than ${limits.depth} levels deep`)
+  if (values > limits.values) return refused(number, `more than ${limits.values} values`)
+  try {
+    return validated(given, JSON.parse(bytes.toString('utf8')), number, sourceDigest)
+  } catch (error) {
+    if (error instanceof SyntaxError) return refused(number, 'not JSON')
+    throw error
   }
 }
 
 function validated(
-  scan: JsonScan,
-  span: Span,
+  { scan, span, heads }: Given,
   value: unknown,
-  {
-    number,
-    sourceDigest,
-    writer,
-  }: { readonly number: string; readonly sourceDigest: Digest; readonly writer: BodyWriter },
+  number: string,
+  sourceDigest: Digest,
 ): ParsedDocument {
   const wrapped = isJsonObject(value) && isJsonObject(value['server'])
   const inner = wrapped ? value['server'] : value
@@ -161,33 +148,43 @@ function validated(
   // It is a part of URLs, which hold no half of a surrogate pair.
   const version = read.data.version.toWellFormed()
   const outer = wrapped && isJsonObject(value['_meta']) ? value['_meta'][OFFICIAL] : undefined
-  const given = givenMetadata.safeParse(outer ?? {})
-  if (!given.success) {
-    const path = pathOf(given.error, ['_meta', OFFICIAL])
-    return refused(`${name}@${version}`, `${OFFICIAL}: ${reasonOf(given.error)}`, path)
+  const metadata = givenMetadata.safeParse(outer ?? {})
+  if (!metadata.success) {
+    const path = pathOf(metadata.error, ['_meta', OFFICIAL])
+    return refused(`${name}@${version}`, `${OFFICIAL}: ${reasonOf(metadata.error)}`, path)
   }
 
-  const { status, statusMessage, statusChangedAt, publishedAt, updatedAt } = given.data
-  const start = writer.end
-  writer.text(HEAD)
-  const document = writer.compact(scan, (wrapped ? scan.member(span.start, 'server') : span) ?? span)
-  const documentDigest = digestOf(document)
-  const documentEnd = writer.end - start
-  const others = wrapped ? scan.member(span.start, '_meta') : undefined
-  writeMetadata(writer, scan, others, { status, statusMessage, statusChangedAt })
-  const datesAt = writer.end - start
-  writer.text(datesText(longestDates({ publishedAt, updatedAt })))
-  const identity = { name, version, status, publishedAt, updatedAt, sourceDigest, documentDigest }
-  return { ...identity, start, end: writer.end, documentEnd, datesAt }
+  const { status, publishedAt, updatedAt } = metadata.data
+  const head = headOf(scan, span, wrapped, metadata.data)
+  const place = { ...heads.add(head), headDigest: digestOf(head) }
+  return { name, version, status, publishedAt, updatedAt, sourceDigest, ...place }
 }
 
-const LONGEST_DATE = new Date(8.64e15).toISOString()
+const SERVER = Buffer.from('{"server":')
+const META = Buffer.from(',"_meta":{')
+const COMMA = Buffer.from(',')
 
-/** Dates that are not known yet take at most this much room: one is made of milliseconds, or is the other one. */
-function longestDates(given: { readonly [K in keyof Dates]: string | undefined }): Dates {
-  const { publishedAt = LONGEST_DATE } = given
-  const { updatedAt = publishedAt.padEnd(LONGEST_DATE.length) } = given
-  return { publishedAt, updatedAt }
+/**
+ * The response up to its dates: the publisher's document, the metadata of others, as the source gave both, and that of the
+ * registry, in the order in which it is served.
+ */
+function headOf(
+  scan: JsonScan,
+  span: Span,
+  wrapped: boolean,
+  { status, statusMessage, statusChangedAt }: z.output<typeof givenMetadata>,
+): Buffer {
+  const server = (wrapped ? scan.member(span.start, 'server') : span) ?? span
+  const given = wrapped ? scan.member(span.start, '_meta') : undefined
+  const parts = [SERVER, scan.compact(server), META]
+  if (given !== undefined && scan.isObject(given.start)) {
+    for (const [key, value] of scan.members(given.start)) {
+      if (key === OFFICIAL) continue
+      parts.push(Buffer.from(`${JSON.stringify(key)}:`), scan.compact(scan.span(value)), COMMA)
+    }
+  }
+  const own = JSON.stringify({ status, statusMessage, statusChangedAt }).slice(0, -1)
+  return Buffer.concat([...parts, Buffer.from(`${JSON.stringify(OFFICIAL)}:${own}`)])
 }
 
 const refused = (name: string, reason: string, path: DocumentPosition['path'] = []): ParsedDocument => ({

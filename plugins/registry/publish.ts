@@ -8,7 +8,7 @@ import {
 } from 'sallyport'
 import { byteSize } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { InvalidBodies } from './publish/invalid-bodies.js'
+import { InvalidBodies } from './publish/bodies.js'
 import { PublishRate, publishRate } from './publish/publish-rate.js'
 import { Publishers, publisherRules } from './publish/publishers.js'
 import { PublishRoutes } from './publish/routes.js'

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import type { RegistryView, ServerVersion } from 'sallyport'
 import type { z } from 'zod'
-import { bufferOver, withCommas } from './bytes.js'
+import { listOf } from '#plugins/store/bytes.js'
 import { CachedResponse } from './cached-response.js'
-import { wrongParameter } from './parameters.js'
 import type { deletedQuery, listQuery, versionParams, versionsQuery } from './queries.js'
+import { wrongParameter } from './route.js'
 
 export type Rendered = CachedResponse | 'unknown'
 
@@ -48,7 +48,7 @@ export async function oneVersion(
 ): Promise<Rendered> {
   const versions = visible(await view.versions(serverName), includeDeleted)
   const wanted = versions.find((each) => (version === 'latest' ? each.isLatest : each.version === version))
-  return wanted === undefined ? 'unknown' : new CachedResponse(bufferOver(wanted.json), wanted.tag)
+  return wanted === undefined ? 'unknown' : new CachedResponse(wanted.json, wanted.tag)
 }
 
 // JSON: a version may have half of a surrogate pair.
@@ -73,11 +73,12 @@ function partsOfPage(versions: readonly ServerVersion[]): readonly Part[] {
   return parts
 }
 
-const LIST = Buffer.from('{"servers":[')
+const SERVERS = Buffer.from('{"servers":')
 
 function listResponse(parts: readonly Part[], nextCursor: string | undefined): CachedResponse {
   const metadata = JSON.stringify({ count: parts.length, nextCursor })
-  const body = Buffer.concat([LIST, ...withCommas(parts), Buffer.from(`],"metadata":${metadata}}`)])
+  const list = listOf(parts.map(({ json }) => json))
+  const body = Buffer.concat([SERVERS, list, Buffer.from(`,"metadata":${metadata}}`)])
   // The tags identify the parts, and are a hundredth of their bytes.
   const tags = parts.map(({ tag }) => tag).join('')
   return new CachedResponse(body, hash('sha256', tags + metadata, 'base64url').slice(0, 22))

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { Refusal } from 'sallyport'
+import { Refusal, UpstreamError } from 'sallyport'
 import type { z } from 'zod'
-import { validatorFor } from './parameters.js'
 
 /** The schemas of a route: requests are validated with them, and the OpenAPI document is made from them. */
 export interface RouteSchema {
@@ -67,3 +66,26 @@ export function refuseOtherMethods(
   // Preflights of any path have a route elsewhere.
   http.route({ ...route, method: 'OPTIONS', constraints: { preflight: false } })
 }
+
+/** A 400 that names the parameter and never its value. */
+export function wrongParameter(part: 'path' | 'query', name: string, message: string): Error {
+  const error = new Error(`${part} parameter "${name}": ${message}`)
+  // Fastify's own code for it: the kernel passes the message of such an error on to the caller.
+  return Object.assign(error, { statusCode: 400, code: 'FST_ERR_VALIDATION' })
+}
+
+/** Validates a part of the request; the handler gets the output of the schema. */
+function validatorFor(schema: z.ZodType, part: 'path' | 'query') {
+  return (data: unknown) => {
+    const read = schema.safeParse(data)
+    if (read.success) return { value: read.data }
+    const [issue] = read.error.issues
+    return { error: wrongParameter(part, String(issue?.path[0] ?? ''), issue?.message ?? 'invalid') }
+  }
+}
+
+export const notLoaded = (): UpstreamError =>
+  new UpstreamError('REGISTRY_NOT_LOADED', 'this registry has not been loaded yet', {
+    statusCode: 503,
+    retryAfter: 5,
+  })

@@ -1,10 +1,9 @@
 import type { RegistryView, ServerPage, ServerQuery } from 'sallyport'
-import { cursorOf, type Position, positionOf } from './cursor.js'
-import { sorted } from './sorted.js'
+import { z } from 'zod'
 import type { Server, SourceContents } from './source-contents.js'
 import type { StoredVersion } from './stored-version.js'
-import type { TimeSlice } from './time-slice.js'
-import { byText, newestFirst, orderKey } from './version-order.js'
+import { sorted, type TimeSlice } from './time-slice.js'
+import { byText, newestFirst, orderKey, type Versioned } from './version-order.js'
 
 // No name has it.
 const SEPARATOR = '\n'
@@ -131,4 +130,30 @@ function versionsAfter({ versions }: Server, after: Position): readonly StoredVe
 function pageOf(found: readonly StoredVersion[], more: boolean): ServerPage {
   const last = found.at(-1)
   return more && last !== undefined ? { versions: found, nextCursor: cursorOf(last) } : { versions: found }
+}
+
+/** The sort key of a page's last version. It needs no state here, and stays valid when a sync removes that version. */
+interface Position extends Versioned {
+  readonly name: string
+}
+
+const shape = z.tuple([z.string().max(200), z.string().max(255), z.number()])
+
+const cursorOf = ({ name, version, publishedAt }: Position): string =>
+  Buffer.from(JSON.stringify([name, version, publishedAt])).toString('base64url')
+
+/** `undefined` for anything that `cursorOf` did not write. */
+function positionOf(cursor: string): Position | undefined {
+  const text = Buffer.from(cursor, 'base64url').toString('utf8')
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  const read = shape.safeParse(value)
+  if (!read.success) return undefined
+  const [name, version, publishedAt] = read.data
+  const position = { name, version, publishedAt }
+  return cursorOf(position) === cursor ? position : undefined
 }

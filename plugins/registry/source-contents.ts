@@ -1,6 +1,6 @@
-import { sorted } from './sorted.js'
-import { StoredVersion } from './stored-version.js'
-import type { TimeSlice } from './time-slice.js'
+import type { ContentsChange, StoredDocument, VersionKey } from 'sallyport'
+import { type Digest, marked, type StoredVersion } from './stored-version.js'
+import { sorted, type TimeSlice } from './time-slice.js'
 import { newestFirst, orderKey } from './version-order.js'
 
 export interface Server {
@@ -25,39 +25,90 @@ export async function serverOf(
   versions: readonly StoredVersion[],
   timeSlice: TimeSlice,
 ): Promise<Server> {
-  const ordered = versions.length === 1 ? versions : await inOrder(versions, timeSlice)
-  const latest = ordered.find(({ status }) => status !== 'deleted') ?? ordered[0]
+  const keyed = versions.map((version) => ({ version, key: orderKey(version) }))
+  const ordered = await sorted(keyed, (a, b) => newestFirst(a.key, b.key), timeSlice)
+  const latest = ordered.find(({ version }) => version.status !== 'deleted') ?? ordered[0]
   return {
     name,
-    versions: ordered.map((version) => marked(version, version === latest)),
+    versions: ordered.map((each) => marked(each.version, each === latest)),
     changedAt: versions.reduce((last, version) => Math.max(last, version.changedAt), 0),
   }
 }
 
-async function inOrder(
-  versions: readonly StoredVersion[],
-  timeSlice: TimeSlice,
-): Promise<readonly StoredVersion[]> {
-  const keyed = versions.map((version) => ({ version, key: orderKey(version) }))
-  const ordered = await sorted(keyed, (a, b) => newestFirst(a.key, b.key), timeSlice)
-  return ordered.map(({ version }) => version)
+/** Every version, for a store. */
+export const documentsOf = ({ servers }: SourceContents): Iterable<StoredDocument> =>
+  repeatable(function* () {
+    for (const { versions } of servers.values()) yield* versions
+  })
+
+/** What a sync changed, found while it is read: a list of it would take memory. */
+export function changeOf(
+  before: SourceContents,
+  after: SourceContents,
+  bookmark: string | undefined,
+): ContentsChange {
+  return {
+    changed: repeatable(() =>
+      difference(after, before, (version, other) => version.bodyTag !== other.bodyTag),
+    ),
+    removed: repeatable(() => difference(before, after, () => false)),
+    all: documentsOf(after),
+    bookmark,
+  }
 }
 
-const marked = (version: StoredVersion, isLatest: boolean): StoredVersion =>
-  version.isLatest === isLatest ? version : new StoredVersion(version, isLatest)
-
-/** Frees buffers of which less than half is in use: a version that is left in one is copied. */
-export async function freeSparseBuffers({ servers }: SourceContents, timeSlice: TimeSlice): Promise<void> {
-  const used = new Map<ArrayBufferLike, number>()
-  for (const { versions } of servers.values()) {
-    for (const { body } of versions) used.set(body.buffer, (used.get(body.buffer) ?? 0) + body.length)
-    if (timeSlice.isOver) await timeSlice.yield()
-  }
-  for (const { versions } of servers.values()) {
-    for (const version of versions) {
-      const { buffer } = version.body
-      if ((used.get(buffer) ?? 0) * 2 < buffer.byteLength) version.moveOut()
+/** The versions that are only in the first of two, and those that are in both and differ. */
+function* difference(
+  first: SourceContents,
+  second: SourceContents,
+  differ: (version: StoredVersion, other: StoredVersion) => boolean,
+): Generator<StoredDocument & VersionKey> {
+  for (const server of first.servers.values()) {
+    const others = second.servers.get(server.name)
+    if (server === others) continue
+    const byVersion = versionsOf(others)
+    for (const version of server.versions) {
+      const other = byVersion.get(version.version)
+      if (other === undefined || differ(version, other)) yield version
     }
-    if (timeSlice.isOver) await timeSlice.yield()
+  }
+}
+
+const versionsOf = (server: Server | undefined): ReadonlyMap<string, StoredVersion> =>
+  new Map(server?.versions.map((each) => [each.version, each]))
+
+const repeatable = <T>(iterate: () => Iterator<T>): Iterable<T> => ({ [Symbol.iterator]: iterate })
+
+/** The versions that a source had before this sync. */
+export class PreviousVersions {
+  // Made for the servers that are asked for, as one may have very many versions.
+  private readonly byVersion = new Map<string, ReadonlyMap<string, StoredVersion>>()
+
+  private constructor(
+    readonly contents: SourceContents,
+    /** By the bytes that the source gave. */
+    readonly byDigest: ReadonlyMap<Digest, StoredVersion>,
+  ) {}
+
+  static async of(contents: SourceContents, timeSlice: TimeSlice): Promise<PreviousVersions> {
+    const byDigest = new Map<Digest, StoredVersion>()
+    for (const { versions } of contents.servers.values()) {
+      for (const version of versions) byDigest.set(version.sourceDigest, version)
+      if (timeSlice.isOver) await timeSlice.yield()
+    }
+    return new PreviousVersions(contents, byDigest)
+  }
+
+  /** Whether it is one of them, not one that replaces one. */
+  has(stored: StoredVersion): boolean {
+    return this.byDigest.get(stored.sourceDigest) === stored
+  }
+
+  find(name: string, version: string): StoredVersion | undefined {
+    const server = this.contents.servers.get(name)
+    if (server === undefined) return undefined
+    const versions = this.byVersion.get(name) ?? versionsOf(server)
+    this.byVersion.set(name, versions)
+    return versions.get(version)
   }
 }

@@ -1,15 +1,36 @@
-import type { HealthState, Source, StoredContents } from 'sallyport'
-import { Sequence } from 'sallyport/toolkit'
-import { changeOf, documentsOf } from './contents-change.js'
-import type { Given } from './ingest.js'
-import { OneAtATime } from './one-at-a-time.js'
+import type { HealthState, Log, Source, SourceStore, StoredContents } from 'sallyport'
+import { Sequence, within } from 'sallyport/toolkit'
+import type { Given, Ingest } from './ingest.js'
 import { NO_REFUSALS, type Refusals, resumable } from './refusals.js'
-import { EMPTY, type SourceContents } from './source-contents.js'
-import { StateSaver } from './state-saver.js'
-import type { SyncOptions } from './sync-options.js'
-import { reasonOf, SyncReport } from './sync-report.js'
-import { failedResult, isFetched, type SyncResult } from './sync-result.js'
-import { timeLimited } from './time-limit.js'
+import { changeOf, documentsOf, EMPTY, type SourceContents } from './source-contents.js'
+import {
+  failedResult,
+  isFetched,
+  reasonOf,
+  type SyncMeter,
+  SyncReport,
+  type SyncResult,
+} from './sync-report.js'
+
+/** The result of a source's last sync. A reload passes it on to the list of plugins that replaces this one. */
+export interface LastSync {
+  /** Both or neither: a bookmark is about exactly these contents. */
+  result?: { readonly contents: SourceContents; readonly bookmark: string | undefined }
+}
+
+export interface SyncOptions {
+  readonly log: Log
+  readonly meter: SyncMeter
+  readonly store: SourceStore | undefined
+  readonly timeout: number
+  readonly ingest: Ingest
+  readonly last: LastSync
+  /** Makes the contents of all sources what the registries serve. */
+  readonly publish: () => Promise<void>
+}
+
+// A full disk may have room again soon, and the source may not change for weeks.
+const SAVE_RETRY = 10_000
 
 /** Keeps the contents of one source, and updates them. One sync at a time; a failed one changes nothing. */
 export class SourceSync {
@@ -26,11 +47,15 @@ export class SourceSync {
   /** What of the contents is in a store of this process alone. */
   private saved: SourceContents | undefined
   private readonly report: SyncReport
-  private readonly saver: StateSaver
   private readonly work = new Sequence()
-  // A second one may begin after the first: that one may have read the source before it changed.
-  private readonly syncs = new OneAtATime(() => this.work.run(() => this.run()))
-  private readonly loads = new OneAtATime(() => this.work.run(() => this.load()))
+  private readonly saves = new Sequence()
+  private saveTimer: NodeJS.Timeout | undefined
+  /** A sync that begins now or, when one is running, after it: that one may have read the source before it changed. */
+  readonly sync = coalesced(this.work, () => this.run())
+  /** Takes over what is stored; `false` when it cannot be used, which is logged. */
+  readonly catchUp = coalesced(this.work, () => this.load())
+  /** Saves the state for the next start; what is served does not depend on it. What fails is tried again. */
+  private readonly save = coalesced(this.saves, () => this.trySaving())
 
   constructor(
     readonly source: Source,
@@ -38,7 +63,6 @@ export class SourceSync {
     private readonly signal: AbortSignal,
   ) {
     this.report = new SyncReport(source.name, options.log, options.meter)
-    this.saver = new StateSaver(() => this.save(), this.report, signal)
   }
 
   /** Takes over the contents that were in memory before a reload; `false` when there were none. */
@@ -48,13 +72,8 @@ export class SourceSync {
     this.bookmark = result.bookmark
     await this.replaceContents(result.contents)
     // The last save may have failed, or the place be another one. What is shared is saved when it is read.
-    if (this.shared === undefined) void this.saver.run()
+    if (this.shared === undefined) void this.save()
     return true
-  }
-
-  /** Takes over what is stored; `false` when it cannot be used, which is logged. */
-  catchUp(): Promise<boolean> {
-    return this.loads.run()
   }
 
   /** Lets this process read the source and store its contents until the signal is aborted. */
@@ -63,14 +82,9 @@ export class SourceSync {
     signal.addEventListener('abort', () => this.leadEnded(), { once: true })
   }
 
-  /** A sync that begins now or, when one is running, after it. */
-  sync(): Promise<SyncResult> {
-    return this.syncs.run()
-  }
-
   /** Settles when nothing is running. */
   get idle(): Promise<unknown> {
-    return Promise.all([this.syncs.idle, this.loads.idle, this.saver.idle])
+    return Promise.all([this.work.idle, this.saves.idle])
   }
 
   get health(): HealthState {
@@ -135,7 +149,7 @@ export class SourceSync {
     if (contents !== undefined || !this.loaded) await this.replaceContents(contents ?? this.contents)
     this.remember()
     if (this.shared === undefined && refusals.count === 0) this.saved = this.contents
-    if (isNew && this.shared !== undefined) void this.saver.run()
+    if (isNew && this.shared !== undefined) void this.save()
   }
 
   private async run(): Promise<SyncResult> {
@@ -192,7 +206,7 @@ export class SourceSync {
     this.report.refusals(refusals)
     this.bookmark = bookmark
     if (changed || !this.loaded) await this.replaceContents(contents)
-    const saving = mustStore ? this.saver.run() : undefined
+    const saving = mustStore ? this.save() : undefined
     if (shared === undefined) await saving
     this.remember()
     return { outcome: changed ? 'changed' : 'unchanged', versions: contents.size, refused: refusals.count }
@@ -211,7 +225,20 @@ export class SourceSync {
     await this.options.publish()
   }
 
-  private async save(): Promise<void> {
+  private async trySaving(): Promise<void> {
+    clearTimeout(this.saveTimer)
+    if (this.signal.aborted) return
+    try {
+      await this.writeState()
+      this.report.saved()
+    } catch (error) {
+      if (this.signal.aborted) return
+      this.report.notSaved(error)
+      this.saveTimer = setTimeout(() => void this.save(), SAVE_RETRY).unref()
+    }
+  }
+
+  private async writeState(): Promise<void> {
     const { contents, revision = 0, saved, shared, signal } = this
     const bookmark = resumable(this.bookmark, this.report.refused)
     if (shared !== undefined)
@@ -244,5 +271,38 @@ export class SourceSync {
       this.storeError = error
       throw error
     }
+  }
+}
+
+/** Work of a sequence. Who asks for it before it begins gets the same, and who asks while it runs gets the run after that. */
+function coalesced<T>(sequence: Sequence, work: () => Promise<T>): () => Promise<T> {
+  let next: Promise<T> | undefined
+  return () => {
+    next ??= sequence.run(() => {
+      next = undefined
+      return work()
+    })
+    return next
+  }
+}
+
+/** Ends work after so many milliseconds, and with a signal. Work that ignores its own signal is not waited for. */
+async function timeLimited<T>(
+  milliseconds: number,
+  outer: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  outer.throwIfAborted()
+  const limit = new AbortController()
+  const stop = (): void => limit.abort(outer.reason)
+  outer.addEventListener('abort', stop, { once: true })
+  const late = (): Error => {
+    limit.abort(new Error(`it took longer than ${milliseconds / 1000} s`))
+    return limit.signal.reason
+  }
+  try {
+    return await within(milliseconds, work(limit.signal), late, outer)
+  } finally {
+    outer.removeEventListener('abort', stop)
   }
 }

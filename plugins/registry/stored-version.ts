@@ -1,84 +1,92 @@
-import type { ServerStatus, ServerVersion } from 'sallyport'
-import { type Digest, digestOf } from './digest.js'
-import type { ParsedVersion } from './parser.js'
-import { type Dates, datesText, endOf, UNKNOWN_DATE } from './version-text.js'
+import { hash } from 'node:crypto'
+import type { ServerStatus, ServerVersion, StoredDocument } from 'sallyport'
+import { joined } from '#plugins/store/bytes.js'
 
-const UNKNOWN = Date.parse(UNKNOWN_DATE)
+/** Half a SHA-256 as a string of one character a byte: enough to tell versions apart, and there are many. */
+export type Digest = string
 
-/** What is stored of a version, whatever other versions its server has. */
-type VersionFields = Pick<
-  StoredVersion,
-  'name' | 'version' | 'status' | 'publishedAt' | 'updatedAt' | 'sourceDigest' | 'body' | 'bodyTag'
->
+export const DIGEST_SIZE = 16
 
-/** A version in memory. What is served of it never changes, so snapshots share it. */
-export class StoredVersion implements ServerVersion {
+export const digestOf = (bytes: Uint8Array): Digest =>
+  hash('sha256', bytes, 'buffer').toString('latin1', 0, DIGEST_SIZE)
+
+/** A valid document, as the thread that parsed it hands it over. */
+export interface ParsedVersion {
   readonly name: string
   readonly version: string
   readonly status: ServerStatus
+  readonly publishedAt: string | undefined
+  readonly updatedAt: string | undefined
+  /** Of the bytes that the source gave. */
+  readonly sourceDigest: Digest
+  /** The response up to its dates: where among the heads of its batch it begins and ends, and its digest. */
+  readonly start: number
+  readonly end: number
+  readonly headDigest: Digest
+}
+
+/** Text, so that a given date is served as it came. */
+export interface Dates {
+  readonly publishedAt: string
+  readonly updatedAt: string
+}
+
+/**
+ * The date of what brings none, and whose source gives none either: the same in every process, whenever it began and
+ * whatever it read before.
+ */
+export const UNKNOWN_DATE = '1970-01-01T00:00:00.000Z'
+
+const UNKNOWN = Date.parse(UNKNOWN_DATE)
+
+/** A version in memory. It never changes, so snapshots share it. */
+export interface StoredVersion extends ServerVersion, StoredDocument {
   /** Milliseconds since the epoch. */
   readonly publishedAt: number
   readonly updatedAt: number
+  /** For who asks what changed since a date: better told once too often than never. */
+  readonly changedAt: number
   /** Of the bytes that the source gave. */
   readonly sourceDigest: Digest
-  /** The response, up to the value of `isLatest`. */
-  body: Buffer
-  /** Identifies `body`. */
+  /** Identifies the response up to the value of `isLatest`. */
   readonly bodyTag: string
-
-  constructor(
-    fields: VersionFields,
-    readonly isLatest: boolean,
-  ) {
-    this.name = fields.name
-    this.version = fields.version
-    this.status = fields.status
-    this.publishedAt = fields.publishedAt
-    this.updatedAt = fields.updatedAt
-    this.sourceDigest = fields.sourceDigest
-    this.body = fields.body
-    this.bodyTag = fields.bodyTag
-  }
-
-  /** Copies its bytes, so that the buffer of which they were a part is not kept in memory. */
-  moveOut(): void {
-    const { length } = this.body
-    const own = Buffer.allocUnsafeSlow(length)
-    this.body.copy(own)
-    this.body = own
-  }
-
-  /** The response, in parts. */
-  get parts(): readonly [Buffer, Buffer] {
-    return [this.body, endOf(this.isLatest)]
-  }
-
-  get json(): Buffer {
-    return Buffer.concat(this.parts)
-  }
-
-  get tag(): string {
-    return this.isLatest ? `${this.bodyTag}-` : this.bodyTag
-  }
-
-  /** For who asks what changed since a date: better told once too often than never. */
-  get changedAt(): number {
-    return this.updatedAt === UNKNOWN ? Number.POSITIVE_INFINITY : this.updatedAt
-  }
 }
 
-/** `bodies`: those of parsed versions. Its own is a part of them. */
-export function storedVersion(parsed: ParsedVersion, bodies: Uint8Array, dates: Dates): StoredVersion {
-  const { name, version, status, sourceDigest, documentDigest, documentEnd, datesAt } = parsed
-  const room = roomOf(parsed, bodies)
-  const body = room.subarray(0, datesAt + room.write(datesText(dates), datesAt))
-  const afterDocument = body.subarray(documentEnd)
-  const digest = digestOf(Buffer.concat([Buffer.from(documentDigest, 'latin1'), afterDocument]))
-  const bodyTag = Buffer.from(digest, 'latin1').toString('base64url')
+/** `heads`: of all versions of its batch. `bodyTag`: of this one, with these dates. */
+export function storedVersion(
+  { name, version, status, sourceDigest, start, end }: ParsedVersion,
+  heads: Uint8Array,
+  dates: Dates,
+  bodyTag: string,
+): StoredVersion {
+  const json = joined([heads.subarray(start, end), Buffer.from(textOf(dates)), endOf(false)])
   const [publishedAt, updatedAt] = [Date.parse(dates.publishedAt), Date.parse(dates.updatedAt)]
-  const fields = { name, version, status, publishedAt, updatedAt, sourceDigest, body, bodyTag }
-  return new StoredVersion(fields, false)
+  const changedAt = updatedAt === UNKNOWN ? Number.POSITIVE_INFINITY : updatedAt
+  const identity = { name, version, status, publishedAt, updatedAt, changedAt, sourceDigest }
+  return { ...identity, isLatest: false, json, document: json, bodyTag, tag: bodyTag }
 }
 
-const roomOf = ({ start, end }: ParsedVersion, { buffer, byteOffset }: Uint8Array): Buffer =>
-  Buffer.from(buffer, byteOffset + start, end - start)
+/** The same version, as the latest of its server or not. */
+export function marked(version: StoredVersion, isLatest: boolean): StoredVersion {
+  if (isLatest === version.isLatest) return version
+  const body = version.json.subarray(0, version.json.length - endOf(version.isLatest).length)
+  const json = joined([body, endOf(isLatest)])
+  const tag = isLatest ? `${version.bodyTag}-` : version.bodyTag
+  return { ...version, isLatest, json, document: json, tag }
+}
+
+export const bodyTagOf = ({ headDigest }: ParsedVersion, dates: Dates): string =>
+  hash('sha256', Buffer.from(headDigest + textOf(dates), 'latin1'), 'buffer').toString(
+    'base64url',
+    0,
+    DIGEST_SIZE,
+  )
+
+/** The dates, up to the value of `isLatest`. */
+const textOf = ({ publishedAt, updatedAt }: Dates): string =>
+  `,${JSON.stringify({ publishedAt, updatedAt }).slice(1, -1)},"isLatest":`
+
+const LATEST = Buffer.from('true}}}')
+const NOT_LATEST = Buffer.from('false}}}')
+
+const endOf = (isLatest: boolean): Buffer => (isLatest ? LATEST : NOT_LATEST)

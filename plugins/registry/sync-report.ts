@@ -1,6 +1,38 @@
-import type { HealthState, Log } from 'sallyport'
+import { type FetchResult, type HealthState, type Log, type Meter, UpstreamError } from 'sallyport'
 import { NO_REFUSALS, type Refusals, reasonIn, textOf } from './refusals.js'
-import type { SyncMeter } from './sync-meter.js'
+
+export type SyncResult =
+  | { readonly outcome: 'changed' | 'unchanged'; readonly versions: number; readonly refused: number }
+  | FailedSync
+
+interface FailedSync extends Partial<Pick<UpstreamError, 'statusCode' | 'retryAfter'>> {
+  readonly outcome: 'failed'
+  readonly reason: string
+}
+
+export function failedResult(error: unknown, reason: string): FailedSync {
+  const { statusCode, retryAfter } = error instanceof UpstreamError ? error : {}
+  return {
+    outcome: 'failed',
+    reason,
+    ...(statusCode !== undefined && { statusCode }),
+    ...(retryAfter !== undefined && { retryAfter }),
+  }
+}
+
+const STATUSES = [502, 503, 504] as const
+
+/** For whoever asked for this sync. */
+export const syncFailure = ({ reason, retryAfter, statusCode }: FailedSync): UpstreamError =>
+  new UpstreamError('SYNC_FAILED', reason, {
+    statusCode: STATUSES.find((each) => each === statusCode) ?? 502,
+    ...(retryAfter !== undefined && { retryAfter }),
+  })
+
+export function isFetched(result: unknown): result is FetchResult {
+  const { kind, payloads }: { kind?: unknown; payloads?: unknown } = Object(result)
+  return kind === 'unchanged' || ((kind === 'whole' || kind === 'changes') && Object(payloads) === payloads)
+}
 
 /** What went wrong with a source last, for the log, the metrics and the health. What stays wrong is logged once. */
 export class SyncReport {
@@ -122,4 +154,35 @@ export function reasonOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
   // Messages of the file system repeat the path, which the log has beside it.
   return error.name === 'Error' && code !== undefined ? `${code}` : error.message
+}
+
+export type SyncMeter = ReturnType<typeof syncMeter>
+
+/** The metrics of syncs. Their labels are names from the configuration, which are few. */
+export function syncMeter(meter: Meter) {
+  const syncs = meter.counter('registry_syncs_total', 'Syncs of a source', ['source', 'outcome'])
+  const duration = meter.histogram('registry_sync_duration_seconds', 'Time that a sync took', ['source'])
+  const held = meter.gauge('registry_source_versions', 'Server versions held from a source', ['source'])
+  const refused = meter.gauge(
+    'registry_refused_documents',
+    'Documents that the last good sync of a source refused',
+    ['source'],
+  )
+  const last = meter.gauge(
+    'registry_last_good_sync_timestamp_seconds',
+    'When a source was last read without a failure',
+    ['source'],
+  )
+  const served = meter.gauge('registry_versions', 'Server versions that a registry serves', ['registry'])
+
+  return {
+    synced(source: string, outcome: string, seconds: number): void {
+      syncs(1, { source, outcome })
+      duration(seconds, { source })
+      if (outcome !== 'failed') last(Date.now() / 1000, { source })
+    },
+    holding: (source: string, versions: number): void => held(versions, { source }),
+    refused: (source: string, count: number): void => refused(count, { source }),
+    serving: (registry: string, versions: number): void => served(versions, { registry }),
+  }
 }

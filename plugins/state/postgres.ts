@@ -1,8 +1,16 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { definePlugin, Health, StateStore } from 'sallyport'
-import { Database } from '#plugins/store/database/database.js'
-import { loadDriver } from '#plugins/store/database/driver.js'
+import { bytesOf, textOf } from '#plugins/store/bytes.js'
+import { loadDriver } from '#plugins/store/database/connector.js'
+import {
+  Database,
+  type Lock,
+  READ_LIMIT,
+  type Statements,
+  type TransactionOptions,
+  WRITE_LIMIT,
+} from '#plugins/store/database/database.js'
 import { databaseOptions } from '#plugins/store/database/options.js'
-import { DatabaseStore } from './database-store.js'
 import { SealedValues, sharedKeyOptions } from './sealed-values.js'
 
 export default definePlugin({
@@ -36,3 +44,99 @@ export default definePlugin({
     await examineDatabase(examination, options)
   },
 })
+
+type SetOptions = NonNullable<Parameters<StateStore['set']>[2]>
+
+/** How many values that have expired each write deletes. */
+const SWEPT = 100
+
+/**
+ * A row for each value, which nobody can read without the key that the processes share. Within `locked`, everything goes
+ * over the connection that holds the lock, and fails when the lock was lost.
+ */
+export class DatabaseStore implements StateStore {
+  private readonly held = new AsyncLocalStorage<Lock>()
+
+  constructor(
+    private readonly database: Database,
+    private readonly values: SealedValues,
+  ) {}
+
+  get(key: string): Promise<string | undefined> {
+    return this.transaction((statements) => this.read(statements, key), READ_LIMIT)
+  }
+
+  async set(key: string, value: string, { expiresAt }: SetOptions = {}): Promise<void> {
+    const sealed = Buffer.from(this.values.seal(text(key), text(value)))
+    await this.transaction(async (statements) => {
+      // Throws for a value of another key, which is not lost as long as nobody overwrites it.
+      await this.read(statements, key)
+      await statements.query(
+        `insert into state (key, value, expires_at) values ($1, $2, to_timestamp($3::float8 / 1000))
+         on conflict (sha256(key)) do update
+         set value = excluded.value, expires_at = excluded.expires_at, changed_at = now()`,
+        [bytesOf(key), sealed, expiresAt ?? null],
+      )
+      // What another process deletes at the same time is skipped: nobody waits for that.
+      await statements.query(
+        `delete from state where ctid = any (array(
+           select ctid from state where expires_at <= now() limit ${SWEPT} for update skip locked))`,
+      )
+    })
+  }
+
+  take(key: string): Promise<string | undefined> {
+    // A value that cannot be opened stays: the error ends the transaction.
+    return this.transaction(async ({ query }) => {
+      const [row] = await query<{ value: Buffer }>(
+        'delete from state where sha256(key) = sha256($1) and (expires_at is null or expires_at > now()) returning value',
+        [bytesOf(key)],
+      )
+      return row && this.opened(key, row.value)
+    })
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.transaction(({ query }) =>
+      query('delete from state where sha256(key) = sha256($1)', [bytesOf(key)]),
+    )
+  }
+
+  async keys(prefix: string): Promise<readonly string[]> {
+    const rows = await this.transaction(
+      ({ query }) =>
+        query<{ key: Buffer }>('select key from state where expires_at is null or expires_at > now()'),
+      READ_LIMIT,
+    )
+    const keys = rows.map(({ key }) => textOf(key))
+    return keys.filter((key) => key.startsWith(prefix)).sort()
+  }
+
+  locked<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.database.locked(`state/${key}`, (lock) => this.held.run(lock, work))
+  }
+
+  private async read({ query }: Statements, key: string): Promise<string | undefined> {
+    const [row] = await query<{ value: Buffer }>(
+      'select value from state where sha256(key) = sha256($1) and (expires_at is null or expires_at > now())',
+      [bytesOf(key)],
+    )
+    return row && this.opened(key, row.value)
+  }
+
+  private opened(key: string, value: Buffer): string {
+    return textOf(Buffer.from(this.values.open(text(key), value.toString())))
+  }
+
+  private transaction<T>(work: (statements: Statements) => Promise<T>, limit = WRITE_LIMIT): Promise<T> {
+    const options: TransactionOptions = { limit }
+    const lock = this.held.getStore()
+    // A timer that was set under a lock may end long after it.
+    return lock === undefined || lock.isReleased()
+      ? this.database.transaction(work, options)
+      : lock.transaction(work, options)
+  }
+}
+
+// Encryption is of UTF-8, which has no half surrogates.
+const text = (any: string): string => bytesOf(any).toString()

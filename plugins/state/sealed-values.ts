@@ -1,8 +1,7 @@
-import { ConfigError, type Gateway } from 'sallyport'
-import { jsonObject, secretText } from 'sallyport/toolkit'
+import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto'
+import { ConfigError, type Gateway, GatewayError } from 'sallyport'
+import { jsonObject, type Secret, secretFrom, secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { cannotDecrypt, decrypt, EncryptedValue, encrypt } from './encrypted-value.js'
-import { openPassphrase, type PassphraseKeys } from './passphrase-keys.js'
 
 /** Where the key of a shared store comes from, as options of the plugin. */
 export const sharedKeyOptions = {
@@ -52,3 +51,95 @@ export class SealedValues {
     }
   }
 }
+
+// 32 MiB and a tenth of a second for each guess; derived once for each salt.
+const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
+
+/** Keys that are derived from a passphrase. */
+export class PassphraseKeys {
+  private readonly derived = new Map<string, Buffer>()
+  private readonly salt = randomBytes(16).toString('base64')
+
+  constructor(private readonly passphrase: Secret) {}
+
+  latest(): EncryptionKey {
+    return { id: { salt: this.salt }, bytes: this.get(this.salt) }
+  }
+
+  get(salt: string): Buffer {
+    const derived = this.derived.get(salt)
+    if (derived !== undefined) return derived
+    const key = scryptSync(this.passphrase.reveal(), binary(salt), 32, COST)
+    // Salts come from files, so the cache is bounded. Only a few processes write them.
+    if (this.derived.size >= 64) this.derived.clear()
+    this.derived.set(salt, key)
+    return key
+  }
+}
+
+interface PassphraseOptions {
+  readonly passphrase?: string | undefined
+  readonly passphraseFile?: string | undefined
+}
+
+/** The keys of the passphrase of a list, which is closed when the gateway stops; `undefined` where there is none. */
+export function openPassphrase(
+  gateway: Gateway,
+  { passphrase: value, passphraseFile }: PassphraseOptions,
+): PassphraseKeys | undefined {
+  const { log, scrubber } = gateway
+  const file = gateway.path(passphraseFile)
+  const secret = secretFrom({ value, file, env: ['SALLYPORT_STATE_PASSPHRASE'] }, { log, scrubber })
+  if (secret === undefined) return undefined
+  gateway.onStop(() => secret.close())
+  return new PassphraseKeys(secret)
+}
+
+const parts = { iv: z.string(), tag: z.string(), data: z.string() }
+
+/** An encrypted value in a file: with a passphrase and this salt, or with the stored key of this name. */
+export const EncryptedValue = z.union([
+  z.object({ salt: z.string(), ...parts }),
+  z.object({ kept: z.string(), ...parts }),
+])
+
+export type EncryptedValue = z.output<typeof EncryptedValue>
+
+/** A key with its identifier, which is stored with the values. */
+export interface EncryptionKey {
+  readonly id: { readonly salt: string } | { readonly kept: string }
+  readonly bytes: Buffer
+}
+
+/** Bound to its key in the store: a value that is copied to another one cannot be decrypted. */
+export function encrypt({ id, bytes }: EncryptionKey, value: string, stateKey: string): EncryptedValue {
+  const iv = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', bytes, iv).setAAD(Buffer.from(stateKey))
+  const data = Buffer.concat([cipher.update(value), cipher.final()])
+  return { ...id, iv: text(iv), tag: text(cipher.getAuthTag()), data: text(data) }
+}
+
+/** Throws with a wrong key, or when the value or its key in the store was changed. */
+export function decrypt(bytes: Buffer, { iv, tag, data }: EncryptedValue, stateKey: string): string {
+  // The length is fixed here: a shorter tag is easier to forge.
+  const decipher = createDecipheriv('aes-256-gcm', bytes, binary(iv), { authTagLength: 16 })
+  decipher.setAuthTag(binary(tag)).setAAD(Buffer.from(stateKey))
+  return Buffer.concat([decipher.update(binary(data)), decipher.final()]).toString()
+}
+
+/** The values are not lost and must not be overwritten: the key may become available again. */
+export const cannotDecrypt = (reason: string, todo: string): GatewayError =>
+  new GatewayError(
+    'STATE_SEALED',
+    `the stored logins cannot be decrypted: ${reason}; ${todo}, or delete them with \`sallyport auth logout all\` and sign in again`,
+  )
+
+/** Anybody who can write the directory may have planted it; only the user can tell. */
+export const notEncrypted = (): GatewayError =>
+  new GatewayError(
+    'STATE_PLAIN',
+    `a stored login is not encrypted, and anybody who can write the directory may have planted it: if it was stored before there was a key, \`sallyport auth seal\` encrypts it; else delete all with \`sallyport auth logout all\` and sign in again`,
+  )
+
+const text = (bytes: Buffer): string => bytes.toString('base64')
+export const binary = (base64: string): Buffer => Buffer.from(base64, 'base64')

@@ -3,11 +3,10 @@ import { ConfigError, definePlugin, Health, SecretStore, StateStore } from 'sall
 import { secretText, userFolder } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { Database, DatabaseError } from '#plugins/store/sqlite/database.js'
-import { Encryption } from './encryption.js'
-import { openPassphrase } from './passphrase-keys.js'
+import { openPassphrase } from './sealed-values.js'
 import { SqliteStore } from './sqlite/sqlite-store.js'
 import { UnsavedWrites } from './sqlite/unsaved-values.js'
-import { StoredKeys } from './stored-keys.js'
+import { Encryption, StoredKeys } from './stored-keys.js'
 
 export default definePlugin({
   name: 'state/sqlite',

@@ -1,7 +1,7 @@
 import { CatalogueStore, definePlugin, Health, type HealthState, PublicationStore } from 'sallyport'
 import { z } from 'zod'
+import { loadDriver } from './database/connector.js'
 import { Database } from './database/database.js'
-import { loadDriver } from './database/driver.js'
 import { databaseOptions } from './database/options.js'
 import { PostgresPublications } from './postgres/postgres-publications.js'
 import { PostgresSource } from './postgres/postgres-source.js'

@@ -32,7 +32,7 @@ class Stored {
 }
 
 const keyOf = ({ name, version }: VersionKey): string => JSON.stringify([name, version])
-const textOf = ({ parts }: StoredDocument): string => Buffer.concat(parts).toString('utf8')
+const textOf = ({ document }: StoredDocument): string => Buffer.from(document).toString('utf8')
 const payloadOf = (rows: readonly Row[]): Uint8Array =>
   Buffer.from(`[${rows.map(({ text }) => text).join()}]`)
 

@@ -9,10 +9,10 @@ export interface VersionKey {
 /** A version as it is stored. */
 export interface StoredDocument extends VersionKey {
   /**
-   * `{"server":...,"_meta":...}` in UTF-8, in parts, with the dates that were decided when it was first stored. Its
-   * `isLatest` means nothing: what is the latest version is decided when it is served.
+   * `{"server":...,"_meta":...}` in UTF-8, with the dates that were decided when it was first stored. Its `isLatest` means
+   * nothing: what is the latest version is decided when it is served.
    */
-  readonly parts: readonly Uint8Array[]
+  readonly document: Uint8Array
 }
 
 /** What is stored of a source, or what changed of it since a revision. */

@@ -1,6 +1,6 @@
 import { duration, secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { checkPlace, type RedisOptions, redisFields } from '#plugins/store/redis/options.js'
+import { checkPlace, type RedisOptions, redisFields } from '#plugins/store/redis/place.js'
 
 const PREFIX = 'sallyport:'
 const MOST = 1_000_000_000

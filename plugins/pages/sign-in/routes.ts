@@ -1,15 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Gateway, Refusal } from 'sallyport'
-import { ConcurrencyLimit, type Html, isJsonObject, type LogThrottle } from 'sallyport/toolkit'
-import { page } from '../layout.js'
-import { withPageHeaders } from '../page-headers.js'
+import { ConcurrencyLimit, type Html, html, isJsonObject, type LogThrottle } from 'sallyport/toolkit'
+import { page, withPageHeaders } from '../layout.js'
 import { busy, type Failure, failureOf, refusedToken, tooLarge, unknownSignIn } from './failures.js'
 import type { Issuer } from './issuer.js'
 import type { SignInOptions } from './options.js'
 import type { PendingSignIns } from './pending.js'
-import { returnAddress } from './return-address.js'
 import type { Sessions } from './sessions.js'
-import { failureView, signedOutView } from './views.js'
 
 interface Dependencies {
   readonly gateway: Gateway
@@ -188,3 +185,44 @@ function codeIn(body: string): string {
     return ''
   }
 }
+
+const LONGEST = 1_000
+
+/**
+ * Where a person goes after signing in: a path of this gateway with its query, else the home page. The result is
+ * written as a browser would read it, so that nothing in it is read in another way later.
+ */
+export function returnAddress(asked: unknown, origin: string, scope: string): string {
+  const home = `${scope}/`
+  // Printable ASCII without a backslash, which browsers take for a slash. Everything else is escaped in a URL anyway.
+  if (typeof asked !== 'string' || !/^\/[\x21-\x5b\x5d-\x7e]*$/.test(asked)) return home
+  if (asked.length > LONGEST || !URL.canParse(asked, origin)) return home
+  const { origin: named, pathname, search } = new URL(asked, origin)
+  // `/.//evil` is resolved to `//evil`.
+  const isOwn = named === origin && !pathname.startsWith('//') && pathname.startsWith(home)
+  return isOwn && !CIRCLES.test(pathname.slice(scope.length)) ? pathname + search : home
+}
+
+// The pages of signing in themselves, also with an escape in their name.
+const CIRCLES = /^\/(?:sign-in|sign-out|signed-out|[^/]*%[^/]*)(?:\/|$)/
+
+const failureView = (
+  { status, code, sentence, advice }: Failure,
+  again: string,
+  requestId: string,
+): Html => html`<h1>You are not signed in</h1>
+<p>${sentence}.</p>
+<p>${advice}</p>
+<p><a href="${again}">Try again</a></p>
+<p class="quiet">Status ${status}, <code>${code}</code>, request ${requestId}</p>`
+
+const signedOutView = (
+  again: string,
+  issuer: string,
+  endSession: string | undefined,
+): Html => html`<h1>You are signed out</h1>
+${
+  endSession !== undefined &&
+  html`<p>You may still be signed in at ${issuer}: <a href="${endSession}" rel="noreferrer">sign out there too</a>.</p>`
+}
+<p><a href="${again}">Sign in</a></p>`

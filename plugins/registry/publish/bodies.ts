@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from 'sallyport'
 import { z } from 'zod'
 import { serverResponse } from '../server-document.js'
@@ -93,3 +94,31 @@ export const issuesOf = ({ issues }: z.ZodError, reference: string): Issue[] =>
     severity: 'error',
     reference,
   }))
+
+/** Refuses bodies with all that is wrong with them: as a refusal for log and audit, as a problem (RFC 9457) for the caller. */
+export class InvalidBodies {
+  private readonly issues = new WeakMap<FastifyRequest, readonly Issue[]>()
+
+  refuse(request: FastifyRequest, issues: readonly Issue[]): never {
+    this.issues.set(request, issues)
+    throw new Refusal(422, 'BODY_INVALID', 'the body is not valid')
+  }
+
+  /** A hook of the routes. */
+  readonly onSend = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    payload: unknown,
+    done: (error: null, payload: unknown) => void,
+  ): void => {
+    const issues = this.issues.get(request)
+    if (issues === undefined) {
+      done(null, payload)
+      return
+    }
+    const errors = issues.filter(({ severity }) => severity === 'error').length
+    const detail = `${errors} ${errors === 1 ? 'error has' : 'errors have'} to be corrected`
+    reply.type('application/problem+json')
+    done(null, JSON.stringify({ title: 'The body is not valid', status: 422, detail, issues }))
+  }
+}

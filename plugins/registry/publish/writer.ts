@@ -7,6 +7,7 @@ import {
   type PublicationEvent,
   type PublicationLimits,
   type PublicationState,
+  type Publications,
   type PurgedVersions,
   Refusal,
   type RegistryView,
@@ -16,9 +17,8 @@ import {
   type VersionKey,
 } from 'sallyport'
 import { within } from 'sallyport/toolkit'
-import { notLoaded } from '../not-loaded.js'
+import { notLoaded } from '../route.js'
 import type { PublishRate } from './publish-rate.js'
-import { hiddenSource, type PublishTarget, refuseNameTaken, targetOf } from './targets.js'
 
 /** Milliseconds that the answer to a write waits until it is served. */
 const LONGEST_REFRESH = 10_000
@@ -37,7 +37,7 @@ interface WriterParts {
 }
 
 /** One write: who asked for it, and where it goes. */
-export interface Write {
+interface Write {
   readonly request: FastifyRequest
   readonly caller: Identity
   readonly target: PublishTarget
@@ -201,3 +201,50 @@ const stored = (cause?: unknown): UpstreamError =>
     'this is stored, and not served here yet: do not send it again, ask for it in some seconds',
     { statusCode: 503, retryAfter: 5, cause },
   )
+
+/** Where the publications of a registry go: its first managed source. */
+interface PublishTarget {
+  readonly registry: string
+  readonly source: string
+  readonly publications: Publications
+  /** The sources of the registry that come before it: what they have is served in place of what is published. */
+  readonly earlier: ReadonlySet<string>
+}
+
+/** The target of a registry; refuses one that is unknown or has no managed source. */
+function targetOf(
+  catalogue: ServerCatalogue,
+  managed: readonly ManagedSource[],
+  registry: string,
+): PublishTarget {
+  const sources = catalogue.sourcesOf?.(registry) ?? []
+  for (const [index, name] of sources.entries()) {
+    const found = managed.find((each) => each.name === name)
+    if (found !== undefined)
+      return {
+        registry,
+        source: name,
+        publications: found.publications(),
+        earlier: new Set(sources.slice(0, index)),
+      }
+  }
+  throw new Refusal(
+    404,
+    'PUBLICATIONS_NOT_TAKEN',
+    'this registry takes no publications: it lists no managed source, such as { name: published, managed: {} }',
+  )
+}
+
+/** Refuses a name that an earlier source serves: what is published under it would not be served. */
+function refuseNameTaken({ earlier }: PublishTarget, view: RegistryView, name: string): void {
+  const source = view.sourceOf?.(name)
+  if (source === undefined || !earlier.has(source)) return
+  const message = `the source "${source}" of this registry serves this name, and comes before the one that takes publications`
+  throw new Refusal(409, 'NAME_TAKEN', message)
+}
+
+/** The other source that serves a name now. */
+function hiddenSource(target: PublishTarget, view: RegistryView, name: string): string | undefined {
+  const source = view.sourceOf?.(name)
+  return source === target.source ? undefined : source
+}

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 import type { Client, ClientConfig } from 'pg'
-import type { Gateway, Log, Scrubber } from 'sallyport'
+import { ConfigError, type Gateway, type Log, type Scrubber } from 'sallyport'
 import {
   formatHostPort,
   isInLocalNetwork,
@@ -8,15 +8,13 @@ import {
   type Secret,
   secretFrom,
 } from 'sallyport/toolkit'
-import { connectionFault, connectionSettings } from './connection-url.js'
-import { type Driver, loadDriver } from './driver.js'
 import { refused } from './failure.js'
-import type { DatabaseOptions } from './options.js'
+import { connectionFault, connectionSettings, type DatabaseOptions } from './options.js'
 
 /** How long a connection may take. */
 export const CONNECT_LIMIT = 2_000
 
-export interface ConnectorContext {
+interface ConnectorContext {
   /** Without it, nothing is told but by what is thrown. */
   readonly log?: Pick<Log, 'info' | 'warn'>
   readonly scrubber?: Scrubber | undefined
@@ -136,5 +134,17 @@ export class Connector {
     this.sockets.add(socket)
     socket.once('close', () => this.sockets.delete(socket))
     return socket
+  }
+}
+
+type Driver = typeof import('pg').default
+
+/** The package `pg` is optional: it is loaded where a list stores in PostgreSQL. */
+export async function loadDriver(): Promise<Driver> {
+  try {
+    return (await import('pg')).default
+  } catch (cause) {
+    const message = 'the package pg is not installed, which connects to PostgreSQL: `npm install pg@8`'
+    throw new ConfigError([{ place: 'pg', message }], { cause })
   }
 }

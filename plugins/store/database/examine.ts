@@ -3,10 +3,9 @@ import { type Examination, GatewayError } from 'sallyport'
 import { within } from 'sallyport/toolkit'
 import { Connector, type Route } from './connector.js'
 import { databaseFailure, refusesWrites, tooSlow } from './failure.js'
-import { inspectSchema } from './inspect.js'
 import type { DatabaseOptions } from './options.js'
-import { isTransactionPooler } from './pooler.js'
-import { LEVEL } from './tables.js'
+import { isTransactionPooler } from './session.js'
+import { inspectSchema, LEVEL } from './tables.js'
 import { inTransaction } from './transaction.js'
 
 const LIMIT = 10_000

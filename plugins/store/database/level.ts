@@ -1,11 +1,10 @@
 import { ConfigError, GatewayError, type HealthState, type Log } from 'sallyport'
 import type { Connector } from './connector.js'
 import { databaseFailure, notMigrated, refusesWrites } from './failure.js'
-import { inspectSchema } from './inspect.js'
 import { migrateSchema } from './migrate.js'
 import type { DatabaseOptions } from './options.js'
 import { Session } from './session.js'
-import { LEVEL } from './tables.js'
+import { inspectSchema, LEVEL } from './tables.js'
 import { READ_LIMIT, type Statements, type TransactionOptions } from './transaction.js'
 
 const CHECK_EVERY = 2_000

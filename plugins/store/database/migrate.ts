@@ -2,9 +2,8 @@ import type { Gateway } from 'sallyport'
 import { within } from 'sallyport/toolkit'
 import { CONNECT_LIMIT, Connector } from './connector.js'
 import { databaseFailure, lacksRights, refused, tooSlow } from './failure.js'
-import { inspectSchema } from './inspect.js'
 import type { DatabaseOptions } from './options.js'
-import { LEVEL, READABLE_BY, STEPS } from './tables.js'
+import { inspectSchema, LEVEL, READABLE_BY, STEPS } from './tables.js'
 import { inTransaction, type Statements } from './transaction.js'
 
 const LIMIT = 25_000

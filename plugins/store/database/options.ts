@@ -1,6 +1,6 @@
+import type { ConnectionOptions } from 'node:tls'
 import { secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { connectionFault } from './connection-url.js'
 
 const connectionUrl = () =>
   secretText().superRefine((text, context) => {
@@ -52,3 +52,91 @@ export const databaseOptions = z
   })
 
 export type DatabaseOptions = z.output<typeof databaseOptions>
+
+/** A connection as the driver takes it. */
+interface ConnectionSettings {
+  readonly host: string
+  readonly port: number
+  readonly user: string | undefined
+  readonly password: string
+  readonly database: string | undefined
+  readonly application_name: string
+  readonly options: string | undefined
+  /** Always set: without it the driver would follow PGSSLMODE, which may ask for TLS that is not verified. */
+  readonly ssl: false | ConnectionOptions
+}
+
+const TLS_MODES = ['prefer', 'require', 'verify-ca', 'verify-full']
+
+const Parameters = z.strictObject({
+  sslmode: z
+    .enum(['disable', ...TLS_MODES], {
+      error: `\`sslmode\` is one of disable, ${TLS_MODES.join(', ')}: TLS is always verified`,
+    })
+    .optional(),
+  host: z.string().optional(),
+  port: z.coerce.number().int().min(1).max(65_535).optional(),
+  user: z.string().optional(),
+  password: z.string().optional(),
+  application_name: z.string().optional(),
+  options: z.string().optional(),
+})
+
+// Of other programs, which people copy URLs from. Another name may be a part of the password.
+const UNSUPPORTED = [
+  ...['sslrootcert', 'sslcert', 'sslkey', 'ssl', 'channel_binding', 'gssencmode', 'connect_timeout'],
+  ...['target_session_attrs', 'client_encoding', 'pgbouncer', 'passfile', 'service', 'dbname'],
+]
+
+const EXPECTED =
+  'expected a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE; characters such as @ : / # % in the password are encoded, as %40'
+
+/** What is wrong with a URL, without quoting it: it holds the password. */
+export function connectionFault(text: string): string | undefined {
+  const result = parse(text)
+  return typeof result === 'string' ? result : undefined
+}
+
+/** @param ca PEM certificates: with them, TLS is used whatever the URL says. */
+export function connectionSettings(text: string, ca: string | undefined): ConnectionSettings {
+  const result = parse(text)
+  if (typeof result === 'string') throw new Error(result)
+  const { sslmode, ...settings } = result
+  const usesTls = ca !== undefined || (sslmode !== undefined && sslmode !== 'disable')
+  // `require` and `prefer` verify too: a connection that anybody in between could read would carry the password.
+  return { ...settings, ssl: usesTls && { rejectUnauthorized: true, ...(ca !== undefined && { ca }) } }
+}
+
+function parse(text: string): (Omit<ConnectionSettings, 'ssl'> & { sslmode: string | undefined }) | string {
+  try {
+    const url = new URL(text)
+    if (!['postgres:', 'postgresql:'].includes(url.protocol)) return EXPECTED
+    // Where `/`, `?` or `#` of the password was not encoded, the rest of it, and `@`, came to stand there.
+    if (url.hash !== '' || `${url.pathname}${url.search}`.includes('@')) return EXPECTED
+    const found = Parameters.safeParse(Object.fromEntries(url.searchParams))
+    if (!found.success) return found.error.issues.map(parameterFault).join('; ')
+    const { sslmode, host, port, user, password, application_name, options } = found.data
+    return {
+      host: host ?? (decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1') || 'localhost'),
+      port: port ?? (Number(url.port) || 5432),
+      user: (user ?? decodeURIComponent(url.username)) || undefined,
+      password: password ?? decodeURIComponent(url.password),
+      database: decodeURIComponent(url.pathname.slice(1)) || undefined,
+      application_name: application_name ?? 'sallyport',
+      options,
+      sslmode,
+    }
+  } catch {
+    return EXPECTED
+  }
+}
+
+function parameterFault({ code, path, message, ...issue }: z.core.$ZodIssue): string {
+  if (code !== 'unrecognized_keys')
+    return path[0] === 'sslmode' ? message : `\`${String(path[0])}\` of the URL is not valid`
+  const known = Object.keys(Parameters.shape).join(', ')
+  const names = 'keys' in issue ? issue.keys : []
+  const named = names.filter((name) => UNSUPPORTED.includes(name)).join(', ') || 'an unknown parameter'
+  const advice = names.includes('sslrootcert') ? '; for certificates there is caCertPath' : ''
+  return `the URL has parameters that are unknown here: ${named}; known: ${known}${advice}`
+}

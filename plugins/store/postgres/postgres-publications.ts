@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   type PublicationActor,
   type PublicationEvent,
@@ -8,6 +9,7 @@ import {
   type PublishedContents,
   type PurgedVersions,
   type StoredContents,
+  type StoredDocument,
   UpstreamError,
   type VersionKey,
 } from 'sallyport'
@@ -15,35 +17,33 @@ import type { Database, Statements } from '../database/database.js'
 import { tooSlow } from '../database/failure.js'
 import { Semaphore } from '../database/semaphore.js'
 import { READ_LIMIT, WRITE_LIMIT } from '../database/transaction.js'
+import { publishEvent, purgeEvent, statusEvent } from '../publications/events.js'
 import {
-  ACTIVE,
   checkServer,
-  publishEvent,
   publisherFull,
-  purgeEvent,
   sourceFull,
-  statusEvent,
   tooManyVersions,
   versionExists,
   versionUnknown,
 } from '../publications/publication.js'
 import type { SqliteSource } from '../sqlite/sqlite-sources.js'
-import { batches } from './batches.js'
 import { openContents } from './open-contents.js'
-import { findEvents, hasEvents, insertEvent } from './publication-events.js'
 import {
   countVersions,
+  findEvents,
   findPublisher,
   findVersions,
+  hasEvents,
   heldBytes,
+  insertEvent,
   insertVersion,
   nextRevision,
   type PublishedSource,
   purgeVersions,
+  readPublished,
   updateStates,
 } from './publication-rows.js'
-import { PublishedCopy } from './published-copy.js'
-import { readPublished } from './read-published.js'
+import { batches } from './source-rows.js'
 
 interface Options {
   readonly database: Database
@@ -96,7 +96,7 @@ export class PostgresPublications implements Publications {
   ): Promise<PublicationEvent> {
     checkServer(version.server)
     return this.write(version.name, async (statements, source) => {
-      if (!(await insertVersion(statements, source, version, ACTIVE, actor))) throw versionExists(version)
+      if (!(await insertVersion(statements, source, version, actor))) throw versionExists(version)
       await checkRoom(statements, source, version, actor, limits)
       const event = publishEvent(version, actor, source.at)
       await insertEvent(statements, source, event, limits.maxEvents)
@@ -116,8 +116,7 @@ export class PostgresPublications implements Publications {
       const { event, changed } = statusEvent(versions, state, actor, source.at)
       if (event === undefined) throw new NothingToStore()
       // A statement for each would take longer than a write may.
-      for (const batch of batches(changed, () => 0))
-        await updateStates(statements, source, target.name, batch, event.after)
+      for (const batch of batches(changed, () => 0)) await updateStates(statements, source, batch, event)
       await insertEvent(statements, source, event, maxEvents)
       return [event]
     }
@@ -134,12 +133,13 @@ export class PostgresPublications implements Publications {
   ): Promise<PurgedVersions> {
     const work = async (statements: Statements, source: PublishedSource): Promise<PurgedVersions> => {
       if ((await countVersions(statements, source, name)) === 0) throw versionUnknown({ name })
-      const gone = await purgeVersions(statements, source, name)
-      const event = purgeEvent(gone, actor, source.at)
+      const found = await findVersions(statements, source, { name })
+      const deleted = found.filter(({ state }) => state.status === 'deleted')
+      const event = purgeEvent(deleted, actor, source.at)
       if (event === undefined) throw new NothingToStore()
+      const bytes = await purgeVersions(statements, source, name, deleted)
       await insertEvent(statements, source, event, maxEvents)
-      const bytes = gone.reduce((sum, { size }) => sum + size, 0)
-      return { versions: gone.map(({ version }) => version), bytes }
+      return { versions: deleted.map(({ version }) => version), bytes }
     }
     return this.write(name, work).catch((error: unknown) => {
       if (error instanceof NothingToStore) return { versions: [], bytes: 0 }
@@ -247,4 +247,65 @@ async function checkRoom(
   if (maxBytesOfActor < Infinity && (await heldBytes(statements, source, actor)) > maxBytesOfActor)
     throw publisherFull(maxBytesOfActor)
   if (maxBytes < Infinity && (await heldBytes(statements, source)) > maxBytes) throw sourceFull(maxBytes)
+}
+
+// It is written as a whole: what is published in quick succession is written once.
+const PAUSE = 1_000
+// A full disk may have room again soon, and nobody may publish for weeks.
+const RETRY = 10_000
+
+/** A copy on this machine, for a start while the database is away. */
+class PublishedCopy {
+  private readonly stopping = new AbortController()
+  private renewing: Promise<void> | undefined
+  private isDue = false
+
+  constructor(
+    private readonly file: SqliteSource,
+    private readonly whole: (signal: AbortSignal) => Promise<StoredContents | undefined>,
+    private readonly failed: (error: unknown) => void,
+  ) {}
+
+  read(signal: AbortSignal): Promise<StoredContents | undefined> {
+    return this.file.read(undefined, signal)
+  }
+
+  /** Writes it soon: something has changed. */
+  renew(): void {
+    this.isDue = true
+    this.renewing ??= this.renewAll()
+  }
+
+  async close(): Promise<void> {
+    this.stopping.abort(new Error('the gateway is stopping'))
+    await this.renewing
+  }
+
+  private async renewAll(): Promise<void> {
+    const { signal } = this.stopping
+    let hasFailed = false
+    while (this.isDue && !signal.aborted) {
+      try {
+        await delay(hasFailed ? RETRY : PAUSE, undefined, { signal, ref: false })
+        this.isDue = false
+        await this.save(signal)
+        hasFailed = false
+      } catch (error) {
+        if (!signal.aborted && !hasFailed) this.failed(error)
+        hasFailed = true
+        this.isDue = true
+      }
+    }
+    this.renewing = undefined
+  }
+
+  private async save(signal: AbortSignal): Promise<void> {
+    const contents = await this.whole(signal)
+    if (contents === undefined) return
+    const all: StoredDocument[] = []
+    for await (const payload of contents.payloads)
+      all.push({ name: '', version: `${all.length}`, document: payload })
+    const { revision } = contents
+    await this.file.save({ all, bookmark: String(revision) }, revision, signal)
+  }
 }

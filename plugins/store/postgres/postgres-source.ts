@@ -3,10 +3,15 @@ import type { Database, Lock, Statements, TransactionOptions } from '../database
 import { lockLost } from '../database/failure.js'
 import type { SqliteSource } from '../sqlite/sqlite-sources.js'
 import { CONTENTS_LIMIT, openContents } from './open-contents.js'
-import { readContents } from './read-contents.js'
-import type { SourceKey } from './source-row.js'
-import { keepPlace, reportSync, requestSync, takeSyncRequest } from './source-upkeep.js'
-import { writeContents } from './write-contents.js'
+import {
+  keepPlace,
+  readContents,
+  reportSync,
+  requestSync,
+  type SourceKey,
+  takeSyncRequest,
+  writeContents,
+} from './source-rows.js'
 
 export interface PostgresSourceOptions {
   readonly database: Database

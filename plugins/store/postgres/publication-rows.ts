@@ -1,7 +1,9 @@
-import type { PublicationActor, PublicationState, VersionKey } from 'sallyport'
+import type { PublicationActor, PublicationEvent, StoredContents, VersionKey } from 'sallyport'
+import { bytesOf } from '../bytes.js'
 import type { Statements } from '../database/database.js'
-import { type PublishedVersion, withState } from '../publications/publication.js'
-import { bytesOf, textOf } from '../text-bytes.js'
+import { ACTIVE, identified, type PublishedVersion, withState } from '../publications/events.js'
+import { payloadOf } from '../publications/publication.js'
+import { payloadsOf } from './open-contents.js'
 
 /** A source to which people publish. Its row is locked by whoever writes. */
 export interface PublishedSource {
@@ -27,7 +29,7 @@ const sourceOf = ({ id, revision, purged, changed_at }: SourceColumns) => ({
 })
 
 /** The source as it is; undefined before the first publication. */
-export async function findPublished(
+async function findPublished(
   statements: Statements,
   source: string,
 ): Promise<Omit<PublishedSource, 'requestId'> | undefined> {
@@ -61,40 +63,19 @@ export async function nextRevision(
   return nextRevision(statements, source, requestId)
 }
 
-/** Of what is published, in the order of `COLUMNS`. */
-export interface VersionColumns {
-  readonly name: Buffer
-  readonly version: Buffer
-  readonly state: Buffer
-  readonly published_at: Date
-  readonly updated_at: Date
-  readonly status_changed_at: Date
-}
-
-export const COLUMNS = 'name, version, state, published_at, updated_at, status_changed_at'
-
-export const versionIn = (row: VersionColumns): PublishedVersion => ({
-  name: textOf(row.name),
-  version: textOf(row.version),
-  state: stateIn(row.state),
-  publishedAt: row.published_at.toISOString(),
-  updatedAt: row.updated_at.toISOString(),
-  statusChangedAt: row.status_changed_at.toISOString(),
-})
-
 /** `false` when the version is there already. */
 export async function insertVersion(
   statements: Statements,
   { id, revision, at }: PublishedSource,
   { name, version, server }: VersionKey & { readonly server: Uint8Array },
-  state: PublicationState,
   actor: PublicationActor,
 ): Promise<boolean> {
+  const dates = { publishedAt: at, updatedAt: at, statusChangedAt: at }
+  const facts: PublishedVersion = { name, version, state: ACTIVE, ...dates }
   const inserted = await statements.query(
-    `insert into published_version (source, revision, name, version, state, server, published_at, updated_at,
-       status_changed_at, provider, subject, issuer)
-     values ($1, $2, $3, $4, $5, $6, $7, $7, $7, $8, $9, $10) on conflict do nothing returning 1`,
-    [...[id, revision, bytesOf(name), bytesOf(version), stateBytes(state), server, at], ...actorBytes(actor)],
+    `insert into published_version (source, revision, name, version, facts, actor, server)
+     values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing returning 1`,
+    [id, revision, bytesOf(name), bytesOf(version), jsonBytes(facts), actorBytes(actor), server],
   )
   return inserted.length > 0
 }
@@ -111,38 +92,35 @@ export async function countVersions(
   return row?.count ?? 0
 }
 
-/** One version, or all of a name, in the order in which they were published. */
+/** One version, or all of a name, in the order in which they were published, but for purged ones. */
 export async function findVersions(
   statements: Statements,
   { id }: PublishedSource,
   { name, version }: { readonly name: string; readonly version?: string | undefined },
 ): Promise<readonly PublishedVersion[]> {
-  const rows = await statements.query<VersionColumns>(
-    `select ${COLUMNS} from published_version
+  const rows = await statements.query<{ facts: Buffer }>(
+    `select facts from published_version
      where source = $1 and sha256(name) = sha256($2) and server is not null and ($3::bytea is null or sha256(version) = sha256($3))
-     order by published_at, version`,
+     order by id`,
     [id, bytesOf(name), version === undefined ? null : bytesOf(version)],
   )
-  return rows.map(versionIn)
+  return rows.map(({ facts }) => jsonIn(facts))
 }
 
-/** Gives versions of one name the same state. */
+/** Gives versions of one name the state that an event says. */
 export async function updateStates(
   statements: Statements,
-  { id, revision, at }: PublishedSource,
-  name: string,
+  { id, revision }: PublishedSource,
   versions: readonly PublishedVersion[],
-  state: PublicationState,
+  { name, after, at }: PublicationEvent,
 ): Promise<void> {
-  const changed = versions.map((version) => withState(version, state, at))
+  const keys = versions.map(({ version }) => bytesOf(version))
+  const facts = versions.map((version) => jsonBytes(withState(version, after, at)))
   await statements.query(
-    `update published_version set revision = $2, state = $3, updated_at = $4, status_changed_at = changed.since
-     from unnest($6::bytea[], $7::timestamptz[]) as changed (key, since)
-     where source = $1 and sha256(name) = sha256($5) and sha256(version) = sha256(changed.key)`,
-    [
-      ...[id, revision, stateBytes(state), at, bytesOf(name), changed.map(({ version }) => bytesOf(version))],
-      changed.map(({ statusChangedAt }) => statusChangedAt),
-    ],
+    `update published_version set revision = $2, facts = changed.facts
+     from unnest($4::bytea[], $5::bytea[]) as changed (key, facts)
+     where source = $1 and sha256(name) = sha256($3) and sha256(version) = sha256(changed.key)`,
+    [id, revision, bytesOf(name), keys, facts],
   )
 }
 
@@ -151,13 +129,13 @@ export async function findPublisher(
   source: string,
   { name, version }: VersionKey,
 ): Promise<PublicationActor | undefined> {
-  const [row] = await statements.query<ActorColumns>(
-    `select provider, subject, issuer from published_version
+  const [row] = await statements.query<{ actor: Buffer }>(
+    `select actor from published_version
      where source = (select id from published_source where sha256(source) = sha256($1))
-       and sha256(name) = sha256($2) and sha256(version) = sha256($3) and subject is not null`,
+       and sha256(name) = sha256($2) and sha256(version) = sha256($3)`,
     [bytesOf(source), bytesOf(name), bytesOf(version)],
   )
-  return row && actorIn(row)
+  return row && jsonIn(row.actor)
 }
 
 /** Bytes of the documents of a source, or of those that an actor published there. */
@@ -166,54 +144,124 @@ export async function heldBytes(
   { id }: PublishedSource,
   actor?: PublicationActor,
 ): Promise<number> {
-  const own = `and sha256(subject) = sha256($2) and provider = $3 and issuer is not distinct from $4`
-  const [provider, subject, issuer] = actor === undefined ? [] : actorBytes(actor)
   const [row] = await statements.query<{ bytes: string }>(
     `select coalesce(sum(octet_length(server)), 0) as bytes from published_version
-     where source = $1 and server is not null ${actor === undefined ? '' : own}`,
-    actor === undefined ? [id] : [id, subject, provider, issuer],
+     where source = $1 and server is not null and ($2::bytea is null or sha256(actor) = sha256($2))`,
+    [id, actor === undefined ? null : actorBytes(actor)],
   )
   return Number(row?.bytes ?? 0)
 }
 
-/** Deletes the documents of the deleted versions of a name. Returns which those were, and their bytes. */
+/** Deletes the documents of versions of a name. Returns how many bytes they had. */
 export async function purgeVersions(
   statements: Statements,
   { id, revision }: PublishedSource,
   name: string,
-): Promise<readonly (PublishedVersion & { readonly size: number })[]> {
-  const rows = await statements.query<VersionColumns & { readonly size: string }>(
+  versions: readonly PublishedVersion[],
+): Promise<number> {
+  const [row] = await statements.query<{ bytes: string }>(
     `with gone as (
-       select ctid, ${COLUMNS}, octet_length(server) as size from published_version
-       where source = $1 and sha256(name) = sha256($2) and server is not null
-         and convert_from(state, 'UTF8')::json->>'status' = 'deleted'
+       select ctid, octet_length(server) as size from published_version
+       where source = $1 and sha256(name) = sha256($2) and sha256(version) in
+         (select sha256(key) from unnest($3::bytea[]) as purged (key))
      ), purged as (
        update published_version set server = null from gone where published_version.ctid = gone.ctid
      )
-     select ${COLUMNS}, size from gone order by published_at, version`,
-    [id, bytesOf(name)],
+     select coalesce(sum(size), 0) as bytes from gone`,
+    [id, bytesOf(name), versions.map(({ version }) => bytesOf(version))],
   )
-  if (rows.length > 0)
-    await statements.query('update published_source set purged = $2 where id = $1', [id, revision])
-  return rows.map((row) => ({ ...versionIn(row), size: Number(row.size) }))
+  await statements.query('update published_source set purged = $2 where id = $1', [id, revision])
+  return Number(row?.bytes ?? 0)
 }
 
-export const stateBytes = (state: PublicationState): Buffer => Buffer.from(JSON.stringify(state))
-export const stateIn = (bytes: Buffer): PublicationState => JSON.parse(bytes.toString())
-
-export interface ActorColumns {
-  readonly provider: Buffer
-  readonly subject: Buffer
-  readonly issuer: Buffer | null
+/** Adds what happened, and deletes the oldest events of its name beyond those that are kept. */
+export async function insertEvent(
+  statements: Statements,
+  { id, revision, requestId }: PublishedSource,
+  event: PublicationEvent,
+  maxEvents: number | undefined,
+): Promise<void> {
+  const name = bytesOf(event.name)
+  await statements.query(
+    'insert into publication (source, revision, request_id, name, event) values ($1, $2, $3, $4, $5)',
+    [id, revision, requestId, name, jsonBytes(event)],
+  )
+  if (maxEvents === undefined) return
+  await statements.query(
+    `delete from publication where source = $1 and sha256(name) = sha256($2) and id <=
+       (select id from publication where source = $1 and sha256(name) = sha256($2) order by id desc limit 1 offset $3)`,
+    [id, name, maxEvents],
+  )
 }
 
-export const actorIn = ({ provider, subject, issuer }: ActorColumns): PublicationActor => ({
-  ...{ provider: textOf(provider), subject: textOf(subject) },
-  ...(issuer !== null && { issuer: textOf(issuer) }),
-})
+/** Whether the events of this request are there. */
+export async function hasEvents(
+  statements: Statements,
+  { id, requestId }: PublishedSource,
+  name: string,
+): Promise<boolean> {
+  const found = await statements.query(
+    'select 1 from publication where source = $1 and sha256(name) = sha256($2) and request_id = $3 limit 1',
+    [id, bytesOf(name), requestId],
+  )
+  return found.length > 0
+}
 
-/** Provider, subject, issuer. */
-export const actorBytes = ({ provider, subject, issuer }: PublicationActor): readonly (Buffer | null)[] => [
-  ...[bytesOf(provider), bytesOf(subject)],
-  issuer === undefined ? null : bytesOf(issuer),
-]
+/** Newest first. */
+export async function findEvents(
+  statements: Statements,
+  source: string,
+  name: string,
+  limit: number,
+): Promise<readonly PublicationEvent[]> {
+  const rows = await statements.query<{ event: Buffer }>(
+    `select event from publication
+     where source = (select id from published_source where sha256(source) = sha256($1))
+       and sha256(name) = sha256($2)
+     order by id desc limit $3`,
+    [bytesOf(source), bytesOf(name), limit],
+  )
+  return rows.map(({ event }) => jsonIn(event))
+}
+
+/** What is published, or what changed since a revision; undefined when nothing did. Its payloads are read within the transaction. */
+export async function readPublished(
+  statements: Statements,
+  source: string,
+  since: number | undefined,
+): Promise<StoredContents | undefined> {
+  const found = await findPublished(statements, source)
+  const { id, revision, purged } = found ?? { id: 0, revision: 0, purged: 0 }
+  if (revision === since) return undefined
+  const isKnown =
+    since !== undefined &&
+    since >= purged &&
+    (since === 0 || since === purged || (await isRevision(statements, { id }, since)))
+  const payloads = await payloadsOf<{ readonly facts: Buffer; readonly server: Buffer }>(
+    statements,
+    'select facts, server from published_version where source = $1 and revision > $2 and server is not null',
+    [id, isKnown ? since : 0],
+    (rows) => rows.map(({ facts, server }) => payloadOf(jsonIn(facts), server)),
+  )
+  return { kind: isKnown ? 'changes' : 'whole', payloads, revision, bookmark: undefined }
+}
+
+/** It is none of a database whose backup was restored since. */
+async function isRevision(
+  statements: Statements,
+  { id }: Pick<PublishedSource, 'id'>,
+  revision: number,
+): Promise<boolean> {
+  const rows = await statements.query(
+    'select 1 from publication where source = $1 and revision = $2 limit 1',
+    [id, revision],
+  )
+  return rows.length > 0
+}
+
+// As bytes, since text of PostgreSQL depends on the encoding of the database.
+const jsonBytes = (value: object): Buffer => Buffer.from(JSON.stringify(value))
+const jsonIn = (bytes: Buffer) => JSON.parse(bytes.toString())
+
+/** They are compared. */
+const actorBytes = (actor: PublicationActor): Buffer => jsonBytes(identified(actor))

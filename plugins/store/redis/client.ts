@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import type { Redis } from 'ioredis'
+import { ConfigError } from 'sallyport'
 import { waitAtMost, within } from 'sallyport/toolkit'
 import { TOO_SLOW } from '../network-reasons.js'
-import type { Driver } from './driver.js'
 import { replyCode } from './failure.js'
-import type { RedisSettings } from './redis-url.js'
+import type { RedisSettings } from './place.js'
 
 /** Milliseconds for a connection, TLS and password included, and for one command. */
 export const CONNECT_LIMIT = 2_000
@@ -59,4 +59,16 @@ export async function closeClient(client: Redis): Promise<void> {
   const ended = once(client, 'end')
   client.disconnect()
   await waitAtMost(2 * CLOSE_LIMIT, ended)
+}
+
+export type Driver = typeof import('ioredis').Redis
+
+/** The package `ioredis` is optional: it is loaded where a list uses Redis. */
+export async function loadDriver(): Promise<Driver> {
+  try {
+    return (await import('ioredis')).Redis
+  } catch (cause) {
+    const message = 'the package ioredis is not installed, which connects to Redis: `npm install ioredis@6`'
+    throw new ConfigError([{ place: 'ioredis', message }], { cause })
+  }
 }

@@ -1,12 +1,17 @@
 import type { Redis } from 'ioredis'
 import { ConfigError, GatewayError, type HealthState, type Log, type Meter } from 'sallyport'
 import { within } from 'sallyport/toolkit'
-import { CONNECT_LIMIT, closeClient, openClient, tooSlow } from './client.js'
-import { type Driver, loadDriver } from './driver.js'
-import { CLOSED, isPassing, reasonOf, refused, replyCode, unavailable } from './failure.js'
-import type { RedisOptions } from './options.js'
-import { type PlaceContext, RedisPlace } from './place.js'
-import { Writes } from './writes.js'
+import {
+  CONNECT_LIMIT,
+  closeClient,
+  type Driver,
+  loadDriver,
+  openClient,
+  tooSlow,
+  tryWrite,
+} from './client.js'
+import { CLOSED, isPassing, isWriteRefusal, reasonOf, refused, replyCode, unavailable } from './failure.js'
+import { type PlaceContext, type RedisOptions, RedisPlace } from './place.js'
 
 /** Milliseconds that a caller waits at most, with all attempts. */
 export const READ_LIMIT = 2_000
@@ -234,5 +239,40 @@ export class RedisConnection {
     if (reason === this.trouble) return
     this.trouble = reason
     this.context.log.warn({ reason }, 'Redis cannot be used; it is tried again')
+  }
+}
+
+/** Whether the server takes writes: one that only answers what is read looks as if it were well. */
+class Writes {
+  /** Why the last write was refused, until one is taken. */
+  refusal: string | undefined
+
+  constructor(
+    private readonly prefix: string,
+    private readonly log: Pick<Log, 'info' | 'warn'>,
+  ) {}
+
+  /** Writes, and throws what it fails with. */
+  async try(client: Redis): Promise<void> {
+    await tryWrite(client, this.prefix)
+    if (this.refusal !== undefined) this.log.info('Redis takes writes again')
+    this.refusal = undefined
+  }
+
+  /** Throws only when another connection may do better, such as one to the new primary; else this one can be read. */
+  async admit(client: Redis): Promise<void> {
+    try {
+      await this.try(client)
+    } catch (error) {
+      this.failed(error)
+      if (!isWriteRefusal(error) || isPassing(error)) throw error
+    }
+  }
+
+  failed(error: unknown): void {
+    const reason = reasonOf(error)
+    if (!isWriteRefusal(error) || this.refusal === reason) return
+    this.refusal = reason
+    this.log.warn({ reason }, 'Redis refuses what is written; it is tried again')
   }
 }

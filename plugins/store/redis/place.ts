@@ -1,7 +1,7 @@
+import type { ConnectionOptions } from 'node:tls'
 import { ConfigError, type Gateway, type Log, type Scrubber } from 'sallyport'
-import { openCertificates, type Secret, secretFrom, type WatchedFile } from 'sallyport/toolkit'
-import type { RedisOptions } from './options.js'
-import { type RedisSettings, settingsOf, urlFault } from './redis-url.js'
+import { openCertificates, type Secret, secretFrom, secretText, type WatchedFile } from 'sallyport/toolkit'
+import { z } from 'zod'
 
 export interface PlaceContext {
   readonly log?: Pick<Log, 'info' | 'warn'>
@@ -49,4 +49,90 @@ export class RedisPlace {
 function refuseFault(text: string, place: string): void {
   const message = urlFault(text)
   if (message !== undefined) throw new ConfigError([{ place, message }])
+}
+
+/** Where Redis is, as options of a plugin; `checkPlace` refines them. */
+export const redisFields = {
+  url: secretText()
+    .optional()
+    .describe('URL of the server: `redis://USER:PASSWORD@HOST:6379/0`, or `rediss://` for TLS'),
+  urlFile: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('file that holds the URL; each new connection uses what it holds then'),
+  caCertPath: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'PEM certificates of the authority of the server: connects with TLS, and verifies; without it, `rediss://` verifies with the authorities of Node',
+    ),
+}
+
+export interface RedisOptions {
+  readonly url?: string | undefined
+  readonly urlFile?: string | undefined
+  readonly caCertPath?: string | undefined
+}
+
+export function checkPlace({ url, urlFile }: RedisOptions, context: z.core.$RefinementCtx): void {
+  const isOne = (url === undefined) !== (urlFile === undefined)
+  const message = isOne
+    ? urlFault(url ?? 'redis://in-the-file')
+    : 'expected `url` or `urlFile`, and one of them'
+  if (message !== undefined) context.addIssue({ code: 'custom', path: ['url'], message })
+}
+
+/** A connection as the driver takes it. */
+export interface RedisSettings {
+  readonly host: string
+  readonly port: number
+  readonly username?: string
+  readonly password?: string
+  readonly db: number
+  readonly tls?: ConnectionOptions
+}
+
+const EXPECTED =
+  'expected a URL such as redis://USER:PASSWORD@HOST:6379/0, or rediss:// for TLS; characters such as @ : / # % in the password are encoded, as %40'
+
+/** What is wrong with a URL, without quoting it: it holds the password. */
+export function urlFault(text: string): string | undefined {
+  const result = parse(text)
+  return typeof result === 'string' ? result : undefined
+}
+
+/** @param ca PEM certificates: with them, TLS is used whatever the URL says. */
+export function settingsOf(text: string, ca: string | undefined): RedisSettings {
+  const result = parse(text)
+  if (typeof result === 'string') throw new Error(result)
+  const { isTls, ...settings } = result
+  const usesTls = isTls || ca !== undefined
+  return {
+    ...settings,
+    ...(usesTls && { tls: { rejectUnauthorized: true, ...(ca !== undefined && { ca }) } }),
+  }
+}
+
+function parse(text: string): (Omit<RedisSettings, 'tls'> & { readonly isTls: boolean }) | string {
+  try {
+    const url = new URL(text)
+    if (!['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') return EXPECTED
+    if (url.search !== '' || url.hash !== '')
+      return `the URL has a query or a fragment, which means nothing here: ${EXPECTED}`
+    const db = /^\/?(\d{0,4})$/.exec(url.pathname)?.[1]
+    if (db === undefined) return `the path of the URL is the number of a database: ${EXPECTED}`
+    const [username, password] = [url.username, url.password].map(decodeURIComponent)
+    return {
+      host: decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1'),
+      port: url.port === '' ? 6379 : Number(url.port),
+      ...(username && { username }),
+      ...(password && { password }),
+      db: Number(db),
+      isTls: url.protocol === 'rediss:',
+    }
+  } catch {
+    return EXPECTED
+  }
 }

@@ -1,10 +1,8 @@
 import type { Redis } from 'ioredis'
 import { type Examination, GatewayError } from 'sallyport'
-import { closeClient, openClient, tryWrite } from './client.js'
-import { loadDriver } from './driver.js'
+import { closeClient, loadDriver, openClient, tryWrite } from './client.js'
 import { reasonOf } from './failure.js'
-import type { RedisOptions } from './options.js'
-import { RedisPlace } from './place.js'
+import { type RedisOptions, RedisPlace } from './place.js'
 
 /** Connects once, and lets `look` look further when that worked. */
 export async function examineRedis(

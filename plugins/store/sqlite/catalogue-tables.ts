@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { ServedTables } from './served-database.js'
-import { statementsOf } from './statements.js'
+import { listOf } from '../bytes.js'
+import { type ServedTables, statementsOf } from './served-database.js'
 
 /** A source by its name and place, as bytes: a text of SQLite loses half surrogates. */
 export type SourceKey = readonly [name: Uint8Array, place: Uint8Array]
@@ -110,19 +110,15 @@ const PUT = `insert into document (source, name, version, document)
 
 /** Lists of documents in JSON. */
 function* listsOf(rows: Iterable<Record<string, unknown>>): Generator<Uint8Array> {
-  let parts: Uint8Array[] = []
+  let documents: Uint8Array[] = []
   let size = 0
   for (const { document } of rows) {
-    parts.push(parts.length === 0 ? OPEN : COMMA, document as Uint8Array)
+    documents.push(document as Uint8Array)
     size += (document as Uint8Array).length
     if (size < PAYLOAD) continue
-    yield Buffer.concat([...parts, CLOSE])
-    parts = []
+    yield listOf(documents)
+    documents = []
     size = 0
   }
-  if (parts.length > 0) yield Buffer.concat([...parts, CLOSE])
+  if (documents.length > 0) yield listOf(documents)
 }
-
-const OPEN = Buffer.from('[')
-const COMMA = Buffer.from(',')
-const CLOSE = Buffer.from(']')

@@ -9,6 +9,8 @@ import { connect, createFile } from './open-file.js'
 const POLL_INTERVAL = 20
 const WARN_AFTER = 3_000
 const BUSY = 5
+const CANNOT_OPEN = 14
+const ATTEMPTS = 3
 
 /** A lock of this process, until it is released. */
 export interface HeldLock {
@@ -42,7 +44,7 @@ export class FileLock {
   }
 
   /** `undefined` while another holds it. Its folder has to be there. */
-  tryAcquire(): HeldLock | undefined {
+  tryAcquire(attempts = ATTEMPTS): HeldLock | undefined {
     let database: DatabaseSync | undefined
     let before: string | undefined
     try {
@@ -60,6 +62,8 @@ export class FileLock {
     } catch (error) {
       database?.close()
       if (resultCode(error) === BUSY || (before !== undefined && before !== this.identity())) return undefined
+      // Deleted and created again within one tick of the file system's clock, with the same number: no time tells them apart.
+      if (resultCode(error) === CANNOT_OPEN && attempts > 1) return this.tryAcquire(attempts - 1)
       throw new DatabaseError(this.path, failureOf(error))
     }
   }

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { resultCode, Unusable } from './failure.js'
 import { openFile, type Tables } from './open-file.js'
 
@@ -137,4 +137,16 @@ function outcomeOf<T>(work: () => T): Outcome<T> {
 function identityOf(path: string): string | undefined {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false })
   return found && `${found.dev} ${found.ino}`
+}
+
+/** A statement by its SQL, which is prepared once. */
+export type Statements = (sql: string) => StatementSync
+
+export function statementsOf(database: DatabaseSync): Statements {
+  const prepared = new Map<string, StatementSync>()
+  return (sql) => {
+    const statement = prepared.get(sql) ?? database.prepare(sql)
+    prepared.set(sql, statement)
+    return statement
+  }
 }

@@ -1,32 +1,31 @@
 import { hostname } from 'node:os'
-import type {
-  HealthState,
-  Log,
-  PublicationActor,
-  PublicationEvent,
-  PublicationLimits,
-  PublicationState,
-  Publications,
-  PublishedContents,
-  PurgedVersions,
-  VersionKey,
+import {
+  ConfigError,
+  type HealthState,
+  type Log,
+  type PublicationActor,
+  type PublicationEvent,
+  type PublicationLimits,
+  type PublicationState,
+  type Publications,
+  type PublishedContents,
+  type PurgedVersions,
+  UpstreamError,
+  type VersionKey,
 } from 'sallyport'
+import { identified } from '../publications/events.js'
 import {
   checkServer,
   payloadOf,
-  publishEvent,
   publisherFull,
   sourceFull,
   tooManyVersions,
   versionExists,
   versionUnknown,
 } from '../publications/publication.js'
-import { bytesOf, textOf } from '../text-bytes.js'
 import { type Database, DatabaseError } from './database.js'
 import type { FileLock, HeldLock } from './file-lock.js'
-import { inUse, notOpened, notStored } from './publication-failures.js'
-import type { WantedChange } from './published-events.js'
-import { actorOf, eventOf, versionOf } from './published-rows.js'
+import type { WantedChange } from './published-tables.js'
 
 interface Dependencies {
   readonly database: Database<'published'>
@@ -50,13 +49,12 @@ export class SqlitePublications implements Publications {
   /** Throws a `ConfigError` where another process publishes, and where the database cannot be used. */
   static async open(source: string, dependencies: Dependencies): Promise<SqlitePublications> {
     const { database, lock } = dependencies
-    const name = bytesOf(source)
     let held: HeldLock | undefined
     try {
       await database.opened
       held = lock.tryAcquire()
-      if (held === undefined) throw inUse(database.path, await database.call('holder', name))
-      const id = await database.call('open', name, `process ${process.pid} on ${hostname()}`)
+      if (held === undefined) throw inUse(database.path, await database.call('holder', source))
+      const id = await database.call('open', source, `process ${process.pid} on ${hostname()}`)
       return new SqlitePublications(id, held, dependencies)
     } catch (error) {
       held?.release()
@@ -100,31 +98,29 @@ export class SqlitePublications implements Publications {
     const key = { name, version }
     return this.change(async () => {
       const wanted = this.wanted(name, actor)
-      const result = await this.database.call('publish', wanted, bytesOf(version), server, limits)
+      const result = await this.database.call('publish', wanted, version, server, limits)
       if (result === 'exists') throw versionExists(key)
       if (result === 'too many') throw tooManyVersions(key, limits.maxVersions)
       if (result === 'source full') throw sourceFull(limits.maxBytes ?? 0)
       if (result === 'publisher full') throw publisherFull(limits.maxBytesOfActor ?? 0)
       this.stored(result.at)
-      return publishEvent(key, actor, result.at)
+      return result
     })
   }
 
   setStatus(
     target: { readonly name: string; readonly version?: string | undefined },
-    { status, statusMessage }: PublicationState,
+    state: PublicationState,
     actor: PublicationActor,
     { maxEvents }: Pick<PublicationLimits, 'maxEvents'> = {},
   ): Promise<readonly PublicationEvent[]> {
-    const version = target.version === undefined ? null : bytesOf(target.version)
-    const message = statusMessage === undefined ? null : bytesOf(statusMessage)
     return this.change(async () => {
       const wanted = this.wanted(target.name, actor)
-      const result = await this.database.call('setStatus', wanted, version, status, message, maxEvents)
+      const result = await this.database.call('setStatus', wanted, target.version, state, maxEvents)
       if (result === 'unknown') throw versionUnknown(target)
       if (result === undefined) return []
       this.stored(result.at)
-      return [eventOf(result)]
+      return [result]
     })
   }
 
@@ -137,17 +133,16 @@ export class SqlitePublications implements Publications {
       const result = await this.database.call('purge', this.wanted(name, actor), maxEvents)
       if (result === 'unknown') throw versionUnknown({ name })
       if (result.versions.length > 0) this.stored(result.at)
-      return { versions: result.versions.map(textOf), bytes: result.bytes }
+      return { versions: result.versions, bytes: result.bytes }
     })
   }
 
-  async history(name: string, limit: number): Promise<readonly PublicationEvent[]> {
-    return (await this.database.call('history', this.source, bytesOf(name), limit)).map(eventOf)
+  history(name: string, limit: number): Promise<readonly PublicationEvent[]> {
+    return this.database.call('history', this.source, name, limit)
   }
 
-  async publisher({ name, version }: VersionKey): Promise<PublicationActor | undefined> {
-    const found = await this.database.call('publisher', this.source, bytesOf(name), bytesOf(version))
-    return found && actorOf(found)
+  publisher({ name, version }: VersionKey): Promise<PublicationActor | undefined> {
+    return this.database.call('publisher', this.source, { name, version })
   }
 
   health(): HealthState {
@@ -166,12 +161,8 @@ export class SqlitePublications implements Publications {
     return this.dependencies.database
   }
 
-  private wanted(name: string, { provider, subject, issuer }: PublicationActor): WantedChange {
-    const actor = {
-      ...{ provider: bytesOf(provider), subject: bytesOf(subject) },
-      issuer: issuer === undefined ? null : bytesOf(issuer),
-    }
-    return { source: this.source, name: bytesOf(name), now: new Date().toISOString(), actor }
+  private wanted(name: string, actor: PublicationActor): WantedChange {
+    return { source: this.source, name, actor: identified(actor), now: new Date().toISOString() }
   }
 
   private async *payloads(since: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -180,7 +171,7 @@ export class SqlitePublications implements Publications {
       for (const row of page) {
         signal.throwIfAborted()
         after = row.id
-        yield payloadOf(versionOf(row), row.server)
+        yield payloadOf(row.version, row.server)
       }
       if (page.length === 0) return
     }
@@ -228,4 +219,30 @@ export class SqlitePublications implements Publications {
       if (error instanceof DatabaseError) this.fault = notStored(error.failure.reason).message
     }
   }
+}
+
+const RETRY_AFTER = 5
+
+const notStored = (reason: string, cause?: unknown): UpstreamError =>
+  new UpstreamError('STORE_UNWRITABLE', `the publication was not stored: ${reason}`, {
+    cause,
+    statusCode: 503,
+    retryAfter: RETRY_AFTER,
+  })
+
+const inUse = (path: string, holder: string): ConfigError =>
+  new ConfigError([
+    {
+      place: path,
+      message: `${holder || 'another process'} publishes here already: end it, give this one another directory, or use \`store/postgres\`, which several share`,
+    },
+  ])
+
+/** A supervisor tries again after a full disk, and not after a wrong configuration. */
+function notOpened(path: string, error: unknown): unknown {
+  if (!(error instanceof DatabaseError)) return error
+  const { kind, reason } = error.failure
+  if (kind === 'disk') return new Error(`${path}: ${reason}`, { cause: error })
+  const message = `what is published cannot be used: ${reason}`
+  return new ConfigError([{ place: path, message }], { cause: error })
 }

@@ -10,7 +10,7 @@ import type {
   StoredDocument,
 } from 'sallyport'
 import { userFolder } from 'sallyport/toolkit'
-import { bytesOf } from '../text-bytes.js'
+import { bytesOf, joined } from '../bytes.js'
 import type { CatalogueWrite, SourceKey } from './catalogue-tables.js'
 import { Database } from './database.js'
 
@@ -100,29 +100,17 @@ function* batchesOf(documents: Iterable<StoredDocument>): Generator<Batch> {
   let parts: Uint8Array[] = []
   let lengths: number[] = []
   let size = 0
-  for (const { name, version, parts: document } of documents) {
-    for (const field of [[bytesOf(name)], [bytesOf(version)], document]) {
-      const length = field.reduce((sum, part) => sum + part.length, 0)
-      parts.push(...field)
-      lengths.push(length)
-      size += length
+  for (const { name, version, document } of documents) {
+    for (const field of [bytesOf(name), bytesOf(version), document]) {
+      parts.push(field)
+      lengths.push(field.length)
+      size += field.length
     }
     if (size < BATCH) continue
-    yield { bytes: joined(parts, size), lengths }
+    yield { bytes: joined(parts).buffer, lengths }
     parts = []
     lengths = []
     size = 0
   }
-  if (size > 0) yield { bytes: joined(parts, size), lengths }
-}
-
-/** Not by `Buffer.concat`: its memory may be shared with other buffers, and cannot be handed over. */
-function joined(parts: readonly Uint8Array[], size: number): ArrayBuffer {
-  const bytes = new Uint8Array(size)
-  let start = 0
-  for (const part of parts) {
-    bytes.set(part, start)
-    start += part.length
-  }
-  return bytes.buffer
+  if (size > 0) yield { bytes: joined(parts).buffer, lengths }
 }

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { ServedTables } from './served-database.js'
-import { statementsOf } from './statements.js'
+import { type ServedTables, statementsOf } from './served-database.js'
 
 /** A value as it is stored. */
 export interface Row {

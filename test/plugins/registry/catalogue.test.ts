@@ -162,7 +162,7 @@ test('a source that hangs is not waited for, and its late result is dropped', as
       late = () => resolve(whole(two))
     })
   const { list } = scripted([() => whole(one), hanging, () => ({ kind: 'unchanged' })], {
-    syncTimeout: '50ms',
+    syncTimeout: '2s',
   })
   const app = await booted(t, list)
 
@@ -181,8 +181,11 @@ test('a sync that is requested while one runs begins after it', async (t) => {
     return whole(server('a.example/one', `${now}.0.0`))
   })
   const app = await booted(t, [...registryOf([source], ['main']), internalRoutes])
-  const asked = [app.inject(sync), app.inject(sync), app.inject(sync)]
+  const asked = [app.inject(sync)]
   await eventually(() => open[0])
+  asked.push(app.inject(sync), app.inject(sync))
+  // An answer to who asks after them.
+  await app.inject('/internal/readiness')
   open[0]?.()
   await eventually(() => open[1])
   open[1]?.()

@@ -52,7 +52,7 @@ async function allEntries(app: { inject(url: string): Promise<{ json(): ListBody
 const documentsOf = (documents: readonly object[]): unknown[] =>
   documents.map((document) => ('server' in document ? document.server : document))
 
-function sourceOf(answers: readonly (() => FetchResult)[]) {
+function sourceOf(answers: readonly (() => FetchResult | Promise<FetchResult>)[]) {
   const left = [...answers]
   return sourcePlugin(
     'main',
@@ -60,52 +60,57 @@ function sourceOf(answers: readonly (() => FetchResult)[]) {
   )
 }
 
-test('many documents are parsed in a thread of their own, which ends afterwards', async (t) => {
+test('one thread parses small sources, a large one ends its thread, and after a stop there is none', async (t) => {
   const started = threads(t)
   const first = many('1.0.0')
   const broken = { ...server('a.example/broken', '1.0.0'), description: 1 }
   const newer = server('a.example/s0001', '2.0.0')
   const source = sourceOf([
     () => whole([newer]),
+    () => whole([newer, newer]),
     () => ({ kind: 'whole', payloads: first.map(payload) }),
     () => ({ kind: 'changes', payloads: [payload([newer, broken])] }),
     () => ({ kind: 'whole', payloads: [payload([...first.toReversed(), newer, broken])], handedOver: true }),
   ])
   const app = await booted(t, [...registryOf([source], ['main']), internalRoutes])
   await app.inject(sync)
+  const [small] = started
+  assert.equal(started.length, 1)
+  await app.inject(sync)
   assert.deepEqual(
     (await allEntries(app)).map((entry) => entry.server),
     documentsOf(first),
   )
+  assert.equal(started.length, 1)
+  await eventually(() => small?.threadId === -1 || undefined)
 
   const changed = (await app.inject(sync)).json()
   assert.deepEqual(changed, { source: 'main', outcome: 'changed', versions: 1_201, refused: 1 })
   const latest = (await app.inject(`${BASE}/a.example%2Fs0001/versions/latest`)).json()
   assert.deepEqual(latest.server, newer)
+  assert.equal(started.length, 2)
   const again = (await app.inject(sync)).json()
   assert.deepEqual(again, { source: 'main', outcome: 'unchanged', versions: 1_201, refused: 1 })
 
-  // The few changes need none.
-  assert.equal(started.length, 2)
-  await eventually(() => started.every(({ threadId }) => threadId === -1) || undefined)
+  await app.inject(sync)
+  await app.close()
+  assert.equal(started.length, 3)
+  assert.ok(started.every(({ threadId }) => threadId === -1))
 })
 
-test('a few documents are parsed without a thread', async (t) => {
+test('a thread that dies, at work or while it waits, costs no more than its sync', async (t) => {
   const started = threads(t)
-  const source = sourceOf([() => ({ kind: 'whole', payloads: [payload(many('1.0.0', 500))] })])
-  const app = await booted(t, registryOf([source], ['main']))
-  assert.equal((await allEntries(app)).length, 500)
-  assert.equal(started.length, 0)
-})
-
-test('a thread that dies fails its sync, and the contents are still served', async (t) => {
   const first = [server('a.example/one', '1.0.0')]
   const source = sourceOf([
-    () => ({ kind: 'whole', payloads: [payload(first)] }),
-    () => ({ kind: 'whole', payloads: [payload(many('1.0.0'))] }),
+    () => whole(first),
+    async () => {
+      await started.at(-1)?.terminate()
+      process.once('worker', (worker) => void worker.terminate())
+      return whole(many('1.0.0'))
+    },
+    () => whole(many('1.0.0')),
   ])
   const app = await booted(t, [...registryOf([source], ['main']), internalRoutes])
-  process.once('worker', (worker) => void worker.terminate())
   const answer = await app.inject(sync)
   assert.equal(answer.statusCode, 502)
   assert.match(answer.json().error_description, /thread .* exited early/)
@@ -118,6 +123,18 @@ test('a thread that dies fails its sync, and the contents are still served', asy
   assert.equal((await app.inject(sync)).json().versions, 1_200)
 })
 
+test('a few documents are served while many of another source are parsed', async (t) => {
+  const large = sourcePlugin('large', async () => whole(many('1.0.0', 20_000)))
+  const small = sourcePlugin('small', async () => whole([server('a.example/one', '1.0.0')]))
+  const app = await booted(t, [...registryOf([small, large], ['small', 'large']), internalRoutes])
+  const order: string[] = []
+  const asked = ['large', 'small'].map((name) =>
+    app.inject({ ...sync, url: `/internal/sync/${name}` }).then(() => order.push(name)),
+  )
+  await Promise.all(asked)
+  assert.deepEqual(order, ['small', 'large'])
+})
+
 test('an error in the thread is reported as it is without one', async (t) => {
   const text = JSON.stringify(many('1.0.0'))
   const source = sourceOf([() => ({ kind: 'whole', payloads: [Buffer.from(`${text.slice(0, -1)},]`)] })])
@@ -127,20 +144,28 @@ test('an error in the thread is reported as it is without one', async (t) => {
 })
 
 test('a gateway that stops does not wait for the thread', async (t) => {
+  const started = threads(t)
+  let isAsked = (): void => {}
+  const asked = new Promise<void>((resolve) => {
+    isAsked = resolve
+  })
   const source = sourceOf([
-    () => ({ kind: 'whole', payloads: [payload([server('a.example/one', '1.0.0')])] }),
-    () => ({ kind: 'whole', payloads: [payload(many('1.0.0', 20_000))] }),
+    () => whole([server('a.example/one', '1.0.0')]),
+    () => {
+      isAsked()
+      return whole(many('1.0.0', 20_000))
+    },
   ])
   const running = await serving(t, registryOf([source], ['main'], { stateDirectory: folder(t) }))
-  const started = once(process, 'worker') as Promise<[Worker]>
-  const asked = fetch(`${running.addresses.internal}/sync/main`, { method: 'POST' }).catch(() => {})
-  const [worker] = await started
+  const [worker] = started
+  assert.ok(worker !== undefined)
   const exited = once(worker, 'exit')
-  await once(worker, 'online')
+  const answer = fetch(`${running.addresses.internal}/sync/main`, { method: 'POST' }).catch(() => {})
+  await asked
   await running.stop(0)
   const [code] = await exited
   assert.equal(code, 1, 'it was ended and did not finish')
-  await asked
+  await answer
 })
 
 test('two gateways in one process parse at the same time', async (t) => {

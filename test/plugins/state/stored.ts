@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import { bytesOf } from '#plugins/store/text-bytes.js'
+import { bytesOf } from '#plugins/store/bytes.js'
 
 export interface StoredValue {
   readonly key: string

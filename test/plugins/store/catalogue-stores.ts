@@ -44,7 +44,7 @@ export const keyOf = (id: string): VersionKey => {
 }
 
 export const documents = (given: Documents) =>
-  Object.entries(given).map(([id, json]) => ({ ...keyOf(id), parts: [Buffer.from(json)] }))
+  Object.entries(given).map(([id, json]) => ({ ...keyOf(id), document: Buffer.from(json) }))
 
 /** Becomes the leader of a source. Returns what steps down. */
 export function leading({

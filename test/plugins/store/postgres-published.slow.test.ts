@@ -112,7 +112,7 @@ test('while the database is away a write is a 503 in time, what is served stays,
   assert.equal(await first.serves('a.example/one'), true)
 
   const started = await publishing(t, storeIn(url, directory))
-  assert.equal(await started.serves('a.example/one'), true)
+  await eventually(() => started.serves('a.example/one'))
   await cluster.start()
   await eventually(async () =>
     publish(first.publications, 'a.example/two', '1.0.0').then(
@@ -166,11 +166,10 @@ test('the status of 3,000 versions changes at once, also where the database is f
   const name = 'a.example/one'
   await publish(publications, name, '1.0.0')
   await query(
-    `insert into sallyport.published_version
-       (source, revision, name, version, state, server, published_at, updated_at, status_changed_at)
-     select source, revision, name, convert_to('2.0.' || patch, 'UTF8'), state,
-       convert_to(replace(convert_from(server, 'UTF8'), '1.0.0', '2.0.' || patch), 'UTF8'),
-       published_at, updated_at, status_changed_at
+    `insert into sallyport.published_version (source, revision, name, version, facts, actor, server)
+     select source, revision, name, convert_to('2.0.' || patch, 'UTF8'),
+       convert_to(replace(convert_from(facts, 'UTF8'), '1.0.0', '2.0.' || patch), 'UTF8'), actor,
+       convert_to(replace(convert_from(server, 'UTF8'), '1.0.0', '2.0.' || patch), 'UTF8')
      from sallyport.published_version, generate_series(1, 2999) patch`,
   )
   await publications.setStatus({ name, version: '2.0.7' }, { status: 'deprecated' }, actor)
@@ -189,7 +188,8 @@ test('the status of 3,000 versions changes at once, also where the database is f
   } while (cursor !== '')
   assert.equal(found, 3_000)
   const [dates] = await query(
-    'select count(distinct status_changed_at)::int as changed, count(distinct updated_at)::int as updated from sallyport.published_version',
+    `select count(distinct facts->>'statusChangedAt')::int as changed, count(distinct facts->>'updatedAt')::int as updated
+     from (select convert_from(facts, 'UTF8')::json as facts from sallyport.published_version) as version`,
   )
   assert.deepEqual(dates, { changed: 2, updated: 1 })
 })

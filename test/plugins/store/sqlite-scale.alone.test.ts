@@ -11,7 +11,7 @@ test('20,000 documents are written and read while the event loop goes on', async
   const store = (await storeOf(t, 'store/sqlite', { directory: folder(t) }))('main')
   const all: StoredDocument[] = Array.from({ length: 20_000 }, (_, index) => ({
     ...{ name: `a.example/${index}`, version: '1.0.0' },
-    parts: [Buffer.from(JSON.stringify(server(`a.example/${index}`, 'x'.repeat(1_000))))],
+    document: Buffer.from(JSON.stringify(server(`a.example/${index}`, 'x'.repeat(1_000)))),
   }))
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()

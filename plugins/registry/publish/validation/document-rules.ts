@@ -2,8 +2,7 @@ import { isJsonObject, type JsonObject, PUBLISHER } from 'sallyport/toolkit'
 import { type Finding, finding, type Path, semantic } from './issue.js'
 import { objectsIn, packageFindings, urlFindings } from './package-rules.js'
 import { SCHEMA_URL } from './schema-findings.js'
-import { serverVersionFindings } from './version-rules.js'
-import { addressFindings } from './web-address.js'
+import { addressFindings, serverVersionFindings } from './value-rules.js'
 
 /** What the official registry asks of a document beyond the schema, as a company's registry asks it. */
 export function semanticFindings(document: JsonObject): readonly Finding[] {

@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonObject } from 'sallyport/toolkit'
 import { type Finding, type Path, quoted, semantic, warning } from './issue.js'
-import { versionFindings } from './version-rules.js'
-import { addressFindings, variablesIn } from './web-address.js'
+import { addressFindings, variablesIn, versionFindings } from './value-rules.js'
 
 export const objectsIn = (value: unknown): readonly (readonly [JsonObject, number])[] =>
   Array.isArray(value)

@@ -1,7 +1,6 @@
 import { type Finding, type Issue, MOST_ISSUES, type Path, type Validation } from './issue.js'
 import { jsonForm } from './json-form.js'
-import { judge } from './judge.js'
-import { validationOf } from './validate-server.js'
+import { judge, validationOf } from './validate-server.js'
 
 /** An issue, and where in the text of the document it is. Both are counted from 1. */
 export interface LocatedIssue extends Issue {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ConfigError } from 'sallyport'
 import { userFolder } from 'sallyport/toolkit'
-import { enableCompileCache } from '#cli/compile-cache.js'
+import { enableCompileCache } from '#cli/start.js'
 
 test('the folder of the user is that of the XDG variable, unless it is unset, empty or relative', () => {
   assert.equal(userFolder('state', { XDG_STATE_HOME: '/var/mine' }), '/var/mine/sallyport')

@@ -6,7 +6,9 @@ import { ownSources } from '#kit/own-sources.js'
 
 test('without the package the message names it, and the command that installs it', () => {
   const hooks = `export const resolve = (name, context, next) => { if (name === 'pg') throw new Error('gone'); return next(name, context) }`
-  const driver = ownSources.script(join(import.meta.dirname, '../../../../plugins/store/database/driver.ts'))
+  const driver = ownSources.script(
+    join(import.meta.dirname, '../../../../plugins/store/database/connector.ts'),
+  )
   const script = `
     import { register } from 'node:module'
     register('data:text/javascript,' + ${JSON.stringify(encodeURIComponent(hooks))})

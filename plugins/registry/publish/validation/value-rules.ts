@@ -1,8 +1,61 @@
 import { isInLocalNetwork, isPublicAddress } from 'sallyport/toolkit'
-import { type Finding, type Path, semantic, warning } from './issue.js'
+import { SEMVER } from '../../version-order.js'
+import { type Finding, type Path, quoted, semantic, warning } from './issue.js'
+
+const LONGEST_VERSION = 255
+
+/** A version names one thing, for ever: no range, and no word that means another one tomorrow. */
+export function versionFindings(version: unknown, at: Path): readonly Finding[] {
+  if (typeof version !== 'string') return []
+  if (version.length > LONGEST_VERSION) {
+    return [semantic(at, 'version-too-long', `at most ${LONGEST_VERSION} characters are expected`)]
+  }
+  if (version === '') return [semantic(at, 'version-empty', 'a version is expected, such as 1.0.0')]
+  if (version === 'latest') return [reserved(at)]
+  if (looksLikeRange(version)) {
+    const message = `one version is expected, such as 1.0.0, and ${quoted(version)} is a range`
+    return [semantic(at, 'version-looks-like-range', message)]
+  }
+  if (version !== version.trim() || /\p{Cc}/u.test(version)) {
+    const message = 'a version without white space around it and without control characters is expected'
+    return [semantic(at, 'invalid-version', message)]
+  }
+  return []
+}
+
+// A segment of URLs, as it stands and when people read it: `..`, encoded or not, would be another path for most clients.
+const SEGMENT = /^(?!\.{1,2}$)[A-Za-z0-9._+:~-]+$/
+
+/** Of a server's own version, by which the newest one is found. */
+export function serverVersionFindings(version: unknown, at: Path): readonly Finding[] {
+  const findings = versionFindings(version, at)
+  if (typeof version !== 'string' || findings.length > 0) return findings
+  if (version.toLowerCase() === 'latest') return [reserved(at)]
+  if (!SEGMENT.test(version)) {
+    const message = `a version such as 1.0.0 is expected: it is a part of URLs, and may have letters, digits, ".", "_", "+", ":", "~" and "-", yet not be "." or ".."`
+    return [semantic(at, 'invalid-version', message)]
+  }
+  if (SEMVER.test(version)) return []
+  const message = 'a version such as 1.0.0 is expected: others are sorted by date, below'
+  return [warning(at, 'version-not-semantic', message)]
+}
+
+const reserved = (at: Path): Finding =>
+  semantic(
+    at,
+    'reserved-version-string',
+    'one version is expected, such as 1.0.0: "latest" is reserved for the newest one',
+  )
+
+function looksLikeRange(version: string): boolean {
+  const text = version.trim()
+  if (/^[\^~<>=]/.test(text) || text.includes('||') || text.includes(' - ')) return true
+  const isWildcard = (part: string): boolean => part === 'x' || part === 'X' || part === '*'
+  return text.split('.').some(isWildcard) || (text.split(/[-+]/, 1)[0] ?? '').split('.').some(isWildcard)
+}
 
 /** What is expected of a URL. `reference`: the name of the rule. */
-export interface AddressRule {
+interface AddressRule {
   readonly reference: string
   /** Whether it may have variables in braces, such as `https://{tenant}.example.com`. */
   readonly hasVariables?: true
@@ -15,8 +68,8 @@ export interface AddressRule {
 /** A company's registry may name what is inside: plain http and private hosts are warnings there, and public plain http is refused. */
 export function addressFindings(text: string, at: Path, rule: AddressRule): readonly Finding[] {
   const { reference, hasVariables, anyHttp, tellsPrivate } = rule
-  if (text.length > LONGEST)
-    return [semantic(at, reference, `a URL of at most ${LONGEST} characters is expected`)]
+  if (text.length > LONGEST_URL)
+    return [semantic(at, reference, `a URL of at most ${LONGEST_URL} characters is expected`)]
   const url = parsed(hasVariables === true ? withoutVariables(text) : text)
   if (url === undefined) {
     return [semantic(at, reference, 'an absolute URL that begins with https:// is expected')]
@@ -66,11 +119,11 @@ function reachOf(url: URL): 'public' | 'private' {
 
 const PLACEHOLDER = 'placeholder'
 // Browsers and servers take no longer ones.
-const LONGEST = 2_048
+const LONGEST_URL = 2_048
 
 /** The names in braces. Without a regular expression, which would be quadratic in a text of braces. */
 export function variablesIn(text: string): readonly string[] {
-  if (text.length > LONGEST) return []
+  if (text.length > LONGEST_URL) return []
   const names: string[] = []
   for (const part of text.split('{').slice(1)) {
     const end = part.indexOf('}')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { connectionFault, connectionSettings } from '#plugins/store/database/connection-url.js'
+import { connectionFault, connectionSettings } from '#plugins/store/database/options.js'
 
 test('a URL becomes the settings of the driver', () => {
   assert.deepEqual(

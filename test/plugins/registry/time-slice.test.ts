@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { runs } from '#kit/runs.js'
-import { sorted } from '#plugins/registry/sorted.js'
-import { TimeSlice } from '#plugins/registry/time-slice.js'
+import { sorted, TimeSlice } from '#plugins/registry/time-slice.js'
 
 test('very many items are sorted as Array.prototype.toSorted does it, in slices', async () => {
   const items = fc.array(fc.record({ key: fc.nat(300), place: fc.nat() }), { maxLength: 4_000, size: 'max' })

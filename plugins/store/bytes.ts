@@ -1,0 +1,26 @@
+/**
+ * Any text as bytes, and back. A column of type `text` refuses NUL, and UTF-8 has no half surrogates, so both are escaped
+ * as in JSON.
+ */
+export const bytesOf = (text: string): Buffer => Buffer.from(JSON.stringify(text).slice(1, -1))
+
+export const textOf = (bytes: Uint8Array): string => JSON.parse(`"${Buffer.from(bytes).toString()}"`)
+
+/** Not by `Buffer.concat`: its memory may be shared with other buffers, and could not be handed over to a thread. */
+export function joined(parts: readonly Uint8Array[]): Buffer<ArrayBuffer> {
+  const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0))
+  let start = 0
+  for (const part of parts) {
+    bytes.set(part, start)
+    start += part.length
+  }
+  return bytes
+}
+
+const OPEN = Buffer.from('[')
+const COMMA = Buffer.from(',')
+const CLOSE = Buffer.from(']')
+
+/** A JSON list. */
+export const listOf = (elements: readonly Uint8Array[]): Buffer<ArrayBuffer> =>
+  joined([OPEN, ...elements.flatMap((each, index) => (index === 0 ? [each] : [COMMA, each])), CLOSE])
