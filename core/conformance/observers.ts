@@ -275,7 +275,7 @@ export function thrownBy(call: () => unknown): string | undefined {
 }
 
 /** That a call answers nothing, since nobody waits for it. What it throws is reported by another requirement. */
-export function answeredBy(call: () => unknown): string | undefined {
+function answeredBy(call: () => unknown): string | undefined {
   let answer: unknown
   const thrown = thrownBy(() => {
     answer = call()

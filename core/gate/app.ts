@@ -196,7 +196,7 @@ const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
  * Routes for OPTIONS may say `constraints: { preflight: true }`, or `false`: a preflight carries no credentials by design
  * (Fetch, CORS-preflight), and needs routes of its own.
  */
-export const preflightConstraint = {
+const preflightConstraint = {
   name: 'preflight',
   storage() {
     const handlers = new Map<unknown, unknown>()

@@ -256,10 +256,10 @@ export function admission(replies: GateReplies, bodyDeadline = BODY_DEADLINE) {
 }
 
 /** The plugins of guards: faults of these are told by them, and not as an outage of an identity provider. */
-export type GuardPlugins = Pick<WeakMap<Guard, string>, 'get'>
+type GuardPlugins = Pick<WeakMap<Guard, string>, 'get'>
 
 /** Asks a guard, and waits for it where it has to. What it throws on purpose stays as it is; anything else is a fault. */
-export function askGuard(
+function askGuard(
   guard: Guard,
   request: FastifyRequest,
   /** Milliseconds that it may take. */
@@ -286,13 +286,13 @@ function failureOf(plugin = 'guard', cause: unknown): GatewayError {
 }
 
 /** A cookie comes with requests that other sites make too, so it opens nothing that changes anything. */
-export const mayUseSession = ({ method, headers, routeOptions }: FastifyRequest): boolean =>
+const mayUseSession = ({ method, headers, routeOptions }: FastifyRequest): boolean =>
   routeOptions.config.session === true &&
   (method === 'GET' || method === 'HEAD') &&
   headers.authorization === undefined
 
 /** The token of the first session that the request belongs to. */
-export async function sessionToken(
+async function sessionToken(
   sessions: readonly BrowserSession[],
   request: FastifyRequest,
 ): Promise<Credentials> {

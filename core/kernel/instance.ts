@@ -262,7 +262,7 @@ const NO_LABELS: Labels = {}
 const CONVENTIONAL: ReadonlySet<string> = new Set(['mcp_server_operation_duration_seconds'])
 
 /** One meter for a boot. The observers are looked up at each measurement: during setup they are not all there. */
-export function createMeter(observers: () => readonly Telemetry[], failed: (error: unknown) => void): Meter {
+function createMeter(observers: () => readonly Telemetry[], failed: (error: unknown) => void): Meter {
   const make =
     (kind: Instrument['kind']) =>
     (name: string, help: string, labels: readonly string[] = []): Measure => {
@@ -277,10 +277,9 @@ export function createMeter(observers: () => readonly Telemetry[], failed: (erro
 }
 
 /** `OPTIONS *` asks about the server, and not about anything on it (RFC 9110, 9.3.7): a load balancer does, to see it live. */
-export const asksAboutServer = ({ method, url }: IncomingMessage): boolean =>
-  url === '*' && method === 'OPTIONS'
+const asksAboutServer = ({ method, url }: IncomingMessage): boolean => url === '*' && method === 'OPTIONS'
 
-export function answerAboutServer(request: IncomingMessage, response: ServerResponse): void {
+function answerAboutServer(request: IncomingMessage, response: ServerResponse): void {
   if (owesBody(request)) closeAfterBody(response, 204)
   response.writeHead(204, { 'x-content-type-options': 'nosniff' }).end()
 }

@@ -224,12 +224,7 @@ function isOption(name: string, { options }: Plugin): boolean {
 }
 
 /** Where a plugin's own word for a place was written: a path in its options, or anything else. */
-export function whereOption(
-  entry: Entry,
-  option: string,
-  plugin: Plugin,
-  at: SettingPath,
-): SettingPath | undefined {
+function whereOption(entry: Entry, option: string, plugin: Plugin, at: SettingPath): SettingPath | undefined {
   const path = pathOfText(option)
   if (isOption(String(path[0] ?? ''), plugin)) return whereWritten(entry, path, at)
   // Where no settings were made into options, the plugin's own word says more than the line that names it.
@@ -237,7 +232,7 @@ export function whereOption(
 }
 
 /** The settings that an option of an entry was made of. */
-export function whereWritten({ origin }: Entry, path: SettingPath, at: SettingPath): SettingPath {
+function whereWritten({ origin }: Entry, path: SettingPath, at: SettingPath): SettingPath {
   const [option = '', ...rest] = path
   const named = origin !== undefined && Object.hasOwn(origin, option) ? origin[option] : undefined
   if (named !== undefined) return [...named, ...rest]

@@ -266,11 +266,11 @@ const unsupportedCoding = (): Refusal =>
   new Refusal(501, 'TRANSFER_CODING', 'the only supported transfer coding is chunked')
 
 /** Whether something of a body is still to be read, on a connection that stays: a request of the gateway itself has none. */
-export const mayContinue = ({ complete, readableLength, socket }: IncomingMessage): boolean =>
+const mayContinue = ({ complete, readableLength, socket }: IncomingMessage): boolean =>
   (!complete || readableLength > 0) && socket.writable
 
 /** Limits the time for the rest of a body, after its answer. Node has forgotten the request by then: it emits no `close`. */
-export function limitRemaining(message: IncomingMessage, milliseconds: number): void {
+function limitRemaining(message: IncomingMessage, milliseconds: number): void {
   const { socket } = message
   const timer = setTimeout(() => socket.destroy(), milliseconds)
   const stop = (): void => {

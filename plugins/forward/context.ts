@@ -150,7 +150,7 @@ export const asksForStream = ({ method, headers }: FastifyRequest): boolean =>
   method === 'GET' && headers.accept?.includes('text/event-stream') === true
 
 /** Destroys the connection of a response when the caller's token expires, if it does. */
-export function endWithToken({ raw, request }: FastifyReply): void {
+function endWithToken({ raw, request }: FastifyReply): void {
   const { expiresAt } = request.identity ?? {}
   if (expiresAt === undefined) return
   let timer: NodeJS.Timeout | undefined
@@ -177,7 +177,7 @@ export function endWithToken({ raw, request }: FastifyReply): void {
 }
 
 /** The headers that a source adds to a request. If it breaks its contract, the request fails and the log says why. */
-export function headersFrom(source: HeaderSource, request: FastifyRequest): OutgoingHeaders {
+function headersFrom(source: HeaderSource, request: FastifyRequest): OutgoingHeaders {
   let result: unknown
   try {
     result = source.headers(request)

@@ -249,12 +249,7 @@ const connectTimedOut = (): Error =>
   Object.assign(new Error('no connection'), { code: 'UND_ERR_CONNECT_TIMEOUT' })
 
 /** Writes a body as fast as the target takes it. `onWait` is called whenever it takes no more; then comes `drain`. */
-export function writeBody(
-  request: ClientRequest,
-  body: Buffer | Body,
-  onWait: () => void,
-  onEnd: () => void,
-): void {
+function writeBody(request: ClientRequest, body: Buffer | Body, onWait: () => void, onEnd: () => void): void {
   const write = (chunk: Buffer): boolean => {
     const flows = request.write(chunk)
     if (!flows) onWait()

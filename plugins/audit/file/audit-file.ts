@@ -105,14 +105,14 @@ export class AuditFile {
 
 const INCOMPLETE = 'not all of it could be written: the disk is full, or the file was deleted'
 
-export interface RotationOptions {
+interface RotationOptions {
   /** How many full files stay: `.1` is the newest. */
   readonly keep: number
   readonly log: Pick<Log, 'warn'>
 }
 
 /** Renames a full file to `.1`, that to `.2`, and so on; of several processes that want to, one does. */
-export async function rotate(path: string, full: OpenFile, { keep, log }: RotationOptions): Promise<void> {
+async function rotate(path: string, full: OpenFile, { keep, log }: RotationOptions): Promise<void> {
   // With a dot in front, so that what collects `audit.jsonl*` leaves it alone.
   const name = join(dirname(path), `.${basename(path)}.lock`)
   const lock = await new FileLock(name, log).acquire()

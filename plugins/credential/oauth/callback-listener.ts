@@ -170,7 +170,7 @@ function portTaken(port: number, cause: NodeJS.ErrnoException): UpstreamError {
 }
 
 /** The page that the callback shows to the user. Without scripts, and every text is escaped. */
-export function callbackPage(title: string, sentences: readonly string[]): string {
+function callbackPage(title: string, sentences: readonly string[]): string {
   return String(html`<!doctype html>
 <html lang="en">
 <head>

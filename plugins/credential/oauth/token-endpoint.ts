@@ -252,7 +252,7 @@ const ALGORITHM_OF_CURVE: Readonly<Record<string, string>> = {
 }
 
 /** Authenticates a client by `private_key_jwt` (RFC 7523, 2.2): an assertion is valid for a minute, at this issuer alone. */
-export function privateKeyJwt(pem: string): ClientAuth {
+function privateKeyJwt(pem: string): ClientAuth {
   const key = createPrivateKey(pem)
   const pkcs8 = key.export({ type: 'pkcs8', format: 'pem' }).toString()
   const signing = importPKCS8(pkcs8, algorithmOf(key))

@@ -244,7 +244,7 @@ export class TokenManager {
 }
 
 /** One attempt at a time, shared by all callers. After a failure there is a pause, in which they get its error. */
-export class SingleFlight<T> {
+class SingleFlight<T> {
   private inProgress: Promise<T> | undefined
   private lastFailure: { readonly error: unknown; readonly until: number } | undefined
 

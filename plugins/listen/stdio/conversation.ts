@@ -245,7 +245,7 @@ function abandonCancelled(cancelled: Call | undefined): void {
 }
 
 /** Limits the bytes of messages that were read from the client and are not sent to the target yet. */
-export class Backlog {
+class Backlog {
   private readonly waiting = new Map<Promise<void>, number>()
   private total = 0
 

@@ -79,7 +79,7 @@ function linksOf(parent: Context | undefined, all: Iterable<Context | undefined>
 const keyOf = ({ traceId, spanId }: Context): string => traceId + spanId
 
 /** The trace of a request that is not exported: it is only sent on. */
-export class UnsampledTrace implements Trace {
+class UnsampledTrace implements Trace {
   readonly sampled = false
 
   constructor(

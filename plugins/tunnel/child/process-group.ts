@@ -56,7 +56,7 @@ export function startProcessGroup(
 const MAX_LINE = 4096
 
 /** Reads what a program prints, line by line, as plain text. Of a long line only the beginning is kept. */
-export function readLines(stream: Readable, onLine: (line: string) => void): void {
+function readLines(stream: Readable, onLine: (line: string) => void): void {
   let partial = ''
   const finish = (): void => {
     const line = plainText(partial)
