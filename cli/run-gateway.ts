@@ -2,7 +2,7 @@ import { type Addresses, ConfigError, type List, type Log } from 'sallyport'
 import { catalogueOn } from 'sallyport/builtin'
 import { type GatewayServer, type LogOptions, LogScrubber, serve } from 'sallyport/embed'
 import { allProblems, silentContext } from './config/all-problems.js'
-import { type Located, mapped, type Result } from './config/result.js'
+import type { Located, Result } from './config/result.js'
 import { createRunLog, type Io } from './io.js'
 import type { Invocation } from './line/option.js'
 import { type LOG_LEVELS, logFlags } from './line/shared-flags.js'
@@ -37,9 +37,7 @@ async function readWhole<Settings>(
   invocation: Invocation,
 ): Promise<Result<Settings>> {
   const result = await command.read(invocation)
-  if (!('problems' in result)) return result
-  const list = mapped(result, (settings) => command.list(settings))
-  return 'problems' in list ? { problems: await allProblems(list) } : result
+  return 'problems' in result ? { problems: await allProblems(result) } : result
 }
 
 async function printPlugins(list: List, located: Located<unknown>, { stdout }: Io): Promise<number> {

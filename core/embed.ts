@@ -1,6 +1,6 @@
 // `sallyport/embed`: boots and serves a list of plugins, for programs that embed a gateway.
 
-export { boot, planList } from './kernel/boot.js'
+export { boot, entryProblems, planList } from './kernel/boot.js'
 export type { BootContext } from './kernel/boot-context.js'
 export { GatewayInstance } from './kernel/instance.js'
 export { stepFailure } from './kernel/lifecycle.js'

@@ -2,65 +2,39 @@ import type { Problem, SettingPath } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { unknownName } from '#core/contract/problem.js'
-import { valueAt } from '#core/kernel/find-faults.js'
-import { pathText } from '#core/toolkit/path-text.js'
+import { valueAt, withoutMeant } from '#core/kernel/validate-options.js'
 
 /** A problem whose place is still a path in the configuration. */
 export interface Complaint extends Omit<Problem, 'place'> {
   readonly path: SettingPath
   /** The key itself is wrong, and not its value. */
   readonly part?: 'key'
-  /** The type that the schema expects there. */
-  readonly expected?: string
-  /** The name was written, but what has it was taken out of the value for a fault of its own. */
-  readonly isConsequence?: boolean
 }
 
-/** Everything that a schema finds wrong with what is left of an original value. */
-export function complaintsOf(
-  schema: z.ZodType,
-  value: unknown,
-  error: z.ZodError,
-  original: unknown = value,
-): readonly Complaint[] {
-  const complaints = error.issues.flatMap((issue) => {
+/** Everything that a schema finds wrong with a value. */
+export function complaintsOf(schema: z.ZodType, value: unknown, error: z.ZodError): readonly Complaint[] {
+  const complaints = error.issues.flatMap((issue): readonly Complaint[] => {
     const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
     if (issue.code === 'unrecognized_keys') return unknownKeys(issue.keys, path, schema)
     const written = valueAt(value, path)
-    const known = issue.code === 'custom' ? knownNames(asMapping(issue.params), original) : undefined
-    if (typeof written === 'string' && known !== undefined) {
-      const names = known.filter((name) => name !== undefined)
-      // It may be that of what has none that can be read.
-      const isConsequence = names.includes(written) || names.length < known.length
-      return [{ path, ...unknownName(issue.message, written, names), isConsequence }]
-    }
-    const there = written !== undefined
+    const known = issue.code === 'custom' ? knownNames(asMapping(issue.params), value) : undefined
+    if (typeof written === 'string' && known !== undefined)
+      return [{ path, ...unknownName(issue.message, written, known) }]
     // A rule of its own says in its own words what is missing.
-    const missing = !there && issue.code !== 'custom'
-    const message = `${missing ? 'is required, ' : ''}${expectation(issue)}`
-    return [{ path, message, ...(issue.code === 'invalid_type' && { expected: issue.expected }) }]
+    const missing = written === undefined && issue.code !== 'custom'
+    return [{ path, message: `${missing ? 'is required, ' : ''}${expectation(issue)}` }]
   })
-  // A required key that was misspelt is one mistake, not an unknown key and a missing one.
-  const meant = new Set(
-    complaints.flatMap(({ path, suggestion }: Complaint) =>
-      suggestion === undefined ? [] : [pathText([...path.slice(0, -1), suggestion])],
-    ),
-  )
-  return complaints.filter(({ path }) => !meant.has(pathText(path)) || valueAt(value, path) !== undefined)
+  return withoutMeant(complaints, value)
 }
 
+/** The names that a rule gives, or those of the items of a list that it points to. */
 function knownNames(
   { known, namedIn }: Readonly<Record<string, unknown>>,
-  original: unknown,
-): readonly (string | undefined)[] | undefined {
+  value: unknown,
+): readonly string[] | undefined {
   if (Array.isArray(known)) return known.map(String)
-  const items = Array.isArray(namedIn) ? valueAt(original, namedIn) : undefined
-  return Array.isArray(items) ? [...new Set(items.map(nameOf))] : undefined
-}
-
-function nameOf(item: unknown): string | undefined {
-  const { name } = asMapping(item)
-  return typeof name === 'string' ? name : undefined
+  const items = Array.isArray(namedIn) ? valueAt(value, namedIn) : undefined
+  return Array.isArray(items) ? [...new Set(items.map((item) => String(asMapping(item)['name'])))] : undefined
 }
 
 // Zod's own sentences name what was received; for some schemas that is the value.

@@ -33,7 +33,7 @@ export async function knownPlugins(
 
 async function foreignPlugins(config: string, environment: Environment): Promise<KnownPlugins> {
   const result = await readList(config, environment)
-  const readable = 'problems' in result ? result.readable : result
+  const readable = 'problems' in result ? result.entries : result
   if (readable === undefined) return { problems: 'problems' in result ? result.problems : [] }
 
   const loader = new Loader(catalogue, readable.folder)

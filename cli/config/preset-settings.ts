@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { Problem, SettingPath } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import type { z } from 'zod'
-import { valueAt } from '#core/kernel/find-faults.js'
+import { valueAt } from '#core/kernel/validate-options.js'
 import { formatHostPort } from '#core/toolkit/host-port.js'
 import { pathText } from '#core/toolkit/path-text.js'
 import { flagOf, keyOf, type SettingGroup } from '#plugins/presets/settings/setting.js'
@@ -14,6 +14,7 @@ import { fromHere, placeOfFlag, usesOf } from './further-uses.js'
 import { hidden } from './hidden.js'
 import { resolveSettings } from './resolve-settings.js'
 import type { Result } from './result.js'
+import { readItems } from './run-file.js'
 
 /** What the settings of a preset are read by. */
 export interface PresetReader<Settings> {
@@ -80,10 +81,13 @@ class PresetSettings<Settings> {
     const locate = (path: SettingPath, part?: 'key' | 'value') => this.locate(path, part)
     // An unresolved reference leaves a wrong value: reported once.
     const reported = new Set(earlier.map(({ place }) => place))
-    return resolveSettings(this.preset.schema, { value, folder, secrets, locate }, [
+    const result = resolveSettings(this.preset.schema, { value, folder, secrets, locate }, [
       ...earlier,
       ...this.problems.filter(({ place }) => !reported.has(place)),
     ])
+    const plugins = valueAt(value, ['plugins'])
+    if (!('problems' in result) || !Array.isArray(plugins)) return result
+    return { ...result, entries: { settings: readItems(plugins, ['plugins'], []), folder, secrets, locate } }
   }
 
   private take(option: Option): void {
@@ -91,7 +95,7 @@ class PresetSettings<Settings> {
     const written = this.written(option)
     // A value that was refused on the command line or in a variable is not missing.
     const refused = this.invocation?.problems.find(({ place }) => placesOf(option).includes(place))
-    if (refused !== undefined) this.set(path, standIn(option), refused.place)
+    if (refused !== undefined) this.set(path, undefined, refused.place)
     if (written === 'none') return
     if (this.isOverridden(option, written)) this.set(path, undefined)
     else if (written === 'file') this.takeFromFile(option, path)
@@ -106,7 +110,7 @@ class PresetSettings<Settings> {
     // One inside a section is that section's to read.
     if (path.length > 1) return
     const value = readValue(option, valueAt(this.value, path))
-    this.set(path, value === undefined ? standIn(option) : this.settingOf(option, value, false))
+    this.set(path, value === undefined ? undefined : this.settingOf(option, value, false))
     if (value !== undefined) return
     const place = this.document?.locate(path) ?? pathText(path)
     this.problems.push({ place, message: `${expectation(option)} is expected` })
@@ -180,10 +184,6 @@ class PresetSettings<Settings> {
     return option === undefined ? pathText(path) : flagOf(option.name)
   }
 }
-
-// Without what is required no list could be looked at for further problems; what has problems is never booted.
-const standIn = ({ required }: Option): string | undefined =>
-  required === true ? 'http://refused.invalid/' : undefined
 
 const placesOf = (option: Option): readonly string[] => [flagOf(option.name), ...environmentNames(option)]
 

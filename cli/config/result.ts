@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { Problem, SettingPath } from 'sallyport'
+import type { List, Problem, SettingPath } from 'sallyport'
 import { pathText } from '#core/toolkit/path-text.js'
 
 /** Settings, with what messages need to name the place where each was written. */
@@ -24,14 +24,11 @@ export type Result<Settings> =
   | Located<Settings>
   | {
       readonly problems: readonly Problem[]
-      /** What could be read in spite of the problems: never booted, only checked for further problems. */
-      readonly readable?: Located<Settings>
+      /** The entries that somebody wrote, as far as they can be read: each is checked by itself, and none booted. */
+      readonly entries?: Located<List>
     }
 
 /** The same with other settings, such as the list that they become. */
 export function mapped<From, To>(result: Result<From>, change: (settings: From) => To): Result<To> {
-  const within = (located: Located<From>): Located<To> => ({ ...located, settings: change(located.settings) })
-  if (!('problems' in result)) return within(result)
-  const { problems, readable } = result
-  return { problems, ...(readable !== undefined && { readable: within(readable) }) }
+  return 'problems' in result ? result : { ...result, settings: change(result.settings) }
 }

@@ -39,10 +39,10 @@ export function runSettings(
     ...complaint,
   }))
   const added = uses.map((use) => ({ use, named: [FLAG], origin: { '': [FLAG, 'with'] } }))
-  const located = { settings: { plugins: [...plugins, ...added] }, folder, secrets, locate }
+  const entries = { settings: [...plugins, ...added], folder, secrets, locate }
   return problems.length + earlier.length > 0
-    ? { problems: [...earlier, ...problems], readable: located }
-    : located
+    ? { problems: [...earlier, ...problems], entries }
+    : { ...entries, settings: { plugins: entries.settings } }
 }
 
 function readRoot(root: unknown, complaints: Complaint[]): List {
@@ -52,11 +52,11 @@ function readRoot(root: unknown, complaints: Complaint[]): List {
   const read = schema.safeParse(root)
   if (!read.success) complaints.push(...complaintsOf(schema, root, read.error))
   const plugins = isJsonObject(root) ? root['plugins'] : undefined
-  return Array.isArray(plugins) ? readList(plugins, ['plugins'], complaints) : []
+  return Array.isArray(plugins) ? readItems(plugins, ['plugins'], complaints) : []
 }
 
 // Not one recursive union: for a mistake in an entry it would also report that it is no scope.
-function readList(items: readonly unknown[], path: SettingPath, complaints: Complaint[]): List {
+export function readItems(items: readonly unknown[], path: SettingPath, complaints: Complaint[]): List {
   return items.map((item, index) => {
     const at = [...path, index]
     if (!isJsonObject(item) || !('scope' in item)) return readEntry(item, at, complaints)
@@ -65,7 +65,7 @@ function readList(items: readonly unknown[], path: SettingPath, complaints: Comp
     const inner = Array.isArray(plugins) ? plugins : []
     return {
       scope: typeof prefix === 'string' ? prefix : `/unreadable-${index}`,
-      plugins: readList(inner, [...at, 'plugins'], complaints),
+      plugins: readItems(inner, [...at, 'plugins'], complaints),
     }
   })
 }

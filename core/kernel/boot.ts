@@ -1,6 +1,6 @@
 import { ConfigError, GatewayError } from '../contract/errors.js'
 import type { List } from '../contract/list.js'
-import { problemLine } from '../contract/problem.js'
+import { type Problem, problemLine } from '../contract/problem.js'
 import { within } from '../toolkit/deadline.js'
 import { pathText } from '../toolkit/path-text.js'
 import type { BootContext } from './boot-context.js'
@@ -13,6 +13,18 @@ import { warningsOf } from './warnings.js'
 
 /** Loads a list and finds everything that is wrong with it, without setting anything up. */
 export async function planList(list: List, context: BootContext): Promise<PlannedScope> {
+  const { plan, planner, loader } = await planned(list, context)
+  const lacking = planner.isComplete ? await dependencyProblems(plan, loader) : []
+  const problems = [...planner.problems, ...lacking]
+  if (problems.length > 0) throw new ConfigError(problems)
+  return plan
+}
+
+/** What is wrong with each entry by itself, of a list that others belong to: nothing is said of what they need from these. */
+export const entryProblems = async (list: List, context: BootContext): Promise<readonly Problem[]> =>
+  (await planned(list, context)).planner.problems
+
+async function planned(list: List, context: BootContext) {
   const { catalogue, folder, locate = pathText } = context
   const loader = new Loader(catalogue, folder)
   const planner = new Planner(loader, locate, context.locate !== undefined)
@@ -23,10 +35,7 @@ export async function planList(list: List, context: BootContext): Promise<Planne
       `${locate(planner.waitingAt)}: this plugin was not loaded within ${limit / 1000} s`,
     )
   const plan = await within(limit, planner.plan(list), late, context.signal)
-  const lacking = planner.isComplete ? await dependencyProblems(plan, loader) : []
-  const problems = [...planner.problems, ...lacking]
-  if (problems.length > 0) throw new ConfigError(problems)
-  return plan
+  return { plan, planner, loader }
 }
 
 /** Boots a list up to the point where its ports could open. When that fails half way, everything is stopped before this throws. */

@@ -1,13 +1,14 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import type { SettingPath } from '../contract/list.js'
 import { type Problem, unknownName } from '../contract/problem.js'
 import { isJsonObject } from '../toolkit/json-object.js'
-import { type Fault, FaultFinder } from './find-faults.js'
+import { pathText } from '../toolkit/path-text.js'
 
 /** A JSON Schema document. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /** A problem of options, at a path inside them. */
-type OptionProblem = Omit<Problem, 'place'> & { readonly path: readonly (string | number)[] }
+type OptionProblem = Omit<Problem, 'place'> & { readonly path: SettingPath }
 
 export type Validated = { readonly value: unknown } | { readonly problems: readonly OptionProblem[] }
 
@@ -19,30 +20,46 @@ export async function validateOptions(
   const given = written ?? {}
   if (schema === undefined) return withoutOptions(given)
 
-  const finder = new FaultFinder(given)
-  const problems: OptionProblem[] = []
+  let problems: readonly OptionProblem[]
   try {
-    for (let round = 0; round < ROUNDS; round++) {
-      const result = await schema['~standard'].validate(finder.value)
-      if (result.issues === undefined) {
-        if (round === 0) return { value: result.value }
-        break
-      }
-      const faults = result.issues.flatMap((issue) => describe(issue, schema))
-      problems.push(...finder.take(faults).map(({ expected: _, ...problem }) => problem))
-    }
+    const result = await schema['~standard'].validate(given)
+    if (result.issues === undefined) return { value: result.value }
+    problems = withoutMeant(
+      result.issues.flatMap((issue) => describe(issue, schema)),
+      given,
+    )
   } catch {
     // The error of a schema may quote the value.
-    if (problems.length === 0)
-      return { problems: [{ path: [], message: 'the schema of this plugin failed on these options' }] }
+    problems = [{ path: [], message: 'the schema of this plugin failed on these options' }]
   }
   return {
     problems: problems.length > 0 ? problems : [{ path: [], message: 'these options were not accepted' }],
   }
 }
 
-// Each finds what the one before hid.
-const ROUNDS = 5
+/** A key that was misspelt is one mistake: not one more where it is missing, or for a rule about several keys. */
+export function withoutMeant<P extends { readonly path: SettingPath; readonly suggestion?: string }>(
+  problems: readonly P[],
+  value: unknown,
+): readonly P[] {
+  const missing = problems
+    .flatMap(({ path, suggestion }) => (suggestion === undefined ? [] : [[...path.slice(0, -1), suggestion]]))
+    .filter((path) => valueAt(value, path) === undefined)
+  return problems.filter(
+    ({ path }) =>
+      !missing.some((meant) => isWithin(path, meant) || pathText(path) === pathText(meant.slice(0, -1))),
+  )
+}
+
+const isWithin = (path: SettingPath, above: SettingPath): boolean =>
+  above.every((step, index) => path[index] === step)
+
+/** The value at a path, or `undefined`. */
+export const valueAt = (value: unknown, path: SettingPath): unknown =>
+  path.reduce<unknown>((here, step) => {
+    if (Array.isArray(here)) return typeof step === 'number' ? here[step] : undefined
+    return isJsonObject(here) && Object.hasOwn(here, step) ? here[step] : undefined
+  }, value)
 
 /** The JSON Schema of the options, when the plugin's schema can make one. */
 export function jsonSchemaOf(schema: StandardSchemaV1 | undefined): JsonSchema | undefined {
@@ -69,17 +86,14 @@ interface RichIssue extends StandardSchemaV1.Issue {
   readonly keys?: readonly string[]
   /** What is wrong with a key, where `code` is `invalid_key`. */
   readonly issues?: readonly { readonly message: string }[]
-  readonly input?: unknown
-  readonly expected?: unknown
 }
 
-function describe(issue: RichIssue, schema: StandardSchemaV1): (OptionProblem & Fault)[] {
+function describe(issue: RichIssue, schema: StandardSchemaV1): OptionProblem[] {
   const path = (issue.path ?? []).map((part) => keyOf(typeof part === 'object' ? part.key : part))
   if (issue.code !== 'unrecognized_keys' || issue.keys === undefined) {
-    const { code, expected, issues = [] } = issue
-    const type = code === 'invalid_type' && typeof expected === 'string' ? { expected } : {}
+    const { code, issues = [] } = issue
     const { message } = (code === 'invalid_key' ? issues[0] : undefined) ?? issue
-    return [{ path, message: plain(message), ...type }]
+    return [{ path, message: plain(message) }]
   }
 
   const known = knownKeys(jsonSchemaOf(schema), path)

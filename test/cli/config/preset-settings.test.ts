@@ -115,8 +115,14 @@ test('the anonymous mode needs no provider', async () => {
   assert.equal('settings' in outcome && outcome.settings.auth.mode, 'anonymous')
 })
 
-test('eight mistakes are eight problems, each at its line', async (t) => {
+test('six mistakes of form are six problems, each at its line, and what sections have to do with each other follows', async (t) => {
   const reference = '$' + '{env:UNSET_FOR_SURE}'
+  const sections = `sources:
+  - { name: a, file: { path: x } }
+  - { name: a, file: { path: x } }
+registries:
+  - { name: default, sources: [b] }
+`
   const { problems } = await registry(
     t,
     `adress: 1
@@ -127,17 +133,10 @@ auth:
     resourceUrl: ${reference}
     publicPaths: [public]
     providers: []
-sources:
-  - { name: a, file: { path: x } }
-  - { name: a, file: { path: x } }
-registries:
-  - { name: default, sources: [b] }
-`,
+${sections}`,
   )
 
   assert.deepEqual([...placesOf({ problems })].sort(), [
-    'registry.yaml:11:13 sources[1].name',
-    'registry.yaml:13:32 registries[0].sources[0]',
     'registry.yaml:1:1 adress',
     'registry.yaml:2:18 internalAddress',
     'registry.yaml:4:9 auth.mode',
@@ -147,7 +146,13 @@ registries:
   ])
   assert.equal(problems.find(({ place }) => place.endsWith('adress'))?.suggestion, 'address')
   assert.match(problems.find(({ place }) => place.endsWith('internalAddress'))?.message ?? '', /HOST:PORT/)
-  assert.equal(problems.find(({ place }) => place.endsWith('sources[0]'))?.suggestion, 'a')
+
+  const { problems: next } = await registry(t, `auth: { mode: anonymous }\n${sections}`)
+  assert.deepEqual(placesOf({ problems: next }), [
+    'registry.yaml:4:13 sources[1].name',
+    'registry.yaml:6:32 registries[0].sources[0]',
+  ])
+  assert.equal(next[1]?.suggestion, 'a')
 })
 
 test('the only item of a list that is wrong leaves no complaint about its list', async (t) => {

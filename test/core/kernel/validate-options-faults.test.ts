@@ -53,13 +53,25 @@ const MISTAKES: readonly (readonly [path: string, make: (value: ReturnType<typeo
   ['parts.1.urll', ({ parts: [, second] }) => Object.assign(second ?? {}, { urll: 'https://b.example' })],
 ]
 
-test('any set of faults is reported whole, each once', async () => {
+// A rule about several keys waits until each of them is right.
+const RULES = ['parts.0.file', 'parts.1.name']
+
+test('of any set of faults all are reported at once, but for those of rules about several keys', async () => {
   assert.deepEqual(await faults(right()), [])
   await fc.assert(
     fc.asyncProperty(fc.subarray([...MISTAKES]), async (mistakes) => {
       const value = right()
       for (const [, make] of mistakes) make(value)
-      assert.deepEqual(await faults(value), mistakes.map(([path]) => path).toSorted())
+      const made = mistakes.map(([path]) => path).toSorted()
+      const found = await faults(value)
+
+      const ofForm = made.filter((path) => !RULES.includes(path))
+      assert.deepEqual(
+        found.filter((path) => !RULES.includes(path)),
+        ofForm,
+      )
+      assert.ok(found.every((path) => made.includes(path)))
+      if (ofForm.length === 0) assert.deepEqual(found.length > 0, made.length > 0)
     }),
     { numRuns: runs(128) },
   )
