@@ -1,13 +1,11 @@
 import { dirname, resolve } from 'node:path'
 import type { Problem, SettingPath } from 'sallyport'
 import { fileFailure, isJsonObject, tokensAreTooDeep, valueIsTooDeep } from 'sallyport/toolkit'
-import type { Document as YamlDocument } from 'yaml'
-import { LineCounter, Parser, parseDocument, visit } from 'yaml'
+import type { YAMLError, Document as YamlDocument } from 'yaml'
+import { isScalar, LineCounter, Parser, parseDocument, visit } from 'yaml'
 import type { Environment } from '../line/environment.js'
 import { interpolate } from './interpolate.js'
 import { Locator } from './locator.js'
-import { type Slip, slipNear } from './slips.js'
-import { forbiddenKey, keyAfterWideSpace, mayBeSlip, syntaxMessage } from './syntax.js'
 import { readTextFile } from './text-file.js'
 
 /** A configuration file, read and with its references replaced. */
@@ -47,7 +45,7 @@ export async function readDocument(
   const lines = new LineCounter()
   const parsed = parsedFrom(source, lines)
   const locator = new Locator(file, parsed, lines)
-  const broken = formProblems(source, parsed, locator)
+  const broken = formProblems(parsed, locator)
   if (broken.length > 0) return { problems: broken }
 
   const plain = plainValue(parsed)
@@ -85,46 +83,57 @@ function parsedFrom(source: string, lineCounter: LineCounter): YamlDocument {
   })
 }
 
-function formProblems(source: string, parsed: YamlDocument, locator: Locator): readonly Problem[] {
-  const problems = syntaxProblems(source, parsed, locator)
-  const add = (offset: number, message: string): void =>
-    void problems.push({ ...locator.positionOf(offset), message })
+function formProblems(parsed: YamlDocument, locator: Locator): readonly Problem[] {
+  // Once the form is lost the parser complains about every line that follows.
+  const lost = parsed.errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN')
+  const errors = lost === -1 ? parsed.errors : parsed.errors.slice(0, lost + 1)
+  const found = [...errors, ...parsed.warnings].map(({ code, pos }) => ({
+    offset: pos[0],
+    message: syntaxMessage(code),
+  }))
   visit(parsed, {
     Pair(_key, { key }) {
-      const offset = forbiddenKey(key)
-      if (offset !== undefined) add(offset, 'this key is not allowed')
-      const wide = keyAfterWideSpace(key)
-      if (wide !== undefined) add(wide, 'a space of another kind in the indentation: expected plain spaces')
+      // It could change the prototype of an object.
+      if (isScalar(key) && key.value === '__proto__')
+        found.push({ offset: key.range?.[0] ?? 0, message: 'this key is not allowed' })
     },
     Alias(_key, alias, around) {
       const target = alias.resolve(parsed)
       const offset = alias.range?.[0] ?? 0
-      if (target === undefined) add(offset, syntaxMessage('BAD_ALIAS'))
-      else if (around.includes(target)) add(offset, 'an alias to something around it')
+      if (target === undefined) found.push({ offset, message: syntaxMessage('BAD_ALIAS') })
+      else if (around.includes(target)) found.push({ offset, message: 'an alias to something around it' })
     },
   })
-  const places = new Set<string>()
-  return problems
-    .sort((a, b) => a.line - b.line || a.column - b.column)
+  // One mistake may cause several complaints in its line.
+  const lines = new Set<number>()
+  return found
+    .toSorted((a, b) => a.offset - b.offset)
+    .map(({ offset, message }) => ({ ...locator.positionOf(offset), message }))
+    .filter(({ line }) => !lines.has(line) && lines.add(line))
     .map(({ line, column, message }) => ({ place: locator.placeOf(line, column), message }))
-    .filter(({ place }) => !places.has(place) && places.add(place))
 }
 
-/** What the parser complains about; once more for each slip that it comes from, however many complaints that causes. */
-function syntaxProblems(source: string, parsed: YamlDocument, locator: Locator): Slip[] {
-  // Once the form is lost the parser complains about every line that follows.
-  const lost = parsed.errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN')
-  const errors = lost === -1 ? parsed.errors : parsed.errors.slice(0, lost + 1)
-  const problems: Slip[] = []
-  let explained = 0
-  for (const { code, pos } of [...errors, ...parsed.warnings]) {
-    const position = locator.positionOf(pos[0])
-    if (position.line <= explained) continue
-    const slip = mayBeSlip(code) ? slipNear(source, position.line) : undefined
-    if (slip !== undefined) explained = Math.max(position.line, slip.line) + 1
-    problems.push(slip ?? { ...position, message: syntaxMessage(code) })
-  }
-  return problems
+const messages: Readonly<Partial<Record<YAMLError['code'], string>>> = {
+  BAD_ALIAS: 'an alias without an anchor before it; a value that begins with * needs quotes',
+  BAD_SCALAR_START: 'no value begins with this character, quotes around it are expected',
+  BAD_DQ_ESCAPE: 'an unknown escape in a double-quoted text',
+  BAD_INDENT: 'wrong indentation, or brackets that are not closed',
+  BLOCK_AS_IMPLICIT_KEY:
+    'a key or an item where a value has begun: wrong indentation here or in the next line, or a value with a colon that needs quotes',
+  BLOCK_IN_FLOW: 'indented lines inside brackets',
+  DUPLICATE_KEY: 'this key is repeated',
+  MISSING_CHAR: 'a closing quote, bracket, comma or colon is missing',
+  MULTILINE_IMPLICIT_KEY: 'a key goes over several lines, perhaps a colon or a quote is missing',
+  MULTIPLE_DOCS: 'a second document begins, a file holds one',
+  NON_STRING_KEY: 'a key that is not a text',
+  TAB_AS_INDENT: 'a tab in the indentation, spaces are expected',
+  UNEXPECTED_TOKEN: 'not valid YAML from here on; a value that holds { } [ ] # or a colon needs quotes',
+  TAG_RESOLVE_FAILED: 'an unknown tag, or a value that does not fit its tag',
+}
+
+/** What a syntax error means. The library's own message quotes the file, secrets too. */
+function syntaxMessage(code: YAMLError['code']): string {
+  return messages[code] ?? 'not valid YAML: look at the indentation of this line and of the one before'
 }
 
 function plainValue(parsed: YamlDocument): { readonly value: unknown } | { readonly message: string } {

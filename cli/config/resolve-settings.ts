@@ -6,7 +6,7 @@ import type { Located, Result } from './result.js'
 /** What was written, and where. */
 export type Written = Omit<Located<unknown>, 'settings' | 'locate'> & {
   readonly value: unknown
-  locate(path: SettingPath, part?: 'key' | 'value'): string
+  readonly locate: (path: SettingPath, part?: 'key' | 'value') => string
 }
 
 /** Reads settings by their schema. What one section has to do with another is looked at once each is valid. */
