@@ -52,17 +52,17 @@ export async function interpolate(value: unknown, surroundings: Surroundings): P
       pieces.push(found.text)
       if (typeof piece === 'string') continue
       fromOutside = true
-      learn(found.text, `\${${piece.reference}}`)
+      learn(found.text)
     }
     const whole = pieces.join('')
-    if (fromOutside) learn(whole, written)
+    if (fromOutside) learn(whole)
     return whole
   }
 
-  function learn(secret: string, reference: string): void {
+  function learn(secret: string): void {
     if (secret === '') return
     for (const part of partsOf(secret)) secrets.add(part)
-    hidden.add(secret, reference)
+    hidden.add(secret)
   }
 
   return { value: await within(value, []), secrets, problems }
