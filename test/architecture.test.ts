@@ -290,7 +290,7 @@ test('every file of the core that does something has a test under its name', () 
       /^core\/.*\//.test(file) &&
       !file.startsWith('core/contract/capabilities/') &&
       transformSync(readFileSync(join(root, file), 'utf8'), { loader: 'ts' }).code.trim() !== '' &&
-      !tests.includes(file.replace(/\.ts$/, '.test.ts')),
+      !['.test.ts', '.apart.test.ts'].some((kind) => tests.includes(file.replace(/\.ts$/, kind))),
   )
   assert.deepEqual(untested.toSorted(), [...tested.keys()].toSorted())
 })
@@ -300,7 +300,7 @@ test('a test of the core, a plugin or the command line has the name of what it t
   const astray = tests
     .filter((file) => ['core', 'plugins', 'cli'].includes(topOf(file)))
     .filter((file) => {
-      const tested = file.replace(/(?:\.alone|\.slow)?\.test\.ts$/, '')
+      const tested = file.replace(/(?:\.alone|\.apart|\.slow)?\.test\.ts$/, '')
       return !names.some(
         (name) => tested === name || tested.startsWith(`${name}-`) || tested.startsWith(`${name}/`),
       )
