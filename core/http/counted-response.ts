@@ -119,7 +119,8 @@ export function holdHead(response: ServerResponse, refuse: (response: CountedRes
 }
 
 export function letHeadThrough(response: ServerResponse): void {
-  if (response instanceof CountedResponse) response.onHead = undefined
+  // Not by its class: a plugin may bring a copy of this package of its own.
+  if ('onHead' in response) response.onHead = undefined
 }
 
 const bytesOf = (chunk: string | Uint8Array, encoding: unknown): Buffer<ArrayBufferLike> =>

@@ -25,7 +25,8 @@ export interface CallObserver {
   answerNotRead(): void
 }
 
-const OBSERVER = Symbol('call observer')
+// For all copies of this package in a process: a plugin may bring one of its own.
+const OBSERVER = Symbol.for('sallyport call observer')
 
 declare module 'fastify' {
   interface FastifyRequest {

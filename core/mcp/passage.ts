@@ -68,7 +68,8 @@ export function openPassage(gateway: Gateway, { timeout = TIMEOUT }: PassageOpti
   return passage
 }
 
-const HAS_PASSAGE = Symbol('has passage')
+// For all copies of this package in a process: a plugin may bring one of its own.
+const HAS_PASSAGE = Symbol.for('sallyport has passage')
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -17,8 +17,10 @@ const sync = { method: 'POST', url: '/internal/sync/repo' } as const
 const entries = (url: string, more: object = {}) =>
   registryOf([{ use: 'source/git', with: { name: 'repo', url, ...more } }], ['repo'])
 
+// The loader of TypeScript has a cache there too.
 const bytesIn = (path: string): number =>
   readdirSync(path, { withFileTypes: true }).reduce((sum, entry) => {
+    if (entry.name.startsWith('tsx-')) return sum
     const inner = join(path, entry.name)
     try {
       return sum + (entry.isDirectory() ? bytesIn(inner) : statSync(inner).size)
