@@ -14,7 +14,7 @@ export async function canonicalText(
   const plan = await planList(list, context)
   // What came from the environment or a file is a secret wherever it was put, also inside a longer text.
   for (const secret of secrets) hidden.add(secret)
-  const plugins = escaped(hidden.value(listed(list, plan)))
+  const plugins = escaped(hidden.value(listed(list, plan), true))
   return stringify({ plugins }, { lineWidth: 0 })
 }
 

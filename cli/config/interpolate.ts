@@ -52,17 +52,17 @@ export async function interpolate(value: unknown, surroundings: Surroundings): P
       pieces.push(found.text)
       if (typeof piece === 'string') continue
       fromOutside = true
-      learn(found.text)
+      learn(found.text, `\${${piece.reference}}`)
     }
     const whole = pieces.join('')
-    if (fromOutside) learn(whole)
+    if (fromOutside) learn(whole, written)
     return whole
   }
 
-  function learn(secret: string): void {
+  function learn(secret: string, reference: string): void {
     if (secret === '') return
     for (const part of partsOf(secret)) secrets.add(part)
-    hidden.add(secret)
+    hidden.add(secret, reference)
   }
 
   return { value: await within(value, []), secrets, problems }

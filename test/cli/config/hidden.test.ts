@@ -139,13 +139,16 @@ test('what comes from the environment is in nothing that a check or a list print
   )
 })
 
-test('a short value is hidden where it stands, and mangles no other word', async (t) => {
+test('a short value is named where it stands, and mangles no other word', async (t) => {
   const home = folder(t)
   const config = join(home, 'config.yaml')
   for (const secret of ['a', 'z9', 'ed', 'in']) {
     writeFileSync(config, stringify([{ use: REFERENCE }]))
     const text = await printed(['check', '--config', config], secret)
-    assert.match(text, /plugin "\*\*\*" not found: neither a built-in plugin nor a package installed at /)
+    assert.match(
+      text,
+      /plugin "\$\{env:SALLYPORT_TEST_SECRET\}" not found: neither a built-in plugin nor a package installed at /,
+    )
   }
 })
 

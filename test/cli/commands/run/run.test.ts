@@ -181,7 +181,7 @@ ${listen}
   assert.equal(await printing.ended(), 0)
 
   const { stdout } = printing.output
-  assert.match(stdout, /key: "\*\*\*"\n\s+note: "\*\*\*"\n\s+plain: shown/)
+  assert.match(stdout, /key: "\*\*\*"\n\s+note: from \*\*\* here\n\s+plain: shown/)
   assert.ok(!stdout.includes('in-the-file') && !stdout.includes('in-the-environment'))
   writeFileSync(join(home, 'printed.yaml'), stdout)
   const again = program(t, ['run', '--config', join(home, 'printed.yaml'), '--print-plugins'])
