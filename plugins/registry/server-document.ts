@@ -1,5 +1,5 @@
-import { OFFICIAL } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { OFFICIAL } from '#core/toolkit/metadata-keys.js'
 
 // The server document of the MCP registry, schema of 2025-12-11. Objects are loose: unknown fields are not validated, and
 // are served as they came.
