@@ -158,7 +158,7 @@ class Life {
     } catch (error) {
       this.whole = false
       if (error instanceof Error && breaksContract(error)) {
-        const advice = 'let `provides` list what setup provides, and `omits` what it leaves out'
+        const advice = '"Write a plugin" in plugins/README.md says what a plugin owes the gateway'
         chart.wrong('contract', 'CONTRACT_BROKEN', messageOf(error), advice)
       } else if (turn === 'setup') {
         const advice = 'setup wires and returns; what has to wait goes to gateway.onStart'

@@ -8,7 +8,9 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { FastifyRequest } from 'fastify'
 import type { AuditEvent, Entry } from 'sallyport'
-import { observationOf } from 'sallyport/toolkit'
+import { ByteBudget, observationOf, type ResponseSink } from 'sallyport/toolkit'
+import { readingAnswers } from '#core/mcp/answers.js'
+import { setCallObserver } from '#core/mcp/call-observer.js'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { mcpTarget } from '#kit/mcp-target.js'
@@ -420,4 +422,31 @@ test('without observers nothing looks at a response', async (t) => {
   const origin = await target(t, (response) => response.writeHead(200, JSON_TYPE).end('{"id":1,"error":{}}'))
   const { main } = await proxied(t, origin)
   assert.equal((await send(main, post(request(1)))).body, '{"id":1,"error":{}}')
+})
+
+test('what is kept of an answer to be read takes room, and none once it has ended in any way', () => {
+  const to: ResponseSink = { begin: () => {}, data: () => true, end: () => true, discard: () => {} }
+  const ends: readonly ((sink: ResponseSink) => unknown)[] = [
+    (sink) => sink.end([]),
+    (sink) => sink.discard(),
+    (sink) => sink.data(Buffer.alloc(2 * 1024 * 1024, ' ')),
+  ]
+  for (const type of ['application/json', 'text/event-stream'])
+    for (const end of ends) {
+      const room = new ByteBudget(1024 * 1024)
+      const request = {} as FastifyRequest
+      const body = { unparsed: undefined, isComing: true, parse: () => {} }
+      setCallObserver(request, {
+        wantsAnswers: true,
+        body,
+        message: undefined,
+        answerNotRead: () => {},
+      } as never)
+      const head = { status: 200, reason: 'OK', headers: ['Content-Type', type] }
+      const sink = readingAnswers(to, head, request, room)
+      sink.data(Buffer.from('data: {"id":1,'))
+      assert.equal(room.reserve(1024 * 1024), false)
+      end(sink)
+      assert.equal(room.reserve(1024 * 1024), true, `${type} ${end}`)
+    }
 })
