@@ -37,10 +37,13 @@ const NOTHING = 6
 
 // No message comes near it; it bounds the memory that a text can take.
 const MAX_DEPTH = 10_000
+// A string is read without a pause.
+const MAX_STRING = 16 * 1024 ** 2
 
 /** Reads a JSON text strictly, in parts, and calls what finds something in it. All positions are of its bytes. */
 export abstract class JsonReader {
-  private at: number
+  /** The start of the token that is read, or of what was expected to be one. */
+  protected at: number
   private expected = VALUE
   /** Of all that is open, whether it is an object. */
   private readonly nesting: boolean[] = []
@@ -150,7 +153,7 @@ function tokenEnd(bytes: Buffer, start: number): number {
 }
 
 function stringEnd(bytes: Buffer, start: number): number {
-  for (let at = start + 1; ; at++) {
+  for (let at = start + 1; at - start <= MAX_STRING; at++) {
     // Natively, once in a string: a text of 900 letters takes 0.4 microseconds, and not 1.1.
     if (at === start + 32) at = plainEnd(bytes, at)
     const byte = bytes[at] ?? 0
@@ -162,12 +165,14 @@ function stringEnd(bytes: Buffer, start: number): number {
     if (escaped !== LETTER_U) continue
     for (const last = at + 4; at < last; ) if (!isHex(bytes[++at] ?? 0)) return -1
   }
+  return -1
 }
 
 /** Where the next quote is, or what comes before it and is no letter for itself. */
 function plainEnd(bytes: Buffer, start: number): number {
-  const quote = bytes.indexOf(QUOTE, start)
-  const text = bytes.toString('latin1', start, quote < 0 ? bytes.length : quote)
+  const most = Math.min(bytes.length, start + MAX_STRING)
+  const quote = bytes.subarray(0, most).indexOf(QUOTE, start)
+  const text = bytes.toString('latin1', start, quote < 0 ? most : quote)
   const special = text.search(SPECIAL)
   return start + (special < 0 ? text.length : special)
 }

@@ -1,12 +1,16 @@
+import { errorsInSource } from './source.js'
+
 /** Where a code is met, and what to do about it. A caller sees it in lower case, the log as it stands here. */
 export interface ErrorCode {
   readonly met: 'answer' | 'log' | 'start'
   readonly advice: string
+  /** Of the answers that have the code, where the source does not write them beside it. */
+  readonly statuses: readonly number[]
 }
 
-const answer = (advice: string): ErrorCode => ({ met: 'answer', advice })
-const log = (advice: string): ErrorCode => ({ met: 'log', advice })
-const start = (advice: string): ErrorCode => ({ met: 'start', advice })
+const answer = (advice: string, ...statuses: number[]): ErrorCode => ({ met: 'answer', advice, statuses })
+const log = (advice: string): ErrorCode => ({ met: 'log', advice, statuses: [] })
+const start = (advice: string): ErrorCode => ({ met: 'start', advice, statuses: [] })
 
 /** Every code that the program gives to an error of its own, told for those who meet it. */
 export const errorCodes: Readonly<Record<string, ErrorCode>> = {
@@ -17,6 +21,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   INSUFFICIENT_SCOPE: answer('ask for a token with the scopes that the challenge names'),
   ORIGIN_FORBIDDEN: answer(
     'list the origin of the page, which the log names: `allowedOrigins`, `--allowed-origins`',
+    403,
   ),
   HOST_FORBIDDEN: answer(
     'call the gateway by a name that it knows, or list the one that the log names: `allowedHosts`, `--resource-url`',
@@ -46,15 +51,15 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   BODY_UNEXPECTED: answer('send GET, HEAD, OPTIONS and DELETE without a body'),
   MESSAGE_CONTENT_TYPE: answer('send one `Content-Type: application/json`'),
   MESSAGE_ENCODING: answer('send UTF-8 without byte order mark and without `Content-Encoding`'),
-  MESSAGE_NOT_JSON: answer('send a JSON-RPC message'),
-  MESSAGE_MALFORMED: answer('send a JSON-RPC request, notification or response, or a batch of them'),
+  MESSAGE_NOT_JSON: answer('send a JSON-RPC message', 400),
+  MESSAGE_MALFORMED: answer('send a JSON-RPC request, notification or response, or a batch of them', 400),
   MESSAGE_AMBIGUOUS: answer(
     'send each member of the message once, and it and the method in their own spelling',
   ),
   MESSAGE_TOO_LARGE: answer(
     'send less at once: 100 messages, 1,000 names, 64 KiB of names, 1,000 levels, 100,000 members',
   ),
-  MESSAGE_UNNAMED: answer('name what is called: `params.name`, `uri` or `ref`, as a text'),
+  MESSAGE_UNNAMED: answer('name what is called: `params.name`, `uri` or `ref`, as a text', 400),
   MESSAGE_HEADER_MISMATCH: answer(
     'send `MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name` once, and as the body has them',
   ),
@@ -67,6 +72,8 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   ),
   AUTHENTICATION_UNAVAILABLE: answer(
     'try again; the identity provider is not reached, see `key_fetches_total`',
+    401,
+    503,
   ),
   SIGN_IN_UNKNOWN: answer(
     'begin the sign-in again, at the host of `resourceUrl`; its replicas need the same `cookieKeyFile`',
@@ -74,10 +81,10 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   SIGN_IN_UNAVAILABLE: answer('try again; the issuer where people sign in is not reached'),
   SIGN_OUT_FORBIDDEN: answer('sign out with the button of a page'),
   REGISTRY_NOT_LOADED: answer('try again; its sources are not read yet, see `/readiness`'),
-  SYNC_FAILED: answer('read the reason, which is that of the source'),
+  SYNC_FAILED: answer('read the reason, which is that of the source', 502, 503, 504),
   PUBLICATIONS_NOT_TAKEN: answer('publish to a registry that lists a source with `managed: {}`'),
   PUBLISH_FORBIDDEN: answer('use a name that the answer names, or have a rule added to `publishers`'),
-  TOO_MANY_PUBLICATIONS: answer('wait for the seconds in `Retry-After`; the limit is `publishRate`'),
+  TOO_MANY_PUBLICATIONS: answer('wait for the seconds in `Retry-After`; the limit is `publishRate`', 429),
   BODY_NOT_JSON: answer('send one JSON value, in UTF-8'),
   BODY_INVALID: answer('correct what `issues` names; `POST /validate` tells the same without publishing'),
   NAME_TAKEN: answer('use another name: a source that comes first in the registry has this one'),
@@ -101,13 +108,15 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   SOURCE_NOT_OPEN: start('list `source/managed` before `registry/catalogue`'),
 
   // The target
-  TARGET_REFUSED: answer('start the target, or correct `--target-uri`'),
-  TARGET_DNS: answer('correct the host of `--target-uri`, or the name server'),
+  TARGET_REFUSED: answer('start the target, or correct `--target-uri`', 502),
+  TARGET_DNS: answer('correct the host of `--target-uri`, or the name server', 502),
   TARGET_TLS: answer(
     'check the certificate of the target, `NODE_EXTRA_CA_CERTS` adds an authority; with TLS 1.2 it may ask for a client certificate',
+    502,
   ),
   TARGET_CLIENT_CERTIFICATE: answer(
     'give the certificate that the target asks for: `targetClientCert` and `targetClientKey`',
+    502,
   ),
   BODY_INCOMPLETE: answer('send the whole body: the connection ended before it did'),
   BODIES_FULL: answer(
@@ -116,14 +125,15 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   TARGET_PLAIN_HTTP: answer(
     'give the target an https URL; `--allow-plain-http` sends credentials in plain text all the same',
   ),
-  TARGET_RESET: answer("look into the target's log: it closed the connection half way"),
-  TARGET_UNREACHABLE: answer('check routes and firewalls on the way to the target'),
-  TARGET_MALFORMED: answer('check that the target speaks HTTP there, and not HTTPS'),
-  TARGET_TOO_LARGE: answer('make the headers of the target smaller'),
+  TARGET_RESET: answer("look into the target's log: it closed the connection half way", 502),
+  TARGET_UNREACHABLE: answer('check routes and firewalls on the way to the target', 502),
+  TARGET_MALFORMED: answer('check that the target speaks HTTP there, and not HTTPS', 502),
+  TARGET_TOO_LARGE: answer('make the headers of the target smaller', 502),
   TARGET_PROXY: answer(
     'read in the log what the proxy of HTTPS_PROXY says: it opens no tunnel to the target',
+    502,
   ),
-  TARGET_PROXY_TIMEOUT: answer('check HTTPS_PROXY, and firewalls on the way to it: it does not answer'),
+  TARGET_PROXY_TIMEOUT: answer('check HTTPS_PROXY, and firewalls on the way to it: it does not answer', 504),
   TARGET_TIMEOUT: answer('raise `--target-timeout`, or find out why the target is slow'),
   TARGET_FAILED: answer('read the cause in the log'),
   TARGET_REDIRECT: answer('give the address that the target redirects to: a credential does not follow it'),
@@ -284,4 +294,12 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   CONTRACT_BROKEN: start('report it to the author of the plugin'),
   WORKERS_FAILED: start('read the lines before it: they say how the workers ended'),
   QUICKSTART_FAILED: start('try again with `--debug`'),
+}
+
+const made = errorsInSource()
+
+/** The statuses of the answers that have a code. */
+export function statusesOf(code: string): readonly number[] {
+  const statuses = new Set([...(errorCodes[code]?.statuses ?? []), ...(made.get(code) ?? [])])
+  return [...statuses].toSorted()
 }

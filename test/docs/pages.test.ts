@@ -9,7 +9,7 @@ import { cli } from '#kit/program.js'
 import { startedProgram } from '#kit/started-program.js'
 import { wordsOf } from '#kit/words.js'
 import { parsed } from '../cli/parsed.js'
-import { errorCodes } from './error-codes.js'
+import { errorCodes, statusesOf } from './error-codes.js'
 import { commandsIn, homeOf } from './homes.js'
 import { blocks, pages, renewed, root, tablesIn, textOf } from './pages.js'
 import { codesInSource, instrumentsInSource, makings, sourceTexts } from './source.js'
@@ -174,6 +174,17 @@ test('every error code of the source has its advice, and no advice is for a code
   assert.deepEqual(
     known.filter((code) => !codes.includes(code) && !source.includes(partOf(code))),
     [],
+  )
+})
+
+test('every code that a caller gets has the statuses of its answers', () => {
+  const answered = Object.entries(errorCodes).filter(([, { met }]) => met === 'answer')
+  const isOne = (code: string): boolean =>
+    statusesOf(code).length > 0 && statusesOf(code).every((status) => status >= 400)
+  assert.deepEqual(
+    answered.filter(([code]) => !isOne(code)).map(([code]) => code),
+    [],
+    'name the statuses in test/docs/error-codes.ts',
   )
 })
 

@@ -3,21 +3,42 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '../..')
 
-/** The text of every file of the program. */
-export function sourceTexts(): string[] {
+/** The text of every file of the program, but for those below `omitted`. */
+export function sourceTexts(omitted?: string): string[] {
   return ['core', 'plugins', 'cli'].flatMap((top) =>
     readdirSync(join(root, top), { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts'))
-      .map((file) => readFileSync(join(root, top, file), 'utf8')),
+      .map((file) => join(top, file))
+      .filter((file) => file.endsWith('.ts') && (omitted === undefined || !file.startsWith(omitted)))
+      .map((file) => readFileSync(join(root, file), 'utf8')),
   )
+}
+
+const ERROR =
+  /new (Refusal|UpstreamError|GatewayError)\(\s*(?:(\w+),\s*)?'([A-Z_]+)'((?:(?!\bnew |\n\n)[\s\S]){0,400})/g
+const STATUS_OF: Readonly<Record<string, number>> = { UpstreamError: 502, GatewayError: 500 }
+
+// The suites make errors up.
+const gatewayText = (): string => sourceTexts('core/conformance').join('\n')
+
+/** The codes of all errors that the gateway makes, each with the statuses that stand beside it. */
+export function errorsInSource(): ReadonlyMap<string, ReadonlySet<number>> {
+  const found = new Map<string, Set<number>>()
+  for (const [, kind = '', status, code = '', rest = ''] of gatewayText().matchAll(ERROR)) {
+    const written = status ?? rest.match(/statusCode: (\w+)/)?.[1] ?? STATUS_OF[kind]
+    const statuses = found.get(code) ?? new Set()
+    if (Number.isInteger(Number(written))) statuses.add(Number(written))
+    found.set(code, statuses)
+  }
+  return found
 }
 
 /** Codes that stand where an error is made, and those of the table that failures of the network are read from. */
 export function codesInSource(): string[] {
-  const text = sourceTexts().join('\n')
-  const made = text.matchAll(/new (?:Refusal|UpstreamError|GatewayError)\(\s*(?:\d{3},\s*)?'([A-Z_]+)'/g)
-  const network = text.matchAll(/\['(EGRESS_[A-Z_]+)'|'(EGRESS_[A-Z_]+)',/g)
-  return [...new Set([...made, ...network].map(([, code, other]) => code ?? other ?? ''))].toSorted()
+  const network = sourceTexts()
+    .join('\n')
+    .matchAll(/\['(EGRESS_[A-Z_]+)'|'(EGRESS_[A-Z_]+)',/g)
+  const named = [...network].map(([, code, other]) => code ?? other ?? '')
+  return [...new Set([...errorsInSource().keys(), ...named])].toSorted()
 }
 
 export interface Instrument {

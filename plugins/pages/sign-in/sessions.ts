@@ -156,8 +156,8 @@ export class Sessions implements BrowserSession {
       const message = 'a session could not be renewed'
       throttle.write(log, over ? 'info' : 'warn', message, { code, status }, extra)
       if (over) return undefined
-      const detail = { statusCode: 503, retryAfter: 5 } as const
-      throw new UpstreamError('SIGN_IN_UNAVAILABLE', 'the session cannot be renewed right now', detail)
+      const unavailable = 'the session cannot be renewed right now'
+      throw new UpstreamError('SIGN_IN_UNAVAILABLE', unavailable, { statusCode: 503, retryAfter: 5 })
     }
   }
 }
@@ -200,9 +200,8 @@ export class EndedSessions {
     try {
       return (await this.dependencies.store()?.get(keyOf(id))) !== undefined
     } catch (cause) {
-      const detail = { statusCode: 503, retryAfter: 5, cause } as const
       const message = 'it cannot be found out right now whether this session has ended'
-      throw new UpstreamError('SIGN_IN_UNAVAILABLE', message, detail)
+      throw new UpstreamError('SIGN_IN_UNAVAILABLE', message, { statusCode: 503, retryAfter: 5, cause })
     }
   }
 }

@@ -1,7 +1,7 @@
 import { conformanceSuites } from 'sallyport/testing'
 import { benchmark, speed } from '../../bench/readme.js'
 import { allowedDifferences } from '../../plugins/forward/allowed-differences.js'
-import { errorCodes } from '../error-codes.js'
+import { type ErrorCode, errorCodes, statusesOf } from '../error-codes.js'
 import { folded, table } from '../markdown.js'
 import { capabilitiesInSource, instrumentsInSource } from '../source.js'
 import { flags } from './flags.js'
@@ -67,10 +67,22 @@ function errors(): string {
   const places = { answer: 'in an answer', start: 'when it starts', log: 'in the log' } as const
   return Object.entries(places)
     .map(([met, words]) => {
-      const rows = Object.entries(errorCodes)
-        .filter(([, code]) => code.met === met)
-        .map(([code, { advice }]) => [`\`${met === 'answer' ? code.toLowerCase() : code}\``, advice])
-      return folded(`Codes ${words}`, table(['code', 'what to do'], rows))
+      const codes = Object.entries(errorCodes).filter(([, code]) => code.met === met)
+      return folded(`Codes ${words}`, met === 'answer' ? answered(codes) : logged(codes))
     })
     .join('\n\n')
 }
+
+type Codes = readonly (readonly [code: string, ErrorCode])[]
+
+const answered = (codes: Codes): string =>
+  table(
+    ['status', 'code', 'what to do'],
+    codes.map(([code, { advice }]) => [statusesOf(code).join(', '), `\`${code.toLowerCase()}\``, advice]),
+  )
+
+const logged = (codes: Codes): string =>
+  table(
+    ['code', 'what to do'],
+    codes.map(([code, { advice }]) => [`\`${code}\``, advice]),
+  )
