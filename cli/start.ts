@@ -1,14 +1,21 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { enableCompileCache as enable } from 'node:module'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 import { userFolder } from '#core/toolkit/files/user-folder.js'
 import { withinOpenFiles } from './open-files.js'
 import { endProcess } from './process-end.js'
 
-/** Runs the program of a bin. `preset` is its command, where it has only one. */
+/**
+ * Runs the program of a bin. `preset` is its command, where it has only one.
+ *
+ * V8 may take the objects of a request for long-lived ones, and then a full collection must free the whole request: with a
+ * policy this made 12 full collections in 9 s instead of 2, and a call 30 % dearer (Node 24). The flag forbids that guess.
+ */
 export async function start(preset?: string): Promise<void> {
   const { stdin, stdout, stderr, env, argv } = process
   enableCompileCache(env)
+  setFlagsFromString('--no-allocation-site-pretenuring')
   await withinOpenFiles(async () => {
     const { main } = await import('./program.js')
     const [, started = '', ...words] = argv

@@ -301,5 +301,5 @@ const made = errorsInSource()
 /** The statuses of the answers that have a code. */
 export function statusesOf(code: string): readonly number[] {
   const statuses = new Set([...(errorCodes[code]?.statuses ?? []), ...(made.get(code) ?? [])])
-  return [...statuses].toSorted()
+  return [...statuses].toSorted((one, other) => one - other)
 }
