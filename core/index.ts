@@ -51,6 +51,13 @@ export {
   type LimitReached,
 } from './contract/capabilities/limiter.js'
 export { Listener, type ListenerTls } from './contract/capabilities/listener.js'
+export {
+  type AccountsOf,
+  type BegunLogin,
+  type Login,
+  LoginProvider,
+  type LoginTokens,
+} from './contract/capabilities/login-provider.js'
 export { ManagedSource } from './contract/capabilities/managed-source.js'
 export {
   type Allowed,

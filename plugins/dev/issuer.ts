@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { exportJWK, generateKeyPair } from 'jose'
 import type Provider from 'oidc-provider'
 import type { PageContext } from 'oidc-provider'
-import { definePlugin, type Gateway } from 'sallyport'
+import { definePlugin } from 'sallyport'
 import { secretText, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { withConsoleLogged } from '#plugins/issuer/console.js'
 import { isOnLoopback, loopbackAddress, optional, serveOnLoopback } from './loopback.js'
 
 const options = z.strictObject({
@@ -43,18 +44,6 @@ export default definePlugin({
     })
   },
 })
-
-/** The package writes warnings about development settings to the console; they go to the log instead of stdout. */
-async function withConsoleLogged<T>({ log }: Gateway, work: () => Promise<T>): Promise<T> {
-  const { info, warn } = console
-  const write = (text: string): void => log.debug(text)
-  Object.assign(console, { info: write, warn: write })
-  try {
-    return await work()
-  } finally {
-    Object.assign(console, { info, warn })
-  }
-}
 
 /** Anybody can register a client, also a page that a browser has open: what is issued stays on this machine. */
 const loopbackClients = (refused: Error): object => ({

@@ -1,27 +1,18 @@
-import { readFileSync } from 'node:fs'
 import {
   Authenticator,
   BrowserSession,
-  ConfigError,
   definePlugin,
   type Gateway,
   IssuerMetadata,
   StateStore,
 } from 'sallyport'
-import {
-  createFetcher,
-  fileFailure,
-  insecureHttpAllowed,
-  LogThrottle,
-  messageOf,
-  type Secret,
-  secretFrom,
-} from 'sallyport/toolkit'
-import { Issuer } from './sign-in/issuer.js'
+import { LogThrottle } from 'sallyport/toolkit'
+import { PendingSignIns } from '#plugins/login/browser/pending.js'
+import { cookieKey, Seal } from '#plugins/login/browser/seal.js'
+import { checkFiles, openClient, withOption } from '#plugins/login/flow/client.js'
+import { CodeFlow, discovered } from '#plugins/login/flow/code-flow.js'
 import { redirectUri, SignInOptions } from './sign-in/options.js'
-import { PendingSignIns } from './sign-in/pending.js'
 import { SignInRoutes } from './sign-in/routes.js'
-import { cookieKey, Seal } from './sign-in/seal.js'
 import { EndedSessions, endedHere, openRenewals, Sessions } from './sign-in/sessions.js'
 
 export default definePlugin({
@@ -33,13 +24,14 @@ export default definePlugin({
   options: SignInOptions,
 
   setup(gateway, options) {
-    checkFiles(gateway, options)
+    const { cookieKeyFile, clientSecretFile, caCertPath } = options
+    checkFiles(gateway, { cookieKeyFile, clientSecretFile, caCertPath })
     const { issuerUrl, clientId, resourceUrl } = options
     const owner = `${clientId} ${issuerUrl} ${redirectUri(options, gateway.scope)}`
-    const key = withPlace('cookieKeyFile', () => cookieKey(gateway, options.cookieKeyFile))
+    const key = withOption('cookieKeyFile', () => cookieKey(gateway, cookieKeyFile))
     const seal = new Seal(key, owner)
     gateway.onStop(() => seal.close())
-    const issuer = openIssuer(gateway, options)
+    const flow = openFlow(gateway, options)
     const secure = new URL(resourceUrl).protocol === 'https:'
     const { scope, log } = gateway
     const throttle = new LogThrottle(log)
@@ -48,9 +40,9 @@ export default definePlugin({
     const renewals = gateway.share('renewals', openRenewals)
     const here = gateway.share('ended sessions', endedHere)
     const ended = new EndedSessions({ here, store: gateway.find(StateStore), log, throttle })
-    const sessions = new Sessions({ renewals, ended, issuer, issuerUrl, seal, secure, scope, log, throttle })
+    const sessions = new Sessions({ renewals, ended, flow, issuerUrl, seal, secure, scope, log, throttle })
     const pending = new PendingSignIns(seal, secure)
-    new SignInRoutes({ gateway, options, issuer, sessions, pending, throttle }).install()
+    new SignInRoutes({ gateway, options, flow, sessions, pending, throttle }).install()
     gateway.http.addHook('onSend', (request, reply, payload, done) => {
       const changed = sessions.changed(request)
       if (changed !== undefined) reply.header('set-cookie', changed)
@@ -67,53 +59,17 @@ export default definePlugin({
   },
 })
 
-/** Reports every file that cannot be read together, and stops the boot. */
-function checkFiles(gateway: Gateway, options: SignInOptions): void {
-  const problems = (['cookieKeyFile', 'clientSecretFile', 'caCertPath'] as const).flatMap((place) => {
-    const path = gateway.path(options[place])
-    try {
-      if (path !== undefined) readFileSync(path)
-      return []
-    } catch (error) {
-      return [{ place, message: `cannot read ${path}: ${fileFailure(error)}` }]
-    }
-  })
-  if (problems.length > 0) throw new ConfigError(problems)
-}
-
-function openIssuer(gateway: Gateway, options: SignInOptions): Issuer {
-  const { caCertPath, allowPrivateIP } = options
-  const fetcher = withPlace('caCertPath', () =>
-    createFetcher({
-      caFile: gateway.path(caCertPath),
-      allowPrivate: allowPrivateIP,
-      allowInsecureHttp: insecureHttpAllowed(),
-      scrubber: gateway.scrubber,
-      log: gateway.log,
-    }),
-  )
-  gateway.onStop(() => fetcher.close())
-  const secret = withPlace('clientSecretFile', () => openSecret(gateway, options))
-  gateway.onStop(() => secret?.close())
-  return new Issuer({
-    options,
-    redirectUri: redirectUri(options, gateway.scope),
-    fetch: fetcher.fetch,
-    metadata: gateway.use(IssuerMetadata),
+function openFlow(gateway: Gateway, options: SignInOptions): CodeFlow {
+  const { issuerUrl, clientId, scopes, resource, resourceUrl } = options
+  const { fetch, secret } = openClient(gateway, options)
+  const plugins = gateway.use(IssuerMetadata)
+  return new CodeFlow({
+    provider: issuerUrl,
+    clientId,
+    scopes,
+    resource: resource === '' ? undefined : (resource ?? resourceUrl),
+    fetch,
     secret,
+    metadata: () => discovered(issuerUrl, fetch, plugins()),
   })
-}
-
-function openSecret(gateway: Gateway, { clientSecret, clientSecretFile }: SignInOptions): Secret | undefined {
-  const { log, scrubber } = gateway
-  return secretFrom({ value: clientSecret, file: gateway.path(clientSecretFile) }, { log, scrubber })
-}
-
-/** Adds the name of the option to an error that names a file. */
-function withPlace<T>(place: string, open: () => T): T {
-  try {
-    return open()
-  } catch (error) {
-    throw new ConfigError([{ place, message: messageOf(error) }], { cause: error })
-  }
 }

@@ -7,6 +7,8 @@ export class Person {
   /** The URLs that were asked for, in order. */
   readonly visited: string[] = []
 
+  constructor(readonly name = 'alice') {}
+
   cookies(url: string): Map<string, string> {
     const { origin } = new URL(url)
     const jar = this.jars.get(origin) ?? new Map<string, string>()
@@ -28,7 +30,7 @@ export class Person {
     return response
   }
 
-  /** Follows redirects, and fills in what the issuer asks, until another page comes or `stop` holds for a URL. */
+  /** Follows redirects, and fills in the forms, until another page comes or `stop` holds for a URL. */
   async follow(from: string, stop: (url: string) => boolean = () => false) {
     let url = from
     let init: RequestInit = {}
@@ -37,13 +39,13 @@ export class Person {
       const response = await this.ask(url, init)
       const body = await response.text()
       const location = response.headers.get('location')
-      const [, prompt] = /name="prompt" value="(\w+)"/.exec(body) ?? []
       init = {}
+      const form = formIn(body, this.name)
       if (location !== null) url = new URL(location, url).href
-      else if (prompt === undefined) return { url, status: response.status, headers: response.headers, body }
+      else if (form === undefined) return { url, status: response.status, headers: response.headers, body }
       else {
         url = new URL(/action="([^"]+)"/.exec(body)?.[1] ?? '', url).href
-        init = { method: 'POST', body: new URLSearchParams({ prompt, login: 'alice', password: 'x' }) }
+        init = { method: 'POST', body: new URLSearchParams(form) }
       }
     }
     throw new Error(`round in circles: ${this.visited.join(' ')}`)
@@ -54,6 +56,14 @@ export class Person {
     const body = await (await this.ask(page)).text()
     return this.follow(linkIn(body, page))
   }
+}
+
+/** What a person fills in: at the issuer a name and any password, and at the broker that a client is allowed. */
+function formIn(body: string, name: string): Record<string, string> | undefined {
+  const [, prompt] = /name="prompt" value="(\w+)"/.exec(body) ?? []
+  if (prompt !== undefined) return { prompt, login: name, password: 'x' }
+  const [, token] = /name="token" value="([^"]+)"/.exec(body) ?? []
+  return token !== undefined && body.includes('value="allow"') ? { token, decision: 'allow' } : undefined
 }
 
 /** Where the link to sign in of a page goes. */

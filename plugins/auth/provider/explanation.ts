@@ -2,7 +2,7 @@ import type { Explanation, Finding } from 'sallyport'
 import { digestOf } from 'sallyport/toolkit'
 import { claimFindings, issuerFinding, quoted } from './claims.js'
 import type { Introspector } from './introspector.js'
-import type { JwksCache } from './jwks-cache.js'
+import type { KeySource } from './jwks-cache.js'
 import { isAllowedAlgorithm, isIdToken, isOtherKind, readJwt, type UnverifiedJwt } from './jwt.js'
 import type { TokenVerifier } from './verifier.js'
 
@@ -59,7 +59,7 @@ function typeFinding({ header: { typ }, claims }: UnverifiedJwt, isOther: boolea
   return { about: 'typ', holds: !isOther, detail: isOther ? `${written}: ${why}` : written }
 }
 
-function keyFindings(kid: unknown, { ids, failure }: JwksCache): readonly Finding[] {
+function keyFindings(kid: unknown, { ids, failure }: KeySource): readonly Finding[] {
   const listed = ids.length === 0 ? 'none' : ids.map(quoted).join(', ')
   const keys: Finding = {
     about: 'keys',

@@ -26,17 +26,36 @@ const REFETCH_COOLDOWN = 10_000
 
 const NOT_FETCHED_YET = { cause: 'unreachable', reason: 'its keys were not fetched yet' }
 
+/** Where a verifier finds the keys of a provider. */
+export interface KeySource {
+  /** Incremented with every change of the keys. */
+  readonly version: number
+  /** The first fetch, while it is in progress. */
+  readonly firstFetch: Promise<void> | undefined
+  /** Why the keys cannot be fetched at the moment, as a cause class and for the log. */
+  readonly failure: Unfetched | undefined
+  readonly keys: ProviderKeys | undefined
+  readonly ids: readonly string[]
+  /** Why a key that is not among them may be a key of the provider all the same. */
+  readonly uncertainty: Unfetched | undefined
+  /** Fetches for an unknown key ID. */
+  refetch(): Promise<void> | undefined
+  load(): Promise<void>
+}
+
+interface Unfetched {
+  readonly cause: string
+  readonly reason: string
+}
+
 /**
  * The keys (JWKS) of a provider, fetched in the background from the start. A request waits for a fetch in two cases only:
  * the first one is still in progress, or its key ID is unknown.
  */
-export class JwksCache {
-  /** Incremented with every change of the keys. */
+export class JwksCache implements KeySource {
   version = 0
-  /** The first fetch, while it is in progress. */
   firstFetch: Promise<void> | undefined
-  /** Why the keys cannot be fetched at the moment, as a cause class and for the log. */
-  failure: { readonly cause: string; readonly reason: string } | undefined
+  failure: Unfetched | undefined
   // Its own: what another list fetches meanwhile has to change its verdicts too.
   private current: FetchedKeys | undefined
   // All times are of the monotonic clock.
@@ -87,8 +106,7 @@ export class JwksCache {
     return { status: 'degraded', reason: `${this.options.provider}: ${problem.reason}` }
   }
 
-  /** Why a key that is not in the cache may be a key of the provider all the same. */
-  get uncertainty(): { readonly cause: string; readonly reason: string } | undefined {
+  get uncertainty(): Unfetched | undefined {
     const isPending = this.current === undefined || this.loading !== undefined
     return this.failure ?? (isPending ? NOT_FETCHED_YET : undefined)
   }

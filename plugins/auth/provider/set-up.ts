@@ -7,13 +7,12 @@ import {
   Health,
   IssuerMetadata,
   ResourceMetadata,
-  type Verdict,
 } from 'sallyport'
 import { type Secret, secretFrom } from 'sallyport/toolkit'
+import { authenticatorOf, type ProviderAuthenticator } from './authenticator.js'
 import type { ClaimPolicy } from './claims.js'
 import { checkFiles, openEgress, withOption } from './egress.js'
 import type { ExaminedProvider } from './examine.js'
-import { explain } from './explanation.js'
 import { Introspector } from './introspector.js'
 import { JwksCache, type LatestKeys } from './jwks-cache.js'
 import { JwksSource } from './jwks-source.js'
@@ -38,39 +37,21 @@ export function setUpProvider(gateway: Gateway, settings: ProviderSettings): voi
   )
   const egress = openEgress(gateway, common, bearerTo)
   gateway.onStop(() => egress.close())
-  const verifier = openVerifier(gateway, settings, { fetch: egress.fetch, bearerTo })
-  const { jwks, introspector } = verifier.options
+  const own = { fetch: egress.fetch, bearerTo }
+  const jwks = keys === undefined ? undefined : openJwksCache(gateway, common, keys, own)
+  const verifier = openVerifier(gateway, settings, own, jwks)
+  const { introspector } = verifier.options
   jwks?.onChange(() => verifier.clearCache())
 
-  const own = authenticator(verifier)
-  gateway.provide(Authenticator, own)
-  refuseNameOfAnother(gateway, own)
+  const authenticator = authenticatorOf(verifier)
+  gateway.provide(Authenticator, authenticator)
+  refuseNameOfAnother(gateway, authenticator)
   gateway.provide(ResourceMetadata, { authorization_servers: [common.issuerUrl] })
   const { id, scope } = gateway
   gateway.provide(Health, {
     name: scope === '' ? id : `${scope} ${id}`,
     check: () => worst(jwks?.health(), introspector?.health()),
   })
-}
-
-interface ProviderAuthenticator extends Authenticator {
-  /** Whose tokens it accepts. */
-  readonly issuerUrl: string
-}
-
-function authenticator(verifier: TokenVerifier): ProviderAuthenticator {
-  const { name, policy } = verifier.options
-  return {
-    provider: name,
-    issuerUrl: policy.issuer,
-    authenticate(request) {
-      const { credentials } = request
-      if (credentials.kind === 'none') return MISSING
-      if (credentials.kind === 'malformed') return MALFORMED
-      return verifier.verdict(credentials.token, credentials.digest, request)
-    },
-    explain: (token) => explain(token, verifier),
-  }
 }
 
 /** Limits, publishing and the audit know callers by this name and the subject, which another issuer may give to others. */
@@ -87,22 +68,24 @@ function refuseNameOfAnother(gateway: Gateway, { provider, issuerUrl }: Provider
 const NAME_OF_ANOTHER =
   'is that of another provider too, whose callers would be taken for those of this one: each issuer needs a name of its own'
 
-const MISSING: Verdict = { rejection: { kind: 'notMine', cause: 'missing' } }
-const MALFORMED: Verdict = { rejection: { kind: 'notMine', cause: 'format' } }
-
 interface Egress {
   readonly fetch: Fetch
   /** The URLs that get the token of `authTokenFile`. */
   readonly bearerTo: Set<string>
 }
 
-function openVerifier(gateway: Gateway, settings: ProviderSettings, egress: Egress): TokenVerifier {
+function openVerifier(
+  gateway: Gateway,
+  settings: ProviderSettings,
+  egress: Egress,
+  jwks: JwksCache | undefined,
+): TokenVerifier {
   const { common, keys, introspection } = settings
   return new TokenVerifier({
     name: common.name,
     policy: policyFrom(common, []),
     kinds: keys ?? { requireAccessTokenType: false, acceptIdTokens: false },
-    jwks: keys === undefined ? undefined : openJwksCache(gateway, common, keys, egress),
+    jwks,
     introspector:
       introspection === undefined ? undefined : openIntrospector(gateway, common, introspection, egress),
     introspectionPolicy: policyFrom(common, optionalIn(introspection)),

@@ -2,7 +2,7 @@ import type { Measure, Rejection, Verdict } from 'sallyport'
 import { clientThumbprint, ExpiringMap, isPromise, waitAtMost } from 'sallyport/toolkit'
 import { type ClaimPolicy, firstFault, identityFrom, isBound, isBoundTo } from './claims.js'
 import type { IntrospectionResult, Introspector } from './introspector.js'
-import type { JwksCache } from './jwks-cache.js'
+import type { KeySource } from './jwks-cache.js'
 import {
   type AcceptedKinds,
   areOfOtherKind,
@@ -19,7 +19,7 @@ export interface VerifierOptions {
   readonly policy: ClaimPolicy
   readonly kinds: AcceptedKinds
   /** Verifies JWTs locally. */
-  readonly jwks: JwksCache | undefined
+  readonly jwks: KeySource | undefined
   /** For tokens that cannot be verified locally. */
   readonly introspector: Introspector | undefined
   readonly introspectionPolicy: ClaimPolicy
@@ -172,7 +172,7 @@ function confirmed(verdict: Verdict, { raw }: Caller): Verdict {
   return isBoundTo(verdict.identity, clientThumbprint(raw)) ? verdict : UNCONFIRMED
 }
 
-async function verifyWithKeys(token: string, jwt: UnverifiedJwt, jwks: JwksCache): Promise<LocalResult> {
+async function verifyWithKeys(token: string, jwt: UnverifiedJwt, jwks: KeySource): Promise<LocalResult> {
   const checked = await checkWithKeys(token, jwt, jwks)
   if ('claims' in checked) return checked
   if (checked.failed === 'signature' || checked.failed === 'format') return final(checked.failed)
@@ -182,7 +182,7 @@ async function verifyWithKeys(token: string, jwt: UnverifiedJwt, jwks: JwksCache
   return { rejection: { kind: 'unavailable', cause, detail }, introspectable: true }
 }
 
-async function checkWithKeys(token: string, jwt: UnverifiedJwt, jwks: JwksCache): Promise<Checked> {
+async function checkWithKeys(token: string, jwt: UnverifiedJwt, jwks: KeySource): Promise<Checked> {
   const { firstFetch } = jwks
   if (jwks.keys === undefined && firstFetch !== undefined) await waitAtMost(MAX_WAIT, firstFetch)
   const checked = await check(token, jwt, jwks)
@@ -193,7 +193,7 @@ async function checkWithKeys(token: string, jwt: UnverifiedJwt, jwks: JwksCache)
   return check(token, jwt, jwks)
 }
 
-async function check(token: string, jwt: UnverifiedJwt, { keys }: JwksCache): Promise<Checked> {
+async function check(token: string, jwt: UnverifiedJwt, { keys }: KeySource): Promise<Checked> {
   return keys === undefined ? { failed: 'no key' } : keys.check(token, jwt)
 }
 

@@ -1,17 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Gateway, Refusal } from 'sallyport'
 import { ConcurrencyLimit, type Html, html, isJsonObject, type LogThrottle } from 'sallyport/toolkit'
+import type { PendingSignIns } from '#plugins/login/browser/pending.js'
+import type { CodeFlow, Redeemed } from '#plugins/login/flow/code-flow.js'
+import { busy, type Failure, failureOf, unknownSignIn } from '#plugins/login/flow/failures.js'
 import { page, withPageHeaders } from '../layout.js'
-import { busy, type Failure, failureOf, refusedToken, tooLarge, unknownSignIn } from './failures.js'
-import type { Issuer } from './issuer.js'
-import type { SignInOptions } from './options.js'
-import type { PendingSignIns } from './pending.js'
-import type { Sessions } from './sessions.js'
+import { refusedToken, tooLarge } from './failures.js'
+import { redirectUri, type SignInOptions } from './options.js'
+import { type Sessions, sessionOf } from './sessions.js'
 
 interface Dependencies {
   readonly gateway: Gateway
   readonly options: SignInOptions
-  readonly issuer: Issuer
+  readonly flow: CodeFlow
   readonly sessions: Sessions
   readonly pending: PendingSignIns
   readonly throttle: LogThrottle
@@ -20,11 +21,14 @@ interface Dependencies {
 /** The routes of signing in and out. */
 export class SignInRoutes {
   private readonly origin: string
+  private readonly redirectUri: string
   // Anybody can begin a sign-in and send a made-up answer to it.
   private readonly limit = new ConcurrencyLimit()
 
   constructor(private readonly dependencies: Dependencies) {
-    this.origin = new URL(dependencies.options.resourceUrl).origin
+    const { options, gateway } = dependencies
+    this.origin = new URL(options.resourceUrl).origin
+    this.redirectUri = redirectUri(options, gateway.scope)
   }
 
   install(): void {
@@ -43,13 +47,13 @@ export class SignInRoutes {
   }
 
   private async begin(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { gateway, issuer, pending } = this.dependencies
+    const { gateway, flow, pending } = this.dependencies
     const returnTo = returnAddress(queryOf(request)['return'], this.origin, gateway.scope)
     try {
-      const { url, checks } = await issuer.begin()
+      const { url, state, checks } = await flow.begin(this.redirectUri)
       return unstored(reply)
-        .header('set-cookie', await pending.add(request, { ...checks, returnTo }))
-        .redirect(url.href, 303)
+        .header('set-cookie', await pending.add(request, { state, checks, returnTo }))
+        .redirect(url, 303)
     } catch (error) {
       return this.failed(request, reply, this.failureOf(error), returnTo)
     }
@@ -68,7 +72,7 @@ export class SignInRoutes {
   }
 
   private async answered(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { issuer, pending } = this.dependencies
+    const { flow, pending } = this.dependencies
     const { begun, cookies } = await pending.take(request, queryOf(request)['state'])
     if (begun === undefined) {
       const failure = this.failureOf(unknownSignIn(this.origin))
@@ -78,8 +82,9 @@ export class SignInRoutes {
     reply.header('set-cookie', cookies)
     const { returnTo } = begun
     try {
-      const tokens = await issuer.redeem(request.url.slice(request.url.indexOf('?')), begun)
-      const session = await this.session(tokens, request)
+      const query = request.url.slice(request.url.indexOf('?'))
+      const redeemed = await flow.redeem(query, begun.checks, this.redirectUri)
+      const session = await this.session(redeemed, request)
       if ('code' in session) return await this.failed(request, reply, session, returnTo)
       return unstored(reply)
         .header('set-cookie', session.cookies)
@@ -91,21 +96,21 @@ export class SignInRoutes {
 
   /** Asks the authenticators before there is a session, so that nobody signs in again and again for nothing. */
   private async session(
-    tokens: Awaited<ReturnType<Issuer['redeem']>>,
+    redeemed: Redeemed,
     { headers: { host } }: FastifyRequest,
   ): Promise<Failure | { readonly cookies: readonly string[] }> {
     const { gateway, sessions, options } = this.dependencies
     const { statusCode, body } = await gateway.dispatch({
       url: `${gateway.scope}/sign-in/token`,
-      headers: { authorization: `Bearer ${tokens.access}`, ...(host !== undefined && { host }) },
+      headers: { authorization: `Bearer ${redeemed.access}`, ...(host !== undefined && { host }) },
     })
     if (statusCode !== 204) return refusedToken(statusCode, codeIn(body), options.issuerUrl)
-    const cookies = await sessions.cookies(tokens)
+    const cookies = await sessions.cookies(sessionOf(redeemed))
     return cookies === undefined ? tooLarge(options.issuerUrl) : { cookies }
   }
 
   private async signOut(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { gateway, issuer, sessions, throttle } = this.dependencies
+    const { gateway, flow, sessions, throttle } = this.dependencies
     if (!this.isOwn(request)) {
       throw new Refusal(403, 'SIGN_OUT_FORBIDDEN', 'only a page of this gateway signs out')
     }
@@ -113,7 +118,7 @@ export class SignInRoutes {
     if (session !== undefined) {
       await sessions.end(session)
       // The session is over whatever the issuer does, so the browser does not wait.
-      const revoked = sessions.latest(session).then(({ refresh, access }) => issuer.revoke(refresh ?? access))
+      const revoked = sessions.latest(session).then(({ refresh, access }) => flow.revoke(refresh ?? access))
       revoked.catch((error: unknown) => {
         const { code, status, cause } = this.failureOf(error)
         const message = 'the token of a session could not be revoked'
@@ -132,11 +137,11 @@ export class SignInRoutes {
   }
 
   private async signedOut(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { gateway, issuer, sessions, options } = this.dependencies
+    const { gateway, flow, sessions, options } = this.dependencies
     const home = `${gateway.scope}/`
     if (request.identity !== undefined) return unstored(reply).redirect(home, 303)
     // Without its answer the page is as good, but for the link.
-    const endSession = await issuer.endSession().catch(() => undefined)
+    const endSession = await flow.endSession().catch(() => undefined)
     const view = signedOutView(sessions.signInPath(home), options.issuerUrl, endSession)
     return this.send(reply, 200, 'Signed out', view)
   }

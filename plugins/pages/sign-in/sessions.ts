@@ -1,12 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { ResponseBodyError } from 'openid-client'
 import { type BrowserSession, type Log, type StateStore, UpstreamError } from 'sallyport'
 import { digestOf, ExpiringMap, type LogThrottle } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { ChunkedCookie } from './cookies.js'
-import { failureOf } from './failures.js'
-import type { Issuer, Tokens } from './issuer.js'
-import type { Seal } from './seal.js'
+import { ChunkedCookie } from '#plugins/login/browser/cookies.js'
+import type { Seal } from '#plugins/login/browser/seal.js'
+import type { CodeFlow, Redeemed } from '#plugins/login/flow/code-flow.js'
+import { failureOf } from '#plugins/login/flow/failures.js'
 
 const tokens = z.object({
   id: z.string(),
@@ -15,6 +16,24 @@ const tokens = z.object({
   until: z.number(),
   name: z.string().optional(),
 })
+
+/** The tokens of a person who signed in. `id` is that of the session, which a renewal does not change. */
+export type Tokens = z.output<typeof tokens>
+
+const LONGEST_NAME = 100
+
+/** A new session of the person who signed in. */
+export const sessionOf = ({ access, refresh, expiresAt, claims }: Redeemed): Tokens => ({
+  id: randomUUID(),
+  access,
+  refresh,
+  until: expiresAt,
+  name: [claims?.['name'], claims?.['preferred_username'], claims?.['email']]
+    .find(isName)
+    ?.slice(0, LONGEST_NAME),
+})
+
+const isName = (claim: unknown): claim is string => typeof claim === 'string' && claim.trim() !== ''
 
 const PURPOSE = 'session'
 // As many as leave room for other cookies in the 32 KiB that Node reads.
@@ -33,7 +52,7 @@ export const openRenewals = (): Renewals => new ExpiringMap(1_000)
 interface Dependencies {
   readonly renewals: Renewals
   readonly ended: EndedSessions
-  readonly issuer: Issuer
+  readonly flow: CodeFlow
   readonly issuerUrl: string
   readonly seal: Seal
   readonly secure: boolean
@@ -145,9 +164,10 @@ export class Sessions implements BrowserSession {
   }
 
   private async refresh(old: Tokens): Promise<Tokens | undefined> {
-    const { issuer, issuerUrl, log, throttle } = this.dependencies
+    const { flow, issuerUrl, log, throttle } = this.dependencies
     try {
-      return await issuer.refresh(old)
+      const { access, refresh, expiresAt } = await flow.refresh(old.refresh ?? '')
+      return { ...old, access, refresh, until: expiresAt }
     } catch (error) {
       const { sentence, status, code, cause } = failureOf(error, issuerUrl)
       // Any other refusal is a matter of the client or the moment, and the refresh token may be good again.

@@ -10,7 +10,7 @@ import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
 import { PAGES } from '#kit/oidc-provider.js'
 import { Person } from '#kit/person.js'
-import { Seal } from '#plugins/pages/sign-in/seal.js'
+import { Seal } from '#plugins/login/browser/seal.js'
 import { KEY, signInRegistry } from './sign-in-registry.js'
 
 type Registry = Awaited<ReturnType<typeof signInRegistry>>

@@ -7,7 +7,7 @@ import { PAGES } from '#kit/oidc-provider.js'
 import { linkIn, PAGE, Person } from '#kit/person.js'
 import { plugin } from '#kit/plugin.js'
 import { authority } from '#kit/tls.js'
-import { Seal } from '#plugins/pages/sign-in/seal.js'
+import { Seal } from '#plugins/login/browser/seal.js'
 import { KEY, signInRegistry } from './sign-in-registry.js'
 
 test('CL-05 CL-08 T10: somebody signs in from a page, comes back to it, and signs out', async (t) => {

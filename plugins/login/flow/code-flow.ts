@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { decodeJwt } from 'jose/jwt/decode'
 import {
   allowInsecureRequests,
@@ -19,112 +18,117 @@ import {
   refreshTokenGrant,
   type ServerMetadata,
   type TokenEndpointResponse,
+  type TokenEndpointResponseHelpers,
   tokenRevocation,
 } from 'openid-client'
-import { type Fetch, type IssuerMetadata, UpstreamError } from 'sallyport'
+import { type BegunLogin, type Fetch, type IssuerMetadata, UpstreamError } from 'sallyport'
 import { basicAuthorization, insecureHttpAllowed, isInsecure, type Secret } from 'sallyport/toolkit'
-import type { SignInOptions } from './options.js'
+import { z } from 'zod'
 
-/** What has to be known of a sign-in when its answer comes. */
-export interface Checks {
-  readonly state: string
-  readonly nonce: string
-  readonly verifier: string
-}
+/** What `redeem` compares the answer to a sign-in with. */
+const Checks = z.object({ state: z.string(), nonce: z.string(), verifier: z.string() })
 
-/** The tokens of somebody who signed in. */
-export interface Tokens {
-  /** Of the session, the same after a renewal. */
-  readonly id: string
+/** What a provider gave for an answer. */
+export interface Redeemed {
   readonly access: string
   readonly refresh?: string | undefined
+  readonly id?: string | undefined
   /** Milliseconds since the epoch. */
-  readonly until: number
-  /** As the ID token has it. */
-  readonly name?: string | undefined
+  readonly expiresAt: number
+  /** Those of the ID token, where there is one. */
+  readonly claims: Readonly<Record<string, unknown>> | undefined
 }
 
 interface Dependencies {
-  readonly options: SignInOptions
-  readonly redirectUri: string
+  /** The provider, for messages. */
+  readonly provider: string
+  readonly clientId: string
+  readonly scopes: readonly string[]
+  /** The resource of each request (RFC 8707), if any. */
+  readonly resource?: string | undefined
+  /** Further parameters of the authorization request; none of these replaces one of the flow. */
+  readonly authorizeParams?: Readonly<Record<string, string>>
   readonly fetch: Fetch
-  readonly metadata: () => readonly IssuerMetadata[]
+  readonly metadata: () => Promise<ServerMetadata>
   readonly secret: Secret | undefined
 }
 
-const LONGEST_NAME = 100
 const METADATA_AGE = 600_000
 // After metadata could not be read again.
 const RETRY_AFTER = 30_000
 // In seconds, as for the `iat` of access tokens.
 const CLOCK_TOLERANCE = 60
 
-/** The issuer where people sign in. Nothing is asked of it before the first sign-in. */
-export class Issuer {
+/** The authorization code flow with PKCE at one provider. The first sign-in makes the first request to it. */
+export class CodeFlow {
   /** Until a time of the monotonic clock. */
   private found: { readonly configuration: Promise<Configuration>; readonly until: number } | undefined
 
   constructor(private readonly dependencies: Dependencies) {}
 
-  /** The page of the issuer where a person signs in. */
-  async begin(): Promise<{ readonly url: URL; readonly checks: Checks }> {
-    const { options, redirectUri } = this.dependencies
+  /** The page of the provider where a person signs in. */
+  async begin(redirectUri: string): Promise<BegunLogin> {
+    const { scopes, authorizeParams } = this.dependencies
     const checks = { state: randomState(), nonce: randomNonce(), verifier: randomPKCECodeVerifier() }
     const url = buildAuthorizationUrl(await this.configuration(), {
+      // OpenID Connect, 11: without it a provider ignores the request for a refresh token.
+      ...(scopes.includes('offline_access') && { prompt: 'consent' }),
+      ...authorizeParams,
       redirect_uri: redirectUri,
-      scope: options.scopes.join(' '),
+      ...(scopes.length > 0 && { scope: scopes.join(' ') }),
       state: checks.state,
       code_challenge: await calculatePKCECodeChallenge(checks.verifier),
       code_challenge_method: 'S256',
       ...(this.isOpenId && { nonce: checks.nonce }),
-      // OpenID Connect, 11: without it an issuer ignores the request for a refresh token.
-      ...(options.scopes.includes('offline_access') && { prompt: 'consent' }),
       ...this.resource,
     })
-    return { url, checks }
+    return { url: url.href, state: checks.state, checks: JSON.stringify(checks) }
   }
 
   /** Redeems the code of an answer, whose `iss` and `state` are compared before anything else of it is used. */
-  async redeem(query: string, { state, nonce, verifier }: Checks): Promise<Tokens> {
-    const answer = new URL(this.dependencies.redirectUri)
+  async redeem(query: string, begun: string, redirectUri: string): Promise<Redeemed> {
+    const { state, nonce, verifier } = Checks.parse(JSON.parse(begun))
+    const answer = new URL(redirectUri)
     answer.search = query
     const checks = {
       expectedState: state,
       pkceCodeVerifier: verifier,
       ...(this.isOpenId && { expectedNonce: nonce, idTokenExpected: true }),
     }
-    const response = await authorizationCodeGrant(await this.configuration(), answer, checks, this.resource)
-    const claims = response.claims()
-    const name = [claims?.['name'], claims?.['preferred_username'], claims?.['email']].find(isName)
-    return { ...tokensOf(response), id: randomUUID(), name: name?.slice(0, LONGEST_NAME) }
+    return redeemed(await authorizationCodeGrant(await this.configuration(), answer, checks, this.resource))
   }
 
-  async refresh({ refresh = '', id, name }: Tokens): Promise<Tokens> {
-    const response = await refreshTokenGrant(await this.configuration(), refresh, this.resource)
-    return { refresh, id, name, ...tokensOf(response) }
+  async refresh(token: string): Promise<Redeemed> {
+    const response = await refreshTokenGrant(await this.configuration(), token, this.resource)
+    return { ...redeemed(response), refresh: response.refresh_token ?? token }
   }
 
-  /** So that a copy of the cookie is worth less (RFC 7009). An issuer without it has nothing to do. */
+  /** So that a copy of the token is worth less (RFC 7009). A provider without this endpoint has nothing to do. */
   async revoke(token: string): Promise<void> {
     const configuration = await this.configuration()
     if (configuration.serverMetadata().revocation_endpoint === undefined) return
     await tokenRevocation(configuration, token)
   }
 
-  /** Where a person signs out of the issuer, if it has such a page. */
+  /** Where a person signs out of the provider, if it has such a page. */
   async endSession(): Promise<string | undefined> {
     const configuration = await this.configuration()
     if (configuration.serverMetadata().end_session_endpoint === undefined) return undefined
     return buildEndSessionUrl(configuration).href
   }
 
+  /** Where the provider says who a person is, if it does (OpenID Connect, 5.3). */
+  async userinfoEndpoint(): Promise<string | undefined> {
+    return (await this.configuration()).serverMetadata().userinfo_endpoint
+  }
+
   private get isOpenId(): boolean {
-    return this.dependencies.options.scopes.includes('openid')
+    return this.dependencies.scopes.includes('openid')
   }
 
   private get resource(): Record<string, string> {
-    const { resource, resourceUrl } = this.dependencies.options
-    return resource === '' ? {} : { resource: resource ?? resourceUrl }
+    const { resource } = this.dependencies
+    return resource === undefined ? {} : { resource }
   }
 
   private configuration(): Promise<Configuration> {
@@ -141,14 +145,22 @@ export class Issuer {
   }
 
   private async discover(): Promise<Configuration> {
-    const { options, fetch, metadata, secret } = this.dependencies
-    for (const read of metadata()) {
-      const server = await read(options.issuerUrl, fetch)
-      if (server === undefined) continue
-      return configurationOf(usable(server), options.clientId, secret, fetch)
-    }
-    throw unusable(options.issuerUrl, 'no metadata was found for it')
+    const { clientId, secret, fetch, metadata } = this.dependencies
+    return configurationOf(usable(await metadata()), clientId, secret, fetch)
   }
+}
+
+/** The metadata of an issuer, as the plugins of the list find it. */
+export async function discovered(
+  issuer: string,
+  fetch: Fetch,
+  plugins: readonly IssuerMetadata[],
+): Promise<ServerMetadata> {
+  for (const read of plugins) {
+    const found = await read(issuer, fetch)
+    if (found !== undefined) return found as ServerMetadata
+  }
+  throw unusable(issuer, 'no metadata was found for it')
 }
 
 function configurationOf(
@@ -178,8 +190,7 @@ function configurationOf(
 }
 
 /** Checks what a browser is sent to, and what the sign-in depends on. */
-function usable(document: Readonly<Record<string, unknown>>): ServerMetadata {
-  const server = document as Readonly<Record<string, unknown>> & ServerMetadata
+function usable(server: ServerMetadata): ServerMetadata {
   const { issuer, code_challenge_methods_supported: methods } = server
   for (const field of ['authorization_endpoint', 'token_endpoint', 'end_session_endpoint'] as const) {
     const url: unknown = server[field]
@@ -212,10 +223,10 @@ function authentication(server: ServerMetadata, clientId: string, secret: Secret
   }
 }
 
-function tokensOf(response: TokenEndpointResponse): Omit<Tokens, 'id'> {
-  const { access_token: access, refresh_token: refresh, expires_in: seconds } = response
-  const until = seconds === undefined ? expiryOf(access) : Date.now() + seconds * 1000
-  return { access, until, ...(refresh !== undefined && { refresh }) }
+function redeemed(response: TokenEndpointResponse & TokenEndpointResponseHelpers): Redeemed {
+  const { access_token: access, refresh_token: refresh, id_token: id, expires_in: seconds } = response
+  const expiresAt = seconds === undefined ? expiryOf(access) : Date.now() + seconds * 1000
+  return { access, refresh, id, expiresAt, claims: response.claims() }
 }
 
 const UNKNOWN_LIFETIME = 3_600_000
@@ -230,5 +241,3 @@ function expiryOf(token: string): number {
   }
   return Date.now() + UNKNOWN_LIFETIME
 }
-
-const isName = (claim: unknown): claim is string => typeof claim === 'string' && claim.trim() !== ''

@@ -6,8 +6,7 @@ import type { Seal } from './seal.js'
 
 const pending = z.object({
   state: z.string(),
-  nonce: z.string(),
-  verifier: z.string(),
+  checks: z.string(),
   returnTo: z.string(),
   until: z.number(),
 })

@@ -8,7 +8,7 @@ import { Secret } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { contextFor, recordedLog } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
-import { Seal } from '#plugins/pages/sign-in/seal.js'
+import { Seal } from '#plugins/login/browser/seal.js'
 
 const KEY = Buffer.alloc(32, 1).toString('base64')
 const seal = new Seal(new Secret(KEY), 'one')

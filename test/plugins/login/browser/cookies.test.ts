@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { runs } from '#kit/runs.js'
-import { ChunkedCookie } from '#plugins/pages/sign-in/cookies.js'
+import { ChunkedCookie } from '#plugins/login/browser/cookies.js'
 
 /** As a browser sends back what it was given. */
 const sent = (lines: readonly string[]): string =>

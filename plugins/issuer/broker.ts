@@ -1,0 +1,148 @@
+import {
+  Authenticator,
+  ConfigError,
+  definePlugin,
+  type Gateway,
+  LoginProvider,
+  ResourceMetadata,
+  StateStore,
+} from 'sallyport'
+import { createFetcher, insecureHttpAllowed, LogThrottle, Secret, secretFrom } from 'sallyport/toolkit'
+import { openFixedVerifier } from '#plugins/auth/provider/fixed-keys.js'
+import { PendingSignIns } from '#plugins/login/browser/pending.js'
+import { Seal } from '#plugins/login/browser/seal.js'
+import { withOption } from '#plugins/login/flow/client.js'
+import { Bounds, OpenSignIns } from './broker/bounds.js'
+import { BrowserLogins } from './broker/browser.js'
+import { Clients, type GivenClient } from './broker/clients.js'
+import { Consents } from './broker/consents.js'
+import { Endpoints } from './broker/endpoints.js'
+import { INTERACTION_SECONDS, loadEngine, openEngine } from './broker/engine.js'
+import { readKeyFiles } from './broker/key-file.js'
+import { BrokerKeys } from './broker/keys.js'
+import { Logins } from './broker/logins.js'
+import { BrokerOptions, type ClientSettings } from './broker/options.js'
+import { SignInRoutes } from './broker/sign-in.js'
+import { SealedState } from './broker/values.js'
+import { withConsoleLogged } from './console.js'
+
+export default definePlugin({
+  name: 'issuer/broker',
+  api: 1,
+  summary:
+    'An authorization server for MCP clients: they register here, and people sign in at the provider of a login.',
+  provides: [Authenticator, ResourceMetadata],
+  requires: [LoginProvider, StateStore],
+  options: BrokerOptions,
+
+  async setup(gateway, options) {
+    const { log } = gateway
+    const issuer = new URL(options.resourceUrl).origin + gateway.scope
+    const secure = new URL(issuer).protocol === 'https:'
+    const keys = new BrokerKeys(readKeyFiles(gateway, options.keyFile))
+    const provider = gateway.use(LoginProvider)
+    const state = new SealedState(gateway.use(StateStore), keys, issuer)
+    const clients = new Clients(options.clients, openGiven(gateway, options.clients), keys)
+    const { require } = options
+    const lifetime = options.refreshToken / 1000
+    const logins = new Logins({ state, provider, require, lifetime, log })
+    const fetch = openDocuments(gateway, options.clients)
+    const engine = await withConsoleLogged(gateway, async () =>
+      openEngine({
+        engine: await loadEngine(),
+        issuer,
+        options,
+        keys,
+        state,
+        clients,
+        logins,
+        fetch,
+        secure,
+      }),
+    )
+    engine.on('server_error', (_context: unknown, error: unknown) =>
+      log.error({ err: error }, 'the broker failed'),
+    )
+
+    const throttle = new LogThrottle(log)
+    gateway.onStop(() => throttle.flush())
+    const seal = new Seal(new Secret(keys.cookies[0] ?? ''), issuer)
+    const open = new OpenSignIns(INTERACTION_SECONDS * 1000, (uid) => {
+      state
+        .delete('Interaction', uid)
+        .catch((cause: unknown) => log.warn({ err: cause }, 'a sign-in cannot be deleted'))
+    })
+    const { scopes } = options
+    const endpoints = new Endpoints({
+      issuer,
+      engine,
+      clients,
+      scopes,
+      state,
+      bounds: new Bounds(),
+      open,
+      log,
+    })
+    endpoints.installMetadata(gateway.root)
+    await endpoints.install(gateway.http)
+    await new SignInRoutes({
+      gateway,
+      issuer,
+      options,
+      engine,
+      provider,
+      keys,
+      logins,
+      browsers: new BrowserLogins(seal, secure),
+      pending: new PendingSignIns(seal, secure),
+      consents: new Consents(state),
+      throttle,
+    }).install(gateway.http)
+
+    gateway.onStart(() => refuseOpenProvider(provider(), options))
+    gateway.provide(ResourceMetadata, { authorization_servers: [issuer] })
+    gateway.provide(
+      Authenticator,
+      openFixedVerifier(gateway, {
+        name: 'broker',
+        issuer,
+        audience: options.resourceUrl,
+        keys: keys.verifying,
+      }),
+    )
+  },
+})
+
+function refuseOpenProvider({ accountsOf, name }: LoginProvider, { require }: BrokerOptions): void {
+  if (accountsOf !== 'everybody' || require !== undefined) return
+  const message = `missing: everybody in the world can have an account at ${name}; name who may sign in, such as { hd: example.com }, or write \`anyone\` if all of them may`
+  throw new ConfigError([{ place: 'require', message }])
+}
+
+function openGiven(gateway: Gateway, { given }: ClientSettings): readonly GivenClient[] {
+  const { log, scrubber } = gateway
+  return given.map((client, index) => {
+    const secret = withOption(`clients.given[${index}].clientSecretFile`, () =>
+      secretFrom({ file: gateway.path(client.clientSecretFile) }, { log, scrubber }),
+    )
+    gateway.onStop(() => secret?.close())
+    return { ...client, secret: secret?.reveal() }
+  })
+}
+
+/** The fetcher for metadata documents and the keys of clients. */
+function openDocuments(gateway: Gateway, { allowPrivateIP, caCertPath }: ClientSettings) {
+  const { log, scrubber } = gateway
+  const fetcher = withOption('clients.caCertPath', () =>
+    createFetcher({
+      caFile: gateway.path(caCertPath),
+      allowPrivate: allowPrivateIP,
+      allowInsecureHttp: insecureHttpAllowed(),
+      maxBytes: 64 * 1024,
+      scrubber,
+      log,
+    }),
+  )
+  gateway.onStop(() => fetcher.close())
+  return fetcher.fetch
+}

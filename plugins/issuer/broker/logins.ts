@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto'
+import type { Log, Login, LoginProvider } from 'sallyport'
+import { type ClaimCondition, type JsonObject, matchesClaims } from 'sallyport/toolkit'
+import { z } from 'zod'
+import type { SealedState } from './values.js'
+
+const KIND = 'login'
+
+const StoredLogin = z.object({
+  idp: z.string(),
+  subject: z.string(),
+  claims: z.record(z.string(), z.unknown()),
+  tokens: z.object({
+    access: z.string(),
+    refresh: z.string().optional(),
+    id: z.string().optional(),
+    expiresAt: z.number().optional(),
+  }),
+  at: z.number(),
+})
+
+/** A sign-in at the provider, as it is stored. Several authorizations of one browser may hang on it. */
+export interface StoredLogin extends Login {
+  readonly id: string
+  readonly idp: string
+  /** When the person signed in, in milliseconds since the epoch. */
+  readonly at: number
+}
+
+interface Dependencies {
+  readonly state: SealedState
+  readonly provider: () => LoginProvider
+  readonly require: ClaimCondition | 'anyone' | undefined
+  /** Seconds that a sign-in is kept without a refresh. */
+  readonly lifetime: number
+  readonly log: Log
+}
+
+/** The sign-ins of people, each stored once with the tokens of the provider. */
+export class Logins {
+  constructor(private readonly dependencies: Dependencies) {}
+
+  /** Whether the operator lets this person in. */
+  admits({ subject, claims }: Login): boolean {
+    const { require } = this.dependencies
+    if (require === undefined || require === 'anyone') return true
+    // Any account may carry an address that nobody has verified.
+    if (Object.hasOwn(require, 'email') && claims['email_verified'] === false) return false
+    return matchesClaims(require, { provider: this.dependencies.provider().idp, subject, claims })
+  }
+
+  async add(login: Login): Promise<StoredLogin> {
+    const id = randomBytes(18).toString('base64url')
+    const stored = { ...login, id, idp: this.dependencies.provider().idp, at: Date.now() }
+    await this.write(stored)
+    return stored
+  }
+
+  async read(id: string): Promise<StoredLogin | undefined> {
+    const { state, provider } = this.dependencies
+    const { data } = StoredLogin.safeParse(await state.get(KIND, id))
+    // With another provider the same subject may be another person.
+    return data === undefined || data.idp !== provider().idp ? undefined : { ...data, id }
+  }
+
+  /**
+   * Asks the provider about the person again, one request at a time for a sign-in; undefined when the person is refused
+   * there or no longer admitted here. It throws when the provider does not answer.
+   */
+  refreshed(id: string): Promise<StoredLogin | undefined> {
+    const { state, provider, log } = this.dependencies
+    return state.locked(KIND, id, async () => {
+      const stored = await this.read(id)
+      if (stored === undefined) return undefined
+      const login = await provider().refresh(stored)
+      if (login !== 'ended' && this.admits(login)) {
+        const next = { ...login, id, idp: stored.idp, at: stored.at }
+        await this.write(next)
+        return next
+      }
+      const reason = login === 'ended' ? 'the provider ended it' : 'the person is no longer admitted'
+      log.info({ reason }, 'a sign-in has ended')
+      await state.delete(KIND, id)
+      return undefined
+    })
+  }
+
+  private write({ id, idp, subject, claims, tokens, at }: StoredLogin): Promise<void> {
+    const { state, lifetime } = this.dependencies
+    const value: JsonObject = { idp, subject, claims, tokens, at }
+    return state.set(KIND, id, value, lifetime)
+  }
+}

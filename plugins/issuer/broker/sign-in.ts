@@ -1,0 +1,308 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type Provider from 'oidc-provider'
+import type { Interaction } from 'oidc-provider'
+import { type Gateway, type LoginProvider, Refusal } from 'sallyport'
+import { ConcurrencyLimit, digestOf, isLoopbackHost, type LogThrottle } from 'sallyport/toolkit'
+import type { PendingSignIns } from '#plugins/login/browser/pending.js'
+import { busy, type Failure, failureOf } from '#plugins/login/flow/failures.js'
+import type { BrowserLogins } from './browser.js'
+import type { Consents, Wanted } from './consents.js'
+import { consentPath, grantIdFor } from './engine.js'
+import type { BrokerKeys } from './keys.js'
+import type { Logins, StoredLogin } from './logins.js'
+import type { BrokerOptions } from './options.js'
+import { consentView, failureView, sendPage, turnedAwayView } from './views.js'
+
+interface Dependencies {
+  readonly gateway: Gateway
+  readonly issuer: string
+  readonly options: BrokerOptions
+  readonly engine: Provider
+  readonly provider: () => LoginProvider
+  readonly keys: BrokerKeys
+  readonly logins: Logins
+  readonly browsers: BrowserLogins
+  readonly pending: PendingSignIns
+  readonly consents: Consents
+  readonly throttle: LogThrottle
+}
+
+/** The redirect URI of the gateway at the provider. */
+export const callbackUrl = (issuer: string): string => `${issuer.replace(/\/$/, '')}/oauth/callback`
+
+type PersonRequest = FastifyRequest<{ Params: { uid: string } }>
+
+/** What people see: they sign in at the provider, and allow a client, or not. */
+export class SignInRoutes {
+  private readonly limit = new ConcurrencyLimit()
+
+  constructor(private readonly dependencies: Dependencies) {}
+
+  async install(http: FastifyInstance): Promise<void> {
+    await http.register(async (scoped) => {
+      scoped.addContentTypeParser(
+        'application/x-www-form-urlencoded',
+        { parseAs: 'string', bodyLimit: 8 * 1024 },
+        (_request, body, done) => done(null, body),
+      )
+      const config = { public: true }
+      scoped.get('/oauth/callback', { config }, (request, reply) =>
+        this.shown(request, reply, () => this.finish(request, reply)),
+      )
+      scoped.get<{ Params: { uid: string } }>('/oauth/consent/:uid', { config }, (request, reply) =>
+        this.shown(request, reply, () => this.consent(request, reply)),
+      )
+      scoped.post<{ Params: { uid: string } }>('/oauth/consent/:uid', { config }, (request, reply) =>
+        this.shown(request, reply, () => this.decide(request, reply)),
+      )
+    })
+  }
+
+  /** Begins a sign-in at the provider, or asks the person who signed in a moment ago. */
+  private async consent(request: PersonRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const interaction = await this.interaction(request, reply)
+    const login = await this.loginOf(request, interaction)
+    if (login === undefined) return this.begin(request, reply)
+    const wanted = this.wanted(interaction, await this.client(interaction))
+    if (await this.isRemembered(interaction, login, wanted)) return this.allow(request, reply, login, wanted)
+    return sendPage(
+      reply,
+      200,
+      'Allow a program',
+      consentView(await this.view(request, interaction, login, wanted)),
+    )
+  }
+
+  private async begin(request: PersonRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { issuer, provider, pending } = this.dependencies
+    const { url, state, checks } = await provider().begin(callbackUrl(issuer))
+    const returnTo = consentPath(issuer, request.params.uid)
+    return unstored(reply)
+      .header('set-cookie', await pending.add(request, { state, checks, returnTo }))
+      .redirect(url, 303)
+  }
+
+  /** The browser comes back from the provider. */
+  private async finish(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { provider } = this.dependencies
+    const release = await this.limit.acquire(request.clientAddress)
+    if (release === undefined) return this.failed(request, reply, busy(provider().name))
+    try {
+      return await this.answered(request, reply)
+    } finally {
+      release()
+    }
+  }
+
+  private async answered(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { issuer, provider, pending, logins, browsers } = this.dependencies
+    const at = request.url.indexOf('?')
+    const query = at === -1 ? '' : request.url.slice(at)
+    const { begun, cookies } = await pending.take(request, new URLSearchParams(query).get('state'))
+    if (begun === undefined) throw unknownSignIn()
+    reply.header('set-cookie', cookies)
+    const login = await provider().finish(query, begun.checks, callbackUrl(issuer))
+    if (!logins.admits(login)) {
+      const uid = begun.returnTo.slice(begun.returnTo.lastIndexOf('/') + 1)
+      const token = this.dependencies.keys.sign('decision', uid, '')
+      this.note(request, 'warn', 'a person is not admitted')
+      return sendPage(reply, 403, 'Not admitted', turnedAwayView(nameOf(login), begun.returnTo, token))
+    }
+    const stored = await logins.add(login)
+    this.note(request, 'info', 'a person signed in')
+    return unstored(reply)
+      .header('set-cookie', await browsers.write({ login: stored.id, at: stored.at }))
+      .redirect(new URL(begun.returnTo, issuer).href, 303)
+  }
+
+  private async decide(request: PersonRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const interaction = await this.interaction(request, reply)
+    const form = new URLSearchParams(typeof request.body === 'string' ? request.body : '')
+    const login = await this.loginOf(request, interaction)
+    const token = form.get('token') ?? ''
+    const { uid } = request.params
+    const { keys, consents } = this.dependencies
+    if (form.get('decision') !== 'allow') {
+      const isOwn = ['', login?.id].some(
+        (id) => id !== undefined && keys.hasSigned(token, 'decision', uid, id),
+      )
+      if (!isOwn) throw foreignForm()
+      return this.end(request, reply, {
+        error: 'access_denied',
+        error_description: 'the person did not allow it',
+      })
+    }
+    if (login === undefined) throw unknownSignIn()
+    if (!keys.hasSigned(token, 'decision', uid, login.id)) throw foreignForm()
+    const client = await this.client(interaction)
+    const wanted = this.wanted(interaction, client)
+    if (this.mayRemember(client)) await consents.add(login, wanted)
+    return this.allow(request, reply, login, wanted)
+  }
+
+  private async allow(
+    request: PersonRequest,
+    reply: FastifyReply,
+    login: StoredLogin,
+    { clientId, resource, scopes }: Wanted,
+  ): Promise<FastifyReply> {
+    const { engine, options } = this.dependencies
+    const grant = new engine.Grant({
+      accountId: login.subject,
+      clientId,
+      jti: grantIdFor(login, request.params.uid),
+    })
+    const ofResource = scopes.filter((scope) => options.scopes.includes(scope))
+    const others = scopes.filter((scope) => !options.scopes.includes(scope))
+    if (others.length > 0) grant.addOIDCScope(others.join(' '))
+    if (ofResource.length > 0) grant.addResourceScope(resource, ofResource.join(' '))
+    const grantId = await grant.save()
+    return this.end(request, reply, {
+      login: { accountId: login.subject, remember: false },
+      consent: { grantId },
+    })
+  }
+
+  private async end(request: PersonRequest, reply: FastifyReply, result: object): Promise<FastifyReply> {
+    const address = await this.dependencies.engine.interactionResult(request.raw, reply.raw, result)
+    return unstored(reply).redirect(address, 303)
+  }
+
+  /** What the client asked for. It is bound to the browser by a cookie of its path. */
+  private async interaction(request: PersonRequest, reply: FastifyReply): Promise<Interaction> {
+    try {
+      const found = await this.dependencies.engine.interactionDetails(request.raw, reply.raw)
+      if (found.uid === request.params.uid) return found
+    } catch (error) {
+      if (!(error instanceof Error && 'error' in error && error.error === 'invalid_request')) throw error
+    }
+    throw unknownSignIn()
+  }
+
+  /** The sign-in of this browser, unless the client asked for a new one. */
+  private async loginOf(
+    request: FastifyRequest,
+    { params, iat }: Interaction,
+  ): Promise<StoredLogin | undefined> {
+    const { browsers, logins } = this.dependencies
+    const browser = await browsers.read(request)
+    if (browser === undefined) return undefined
+    const wantsNew =
+      /(?:^| )(?:login|select_account)(?: |$)/.test(params.prompt ?? '') || params.max_age !== undefined
+    if (wantsNew && browser.at < iat * 1000) return undefined
+    return logins.read(browser.login)
+  }
+
+  private async client({ params }: Interaction): Promise<KnownClient> {
+    const client = await this.dependencies.engine.Client.find(params.client_id)
+    if (client === undefined) throw unknownSignIn()
+    return client
+  }
+
+  private wanted({ params }: Interaction, client: KnownClient): Wanted {
+    return {
+      clientId: client.clientId,
+      client: digestOf(JSON.stringify([client.clientName, client.redirectUris])),
+      resource: this.dependencies.options.resourceUrl,
+      scopes: (params.scope ?? '').split(' ').filter(Boolean),
+    }
+  }
+
+  private async isRemembered(interaction: Interaction, login: StoredLogin, wanted: Wanted): Promise<boolean> {
+    const asksAgain = /(?:^| )(?:consent|login)(?: |$)/.test(interaction.params.prompt ?? '')
+    const client = await this.client(interaction)
+    return !asksAgain && this.mayRemember(client) && (await this.dependencies.consents.has(login, wanted))
+  }
+
+  /** RFC 8252, 8.6: any program on a computer can pass for one that was allowed before. */
+  private mayRemember(client: KnownClient): boolean {
+    if (this.dependencies.options.consent === 'each-time') return false
+    const isAuthenticated = client.clientAuthMethod !== 'none'
+    return isAuthenticated || client.redirectUris.every((uri) => uri.startsWith('https:'))
+  }
+
+  private async view(request: PersonRequest, interaction: Interaction, login: StoredLogin, wanted: Wanted) {
+    const { issuer, provider, keys } = this.dependencies
+    const client = await this.client(interaction)
+    const { uid } = request.params
+    return {
+      host: hostOf(client, interaction.params.redirect_uri),
+      name: client.clientName,
+      redirectUri: interaction.params.redirect_uri,
+      person: nameOf(login),
+      provider: provider().name,
+      resource: wanted.resource,
+      scopes: wanted.scopes.filter((scope) => scope !== 'openid' && scope !== 'offline_access'),
+      action: consentPath(issuer, uid),
+      token: keys.sign('decision', uid, login.id),
+    }
+  }
+
+  /** Every failure is a page: a person looks at it. */
+  private async shown(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    work: () => Promise<FastifyReply>,
+  ): Promise<FastifyReply> {
+    try {
+      return await work()
+    } catch (error) {
+      return this.failed(request, reply, failureOf(error, this.dependencies.provider().name))
+    }
+  }
+
+  private failed(request: FastifyRequest, reply: FastifyReply, failure: Failure): FastifyReply {
+    const { status, code, sentence, cause, retryAfter } = failure
+    const { throttle, gateway } = this.dependencies
+    const extra = { reason: sentence, cause, requestId: request.id }
+    throttle.write(
+      gateway.log,
+      status === 400 ? 'debug' : 'warn',
+      'a sign-in failed',
+      { code, status },
+      extra,
+    )
+    if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
+    return sendPage(reply, status, 'Not signed in', failureView(failure, request.id))
+  }
+
+  private note(request: FastifyRequest, level: 'info' | 'warn', message: string): void {
+    const { throttle, gateway, provider } = this.dependencies
+    throttle.write(gateway.log, level, message, { provider: provider().idp }, { requestId: request.id })
+  }
+}
+
+type KnownClient = NonNullable<Awaited<ReturnType<Provider['Client']['find']>>>
+
+const unstored = (reply: FastifyReply): FastifyReply =>
+  reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
+
+/** What a page calls a person. */
+function nameOf({ claims, subject }: Pick<StoredLogin, 'claims' | 'subject'>): string {
+  const names = ['name', 'preferred_username', 'email', 'login'].map((claim) => claims[claim])
+  const found = names.find((name): name is string => typeof name === 'string' && name.trim() !== '')
+  return (found ?? subject).slice(0, 100)
+}
+
+/** What a person can judge a client by: a host that is proven, never the name that it chose. */
+function hostOf({ clientId, clientAuthMethod, clientName }: KnownClient, redirectUri: string): string {
+  if (clientAuthMethod !== 'none' && clientName !== undefined) return clientName
+  if (clientId.startsWith('https://') && URL.canParse(clientId)) return new URL(clientId).host
+  const { protocol, hostname, host } = new URL(redirectUri)
+  if (protocol === 'http:' && isLoopbackHost(hostname)) return 'a program on this computer'
+  return protocol === 'https:' ? host : `the program for ${protocol}// addresses on this computer`
+}
+
+const unknownSignIn = (): Refusal =>
+  new Refusal(
+    400,
+    'SIGN_IN_UNKNOWN',
+    'this sign-in was not begun in this browser, or is over: begin it again in the program that you came from, with cookies allowed',
+  )
+
+const foreignForm = (): Refusal =>
+  new Refusal(
+    403,
+    'CONSENT_FORBIDDEN',
+    'only the page of this server allows a program: begin the sign-in again',
+  )

@@ -1,0 +1,117 @@
+import { AuthorizationResponseError, ResponseBodyError } from 'openid-client'
+import { GatewayError, Refusal } from 'sallyport'
+import { plainCode, plainText, plainWords } from 'sallyport/toolkit'
+
+/** A sign-in that came to nothing, for a page and for the log: no code, state or token is in it. */
+export interface Failure {
+  readonly status: number
+  readonly code: string
+  readonly sentence: string
+  /** What somebody can do about it. */
+  readonly advice: string
+  readonly retryAfter?: number | undefined
+  /** For the log alone. */
+  readonly cause?: string | undefined
+}
+
+export const TELL = 'If it stays so, ask the operator of this server.'
+
+export function failureOf(error: unknown, issuer: string): Failure {
+  const found = causesOf(error)
+  const answer = found.find((each) => each instanceof AuthorizationResponseError)
+  if (answer !== undefined) return refusedByIssuer(answer, issuer)
+  const response = found.find((each) => each instanceof ResponseBodyError)
+  if (response !== undefined) return refusedByEndpoint(response, issuer)
+  // What openid-client says of a response that it cannot read holds that response.
+  const status = found.map(({ cause }) => cause).find(isResponse)?.status ?? 0
+  if (status >= 500) return unavailable(issuer, `it responded ${status}`)
+  const own = found.find((each) => each instanceof GatewayError)
+  if (own !== undefined && /^EGRESS_|^DISCOVERY_FAILED$/.test(own.code))
+    return unavailable(issuer, own.message)
+  if (own !== undefined) {
+    const { statusCode, code, message } = own
+    return {
+      status: statusCode === 500 ? 502 : statusCode,
+      code: code.toLowerCase(),
+      sentence: message,
+      advice: TELL,
+    }
+  }
+  return mixedUp(issuer, found)
+}
+
+/** What openid-client throws holds what was thrown below it, some levels down. */
+function causesOf(error: unknown): readonly Error[] {
+  const found: Error[] = []
+  for (let each = error; each instanceof Error && found.length < 8; each = each.cause) found.push(each)
+  return found
+}
+
+const isResponse = (cause: unknown): cause is { readonly status: number } =>
+  typeof cause === 'object' && cause !== null && 'status' in cause && typeof cause.status === 'number'
+
+function refusedByIssuer(answer: AuthorizationResponseError, issuer: string): Failure {
+  const { error, error_description: description } = answer
+  const denied = error === 'access_denied'
+  const busy = error === 'temporarily_unavailable' || error === 'server_error'
+  return {
+    status: denied ? 403 : busy ? 503 : 502,
+    code: 'sign_in_refused',
+    sentence: `${issuer} did not sign you in: ${plainText(description ?? error)} (${plainCode(error)})`,
+    advice: denied
+      ? 'You may try again, or ask whether this account may be used here.'
+      : `You may try again. ${TELL}`,
+    ...(busy && { retryAfter: 5 }),
+  }
+}
+
+function refusedByEndpoint(answer: ResponseBodyError, issuer: string): Failure {
+  const { error, error_description: description, status } = answer
+  if (status >= 500) return unavailable(issuer, `it responded ${status}: ${plainCode(error)}`)
+  return {
+    status: 502,
+    code: 'sign_in_failed',
+    sentence: `${issuer} gave no token: ${plainCode(error)}`,
+    advice:
+      error === 'invalid_client' || error === 'unauthorized_client'
+        ? 'The operator of this server should check clientId, its secret, and how the client is registered there.'
+        : `You may try again. ${TELL}`,
+    cause: description && plainWords(description),
+  }
+}
+
+const unavailable = (issuer: string, cause: string): Failure => ({
+  status: 503,
+  code: 'sign_in_unavailable',
+  sentence: `${issuer} cannot be reached right now`,
+  advice: `Try again in a moment. ${TELL}`,
+  retryAfter: 5,
+  cause,
+})
+
+/** More answers are being redeemed than one issuer should be asked for at once. */
+export const busy = (issuer: string): Failure => ({
+  status: 503,
+  code: 'sign_in_busy',
+  sentence: `too many people are signing in at ${issuer} right now`,
+  advice: `Load this page again in a moment. ${TELL}`,
+  retryAfter: 1,
+})
+
+/** An answer that does not fit: of another issuer, with another nonce, for another client, or no answer at all. */
+const mixedUp = (issuer: string, found: readonly Error[]): Failure => ({
+  status: 502,
+  code: 'sign_in_mixed_up',
+  sentence: `the answer is none of ${issuer} to this sign-in`,
+  advice: `You may try again. ${TELL}`,
+  // Their messages are fixed, but that of a syntax error, which quotes the response; what they hold is not told.
+  cause: found.map((each) => plainText(each instanceof SyntaxError ? each.name : each.message)).join(': '),
+})
+
+/** The sign-in was not begun in this browser, or too long ago, or was answered before. */
+export const unknownSignIn = (origin: string): Refusal =>
+  new Refusal(
+    400,
+    'SIGN_IN_UNKNOWN',
+    `this sign-in was not begun in this browser, or is over: begin it at ${origin}, with cookies allowed`,
+  )

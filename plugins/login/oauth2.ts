@@ -1,0 +1,76 @@
+import { definePlugin, LoginProvider } from 'sallyport'
+import { scopeToken, webUrl } from 'sallyport/toolkit'
+import { z } from 'zod'
+import { clientOptions, openClient } from './flow/client.js'
+import { CodeFlow } from './flow/code-flow.js'
+import { CodeFlowLogin, personOptions } from './flow/login.js'
+import { checkProvider } from './flow/rules.js'
+
+const options = z
+  .strictObject({
+    authorizeUrl: webUrl().describe(
+      'the page where people sign in, such as `https://github.com/login/oauth/authorize`',
+    ),
+    tokenUrl: webUrl().describe(
+      'where the code is redeemed, such as `https://github.com/login/oauth/access_token`',
+    ),
+    userUrl: webUrl().describe('what says who a person is, such as `https://api.github.com/user`'),
+    ...clientOptions,
+    scopes: z.array(scopeToken()).default([]).describe('what is asked for'),
+    subject: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'the member of the answer of `userUrl` that names a person for good, `id` when unset: never a name that can change',
+      ),
+    ...personOptions,
+  })
+  .superRefine((settings, context) =>
+    checkProvider(settings, ['authorizeUrl', 'tokenUrl', 'userUrl'], context),
+  )
+
+export default definePlugin({
+  name: 'login/oauth2',
+  api: 1,
+  summary:
+    'Signs people in at a plain OAuth 2 provider such as GitHub, for the authorization server of the gateway.',
+  provides: [LoginProvider],
+  options,
+
+  setup(gateway, settings) {
+    const {
+      authorizeUrl,
+      tokenUrl,
+      userUrl,
+      clientId,
+      scopes,
+      subject = 'id',
+      ask,
+      authorizeParams,
+    } = settings
+    const { fetch, secret } = openClient(gateway, settings)
+    const { origin, host, hostname } = new URL(authorizeUrl)
+    const metadata = { issuer: origin, authorization_endpoint: authorizeUrl, token_endpoint: tokenUrl }
+    const flow = new CodeFlow({
+      provider: origin,
+      clientId,
+      scopes,
+      authorizeParams,
+      fetch,
+      secret,
+      metadata: async () => metadata,
+    })
+    const login = new CodeFlowLogin({
+      idp: settings.subject === undefined ? origin : `${origin}#${subject}`,
+      name: host,
+      accountsOf: hostname === 'github.com' ? 'everybody' : 'organisation',
+      flow,
+      fetch,
+      subject,
+      ask,
+      describedAt: async () => userUrl,
+    })
+    gateway.provide(LoginProvider, login)
+  },
+})
