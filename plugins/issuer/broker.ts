@@ -22,7 +22,7 @@ import { readKeyFiles } from './broker/key-file.js'
 import { BrokerKeys } from './broker/keys.js'
 import { Logins } from './broker/logins.js'
 import { BrokerOptions, type ClientSettings } from './broker/options.js'
-import { SignInRoutes } from './broker/sign-in.js'
+import { callbackUrl, SignInRoutes } from './broker/sign-in.js'
 import { SealedState } from './broker/values.js'
 import { withConsoleLogged } from './console.js'
 
@@ -99,7 +99,13 @@ export default definePlugin({
       throttle,
     }).install(gateway.http)
 
-    gateway.onStart(() => refuseOpenProvider(provider(), options))
+    const authenticators = gateway.use(Authenticator)
+    gateway.onStart(() => {
+      refuseOpenProvider(provider(), options)
+      refuseOpenGate(authenticators())
+    })
+    const redirectUri = callbackUrl(issuer)
+    gateway.onReady(() => log.info({ redirectUri }, 'the identity provider has to know this redirect URI'))
     gateway.provide(ResourceMetadata, { authorization_servers: [issuer] })
     gateway.provide(
       Authenticator,
@@ -113,10 +119,18 @@ export default definePlugin({
   },
 })
 
+/** Whoever forgot `require` would let the whole world in. */
 function refuseOpenProvider({ accountsOf, name }: LoginProvider, { require }: BrokerOptions): void {
   if (accountsOf !== 'everybody' || require !== undefined) return
   const message = `missing: everybody in the world can have an account at ${name}; name who may sign in, such as { hd: example.com }, or write \`anyone\` if all of them may`
   throw new ConfigError([{ place: 'require', message }])
+}
+
+function refuseOpenGate(authenticators: readonly Authenticator[]): void {
+  if (!authenticators.some(({ open }) => open === true)) return
+  const message =
+    'excludes auth/anonymous, which lets everybody in without a sign-in: take one of the two out'
+  throw new ConfigError([{ place: '', message }])
 }
 
 function openGiven(gateway: Gateway, { given }: ClientSettings): readonly GivenClient[] {

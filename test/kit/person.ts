@@ -3,6 +3,8 @@ export const PAGE = { accept: 'text/html,application/xhtml+xml' }
 
 /** Somebody with a browser, as far as it takes for signing in: cookies, redirects and the forms of the issuer. */
 export class Person {
+  /** Those of a path, by origin, path and name. */
+  private readonly narrow = new Map<string, string>()
   private readonly jars = new Map<string, Map<string, string>>()
   /** The URLs that were asked for, in order. */
   readonly visited: string[] = []
@@ -16,15 +18,26 @@ export class Person {
     return jar
   }
 
+  private cookiesBelow(url: string): readonly (readonly [string, string])[] {
+    const { origin, pathname } = new URL(url)
+    return [...this.narrow].flatMap(([key, value]) => {
+      const [place = '', name = ''] = key.split(' ')
+      return value !== '' && `${origin}${pathname}`.startsWith(place) ? [[name, value] as const] : []
+    })
+  }
+
   async ask(url: string, init: RequestInit = {}): Promise<Response> {
     this.visited.push(url)
     const jar = this.cookies(url)
-    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
+    const cookie = [...jar, ...this.cookiesBelow(url)].map(([name, value]) => `${name}=${value}`).join('; ')
     const headers = { ...PAGE, ...(cookie !== '' && { cookie }), ...(init.headers as object) }
     const response = await fetch(url, { redirect: 'manual', ...init, headers })
     for (const line of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
-      if (value === '' || /max-age=0/i.test(line)) jar.delete(name)
+      const [, path = '/'] = /; ?path=([^;]*)/i.exec(line) ?? []
+      const isGone = value === '' || /max-age=0/i.test(line)
+      if (path !== '/') this.narrow.set(`${new URL(url).origin}${path} ${name}`, isGone ? '' : value)
+      else if (isGone) jar.delete(name)
       else jar.set(name, value)
     }
     return response

@@ -1,5 +1,5 @@
 import { Refusal } from 'sallyport'
-import { isJsonObject, isLoopbackHost, type JsonObject } from 'sallyport/toolkit'
+import { isInsecure, isJsonObject, type JsonObject } from 'sallyport/toolkit'
 import { KNOWN_REDIRECT_URIS } from '../clients/index.js'
 import type { BrokerKeys } from './keys.js'
 import type { ClientSettings } from './options.js'
@@ -79,7 +79,7 @@ export class Clients {
     const url = new URL(uri)
     if (FORBIDDEN_SCHEMES.has(url.protocol)) return false
     if (known && KNOWN_REDIRECT_URIS.has(uri)) return true
-    if (url.protocol === 'http:') return isLoopbackHost(url.hostname)
+    if (url.protocol === 'http:') return !isInsecure(url)
     if (url.protocol !== 'https:') return false
     if (registration === 'open') return true
     return registration === 'listed' && redirectHosts.some((pattern) => fits(url, pattern))
@@ -94,11 +94,11 @@ const FORBIDDEN_SCHEMES: ReadonlySet<string> = new Set([
   'blob:',
 ])
 
-/** A host at the default port; `*.example.net` stands for those below it, and `*` for all. */
-function fits({ protocol, hostname, port }: URL, pattern: string): boolean {
-  if (protocol !== 'https:' || port !== '') return false
-  if (pattern === '*') return true
-  return pattern.startsWith('*.') ? hostname.endsWith(pattern.slice(1)) : hostname === pattern
+/** A host, at the default port unless it names another; `*.example.net` stands for those below it, and `*` for all. */
+function fits({ protocol, hostname, host }: URL, pattern: string): boolean {
+  if (protocol !== 'https:') return false
+  if (pattern === '*') return host === hostname
+  return pattern.startsWith('*.') ? host.endsWith(pattern.slice(1)) : host === pattern
 }
 
 function metadataOf(uris: readonly string[], name: string | undefined): JsonObject {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { inject, type Response } from 'light-my-request'
 import type Provider from 'oidc-provider'
-import type { Log } from 'sallyport'
+import { type Log, Refusal } from 'sallyport'
 import { digestOf, type JsonObject, jsonObject, plainCode, plainText } from 'sallyport/toolkit'
 import type { Bounds, OpenSignIns } from './bounds.js'
 import type { Clients } from './clients.js'
@@ -49,11 +49,18 @@ export class Endpoints {
       ...(base === '' ? ['/.well-known/openid-configuration'] : [`${base}/.well-known/openid-configuration`]),
     ]
     for (const path of paths) {
-      const pass = (request: FastifyRequest, reply: FastifyReply) =>
-        this.pass(request, reply, { url: '/.well-known/oauth-authorization-server' })
-      root.get(path, { config }, pass)
-      root.options(path, { config }, pass)
+      root.get(path, { config }, (request, reply) => this.metadata(request, reply))
+      root.options(path, { config }, (request, reply) => this.metadata(request, reply))
     }
+  }
+
+  private async metadata(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const response = await this.ask(request, { url: '/.well-known/oauth-authorization-server' })
+    const document = jsonObject(response.payload)
+    if (document === undefined) return answer(reply, response)
+    // The engine names only scopes of its own: those of a resource it learns with each request.
+    const scopes = [...this.dependencies.scopes, 'offline_access']
+    return answer(reply, { ...response, payload: JSON.stringify({ ...document, scopes_supported: scopes }) })
   }
 
   async install(http: FastifyInstance): Promise<void> {
@@ -72,8 +79,8 @@ export class Endpoints {
       scoped.get(ROUTES.jwks, { config }, (request, reply) => this.pass(request, reply))
       for (const path of [ROUTES.token, ROUTES.revocation, ROUTES.jwks])
         scoped.options(path, { config }, (request, reply) => this.pass(request, reply))
-      if (!this.dependencies.clients.isRegistrationOpen) return
       scoped.post(ROUTES.registration, { config }, (request, reply) => this.register(request, reply))
+      if (!this.dependencies.clients.isRegistrationOpen) return
       scoped.options(ROUTES.registration, { config }, (_request, reply) =>
         withOpenCors(reply)
           .header('access-control-allow-methods', 'POST')
@@ -137,6 +144,8 @@ export class Endpoints {
   private async register(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { bounds, clients } = this.dependencies
     withOpenCors(reply).header('cache-control', 'no-store')
+    if (!clients.isRegistrationOpen)
+      throw new Refusal(404, 'REGISTRATION_CLOSED', 'no client registers here: its operator gives client IDs')
     bounds.spend('registration', request)
     const metadata = clients.admitted(typeof request.body === 'string' ? jsonObject(request.body) : undefined)
     const body = JSON.stringify(metadata)

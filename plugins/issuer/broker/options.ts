@@ -13,7 +13,7 @@ const host = (example: string) =>
   z
     .string()
     .regex(
-      /^(?:\*|(?:\*\.)?[a-z\d](?:[a-z\d.-]*[a-z\d])?)$/,
+      /^(?:\*|(?:\*\.)?[a-z\d](?:[a-z\d.-]*[a-z\d])?(?::\d{1,5})?)$/,
       `expected a host, such as ${example}, \`*.example.net\`, or \`*\``,
     )
 

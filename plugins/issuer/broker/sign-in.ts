@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type Provider from 'oidc-provider'
 import type { Interaction } from 'oidc-provider'
 import { type Gateway, type LoginProvider, Refusal } from 'sallyport'
-import { ConcurrencyLimit, digestOf, isLoopbackHost, type LogThrottle } from 'sallyport/toolkit'
+import { ConcurrencyLimit, digestOf, type LogThrottle } from 'sallyport/toolkit'
 import type { PendingSignIns } from '#plugins/login/browser/pending.js'
 import { busy, type Failure, failureOf } from '#plugins/login/flow/failures.js'
 import type { BrowserLogins } from './browser.js'
@@ -288,8 +288,8 @@ function nameOf({ claims, subject }: Pick<StoredLogin, 'claims' | 'subject'>): s
 function hostOf({ clientId, clientAuthMethod, clientName }: KnownClient, redirectUri: string): string {
   if (clientAuthMethod !== 'none' && clientName !== undefined) return clientName
   if (clientId.startsWith('https://') && URL.canParse(clientId)) return new URL(clientId).host
-  const { protocol, hostname, host } = new URL(redirectUri)
-  if (protocol === 'http:' && isLoopbackHost(hostname)) return 'a program on this computer'
+  const { protocol, host } = new URL(redirectUri)
+  if (protocol === 'http:') return 'a program on this computer'
   return protocol === 'https:' ? host : `the program for ${protocol}// addresses on this computer`
 }
 

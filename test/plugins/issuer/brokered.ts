@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js'
 import type {
@@ -87,4 +89,106 @@ export class Application implements OAuthClientProvider {
     this.code = new URL(end.url).searchParams.get('code') ?? ''
     if (this.code === '') throw new Error(`no code: ${end.url} ${end.status} ${end.body}`)
   }
+}
+
+export interface TokenAnswer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Readonly<Record<string, string | number | undefined>>
+}
+
+/** A client by hand, which may do each step in a wrong way. */
+export class HandClient {
+  readonly verifier = randomBytes(32).toString('base64url')
+  id = ''
+
+  constructor(
+    readonly origin: string,
+    readonly redirectUri = REDIRECT,
+  ) {}
+
+  async register(
+    metadata: object = { redirect_uris: [this.redirectUri], client_name: 'By hand' },
+  ): Promise<TokenAnswer> {
+    const response = await fetch(`${this.origin}/oauth/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(metadata),
+    })
+    const body = Object(await response.json())
+    this.id = String(body.client_id ?? '')
+    return { status: response.status, headers: response.headers, body }
+  }
+
+  /** Where a browser begins; a parameter that is undefined is left out. */
+  authorizeUrl(changed: Readonly<Record<string, string | undefined>> = {}): string {
+    const parameters = {
+      client_id: this.id,
+      redirect_uri: this.redirectUri,
+      response_type: 'code',
+      code_challenge: createHash('sha256').update(this.verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+      state: 'a state & more',
+      resource: `${this.origin}/mcp`,
+      ...changed,
+    }
+    const query = new URLSearchParams()
+    for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.set(name, value)
+    return `${this.origin}/oauth/authorize?${query}`
+  }
+
+  /** The parameters with which the browser comes back to the client. */
+  async signIn(
+    person = new Person(),
+    changed?: Readonly<Record<string, string | undefined>>,
+  ): Promise<URLSearchParams> {
+    const end = await person.follow(this.authorizeUrl(changed), (url) => url.startsWith(this.redirectUri))
+    assert.ok(end.url.startsWith(this.redirectUri), `${end.url} ${end.status} ${end.body}`)
+    return new URL(end.url).searchParams
+  }
+
+  async token(form: Readonly<Record<string, string>>, origin = this.origin): Promise<TokenAnswer> {
+    const response = await fetch(`${origin}/oauth/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ client_id: this.id, ...form }),
+    })
+    return { status: response.status, headers: response.headers, body: Object(await response.json()) }
+  }
+
+  redeem(code: string, changed: Readonly<Record<string, string>> = {}): Promise<TokenAnswer> {
+    return this.token({
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: this.redirectUri,
+      code_verifier: this.verifier,
+      ...changed,
+    })
+  }
+
+  refresh(token: unknown): Promise<TokenAnswer> {
+    return this.token({ grant_type: 'refresh_token', refresh_token: String(token) })
+  }
+
+  /** Registers, signs in, and redeems the code. */
+  async tokens(person?: Person): Promise<TokenAnswer['body']> {
+    await this.register()
+    const answer = await this.redeem((await this.signIn(person)).get('code') ?? '')
+    assert.equal(answer.status, 200, JSON.stringify(answer.body))
+    return answer.body
+  }
+}
+
+/** The status of a call with this token. */
+export async function calledWith(url: string, token: unknown): Promise<number> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+  })
+  await response.body?.cancel()
+  return response.status
 }
