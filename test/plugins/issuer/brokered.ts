@@ -178,6 +178,12 @@ export class HandClient {
   }
 }
 
+const INITIALIZE = {
+  protocolVersion: '2025-06-18',
+  capabilities: {},
+  clientInfo: { name: 'test', version: '1' },
+}
+
 /** The status of a call with this token. */
 export async function calledWith(url: string, token: unknown): Promise<number> {
   const response = await fetch(url, {
@@ -187,7 +193,7 @@ export async function calledWith(url: string, token: unknown): Promise<number> {
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
     },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: INITIALIZE }),
   })
   await response.body?.cancel()
   return response.status
