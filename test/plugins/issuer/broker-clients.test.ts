@@ -61,6 +61,11 @@ const registrations: readonly (readonly [
     ['https://claude.ai/api/mcp/auth_callback'],
   ],
   ['a known host with another path', ['https://claude.ai/api/mcp/auth_callback2'], []],
+  [
+    'a connector of a known client, and two segments below it',
+    ['https://chatgpt.com/connector/oauth/OUbdUMlL15Ct', 'https://chatgpt.com/connector/oauth/a/b'],
+    ['https://chatgpt.com/connector/oauth/OUbdUMlL15Ct'],
+  ],
   ['a known client where known is off', ['https://claude.ai/api/mcp/auth_callback'], [], { known: false }],
   [
     'the scheme of a known program',
