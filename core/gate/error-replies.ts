@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ErrorShape, PublicError } from '../contract/error-shape.js'
 import { GatewayError, Refusal, UpstreamError } from '../contract/errors.js'
-import { type CountedResponse, letHeadThrough } from '../http/counted-response.js'
+import { type CountedResponse, releaseHead } from '../http/counted-response.js'
 import type { LogThrottle } from '../log/log-throttle.js'
 import type { RequestObserver } from '../observe/request-observer.js'
 import { isPromise } from '../toolkit/deadline.js'
@@ -96,7 +96,7 @@ export class ErrorReplies {
 
   private send(request: FastifyRequest, reply: FastifyReply, error: PublicError): void {
     this.observer.errorReplied(error.code, request)
-    letHeadThrough(reply.raw)
+    releaseHead(reply.raw)
     reply.code(error.status).headers(headersOf(error)).send(bodyOf(error, request))
   }
 }
@@ -124,7 +124,7 @@ function minimalReply(error: Error, reply: FastifyReply): void {
   const refused = error instanceof Refusal && error.statusCode < 500
   const status = refused ? error.statusCode : 500
   if (status === 401) reply.header('www-authenticate', 'Bearer')
-  letHeadThrough(reply.raw)
+  releaseHead(reply.raw)
   reply
     .code(status)
     .header('x-content-type-options', 'nosniff')

@@ -7,7 +7,7 @@ import type { Guard } from '../contract/capabilities/guard.js'
 import { BearerToken, type Credentials } from '../contract/credentials.js'
 import { GatewayError, Refusal } from '../contract/errors.js'
 import type { Identity } from '../contract/identity.js'
-import { askForBody, BODY_DEADLINE, limitBody, owesBody, rememberResponse } from '../http/body.js'
+import { askForBody, BODY_DEADLINE, limitBody, isBodyPending, rememberResponse } from '../http/body.js'
 import { type CountedResponse, holdHead } from '../http/counted-response.js'
 import { observationOf } from '../observe/observation.js'
 import { isPromise, within } from '../toolkit/deadline.js'
@@ -226,7 +226,7 @@ export function admission(replies: GateReplies, bodyDeadline = BODY_DEADLINE) {
     const refuse = (error: unknown): Promise<void> | undefined => {
       const refusal = asRefusal(error)
       // A body that came with its head is parsed by then, and the connection need not end.
-      if (owesBody(request.raw)) return setImmediate().then(() => reject(refusal))
+      if (isBodyPending(request.raw)) return setImmediate().then(() => reject(refusal))
       reject(refusal)
       return undefined
     }

@@ -16,7 +16,7 @@ import type { Addresses, Dispatch } from '../contract/gateway.js'
 import type { Measure, Meter } from '../contract/meter.js'
 import { createInternalApp, createMainApp, gateRoutes, type MainApp } from '../gate/app.js'
 import { Gate } from '../gate/gate.js'
-import { closeAfterBody, owesBody } from '../http/body.js'
+import { closeAfterBody, isBodyPending } from '../http/body.js'
 import { DispatchedRequest } from '../http/dispatched-request.js'
 import { InFlight } from '../http/in-flight.js'
 import { InProcessConnections } from '../http/listener.js'
@@ -280,6 +280,6 @@ function createMeter(observers: () => readonly Telemetry[], failed: (error: unkn
 const asksAboutServer = ({ method, url }: IncomingMessage): boolean => url === '*' && method === 'OPTIONS'
 
 function answerAboutServer(request: IncomingMessage, response: ServerResponse): void {
-  if (owesBody(request)) closeAfterBody(response, 204)
+  if (isBodyPending(request)) closeAfterBody(response, 204)
   response.writeHead(204, { 'x-content-type-options': 'nosniff' }).end()
 }

@@ -6,7 +6,7 @@ import { Tracer } from '../contract/capabilities/tracer.js'
 import { GatewayError, UpstreamError } from '../contract/errors.js'
 import type { Gateway } from '../contract/gateway.js'
 import { bodyReplaced } from '../http/body.js'
-import { letHeadThrough } from '../http/counted-response.js'
+import { releaseHead } from '../http/counted-response.js'
 import { joinedValues } from '../http/flat-headers.js'
 import { LogThrottle } from '../log/log-throttle.js'
 import { ByteBudget } from '../toolkit/byte-budget.js'
@@ -159,7 +159,7 @@ export class Passage {
   respond(reply: FastifyReply, head: ResponseHead, { omitted, onError }: ResponseOptions): ResponseSink {
     const { lists, room } = this
     const { request } = reply
-    letHeadThrough(reply.raw)
+    releaseHead(reply.raw)
     const writer = new ResponseWriter(reply, omitted)
     if (lists === undefined || isForOneCall(head, request)) return readingAnswers(writer, head, request, room)
     const fail = (error: unknown): void => {

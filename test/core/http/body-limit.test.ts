@@ -32,7 +32,7 @@ for (const framing of ['Content-Length: 100', 'Transfer-Encoding: chunked']) {
   })
 }
 
-test('no timer is left of a client that disconnected during authentication', async (t) => {
+test('a client that disconnects during authentication leaves no timer', async (t) => {
   const { log, lines } = recordedLog()
   let leave: () => void = () => {}
   const { addresses } = await serving(

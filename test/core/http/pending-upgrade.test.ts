@@ -104,7 +104,7 @@ test('after an ordinary response to an upgrade the socket ends, whatever the cli
   }
 })
 
-test('a client that disconnects during authentication is noticed then', async (t) => {
+test('the gateway notices a client that disconnects during authentication', async (t) => {
   const accepted = new Accepted(t)
   const { guard, asked } = turnstile()
   const { main = '' } = (await serving(t, [guard, routes, listen])).addresses
@@ -122,7 +122,7 @@ test('a client that disconnects during authentication is noticed then', async (t
   }
 })
 
-test('what a client sends before its socket is taken arrives, up to a limit', async (t) => {
+test('bytes that a client sends before its socket is taken arrive, up to a limit', async (t) => {
   const accepted = new Accepted(t)
   const { guard, open, asked } = turnstile()
   const { main = '' } = (await serving(t, [guard, routes, listen])).addresses
@@ -160,7 +160,7 @@ test('a long response to an upgrade arrives whole', { timeout: 10_000 }, async (
   assert.ok(answer.length > LONG && answer.endsWith('\r\n0\r\n\r\n'), `${answer.length} bytes`)
 })
 
-test('an h2c client that disconnects is noticed, before its response and after', async (t) => {
+test('the gateway notices an h2c client that disconnects, before its response and after', async (t) => {
   const accepted = new Accepted(t)
   const { guard, open, asked } = turnstile()
   const { main = '' } = (await serving(t, [guard, routes, listen])).addresses

@@ -189,7 +189,7 @@ test('without client certificates sessions are resumed, which saves half of a ha
   again.destroy()
 })
 
-test('a reload cannot turn TLS on, off, or to other callers on an open port, and says so', async (t) => {
+test('a reload that turns TLS on or off, or changes client certificates, on an open port is refused with an error', async (t) => {
   const ours = authority(t)
   const secure = secureListener(t, ours)
   const running = await serving(t, [secure, hello])

@@ -61,7 +61,7 @@ test('a list that cannot boot, or cannot open its ports, changes nothing', async
   await assert.rejects(running.swap([listen, { use: 'no-such-plugin' }]), ConfigError)
   const free = await closedPort()
   const before = { use: 'internal/server', with: { address: new URL(free).host } }
-  await assert.rejects(running.swap([listen, before, taken, word('new'), noted]), /the port is taken/)
+  await assert.rejects(running.swap([listen, before, taken, word('new'), noted]), /the port is in use/)
   await assert.rejects(ask(free), { code: 'ECONNREFUSED' })
   await assert.rejects(running.swap([listen, internal, word('new'), noted, late]), /"late" failed in ready/)
   assert.deepEqual([stopped, running.addresses], [2, addresses])
