@@ -234,7 +234,7 @@ for (const how of EITHER)
     )
   })
 
-test('of a request that is sent again only the last answer counts', async (t) => {
+test('if a request is sent again, only the last answer counts', async (t) => {
   const asked: string[] = []
   const origin = await target(t, (response, _body, { headers: { authorization = '' } }) => {
     asked.push(authorization)
@@ -320,7 +320,7 @@ for (const how of EITHER)
     }
   })
 
-test('what a stream was asked for is read when it begins, so that nothing holds the body', async (t) => {
+test('the request body is parsed when its stream begins, so that the stream does not keep its bytes', async (t) => {
   const origin = await target(t, (response) => response.writeHead(200, SSE_TYPE).flushHeaders())
   const requests: FastifyRequest[] = []
   const seeing = plugin('seeing', ({ http }) => {
@@ -333,7 +333,7 @@ test('what a stream was asked for is read when it begins, so that nothing holds 
   assert.equal(body?.message?.calls[0]?.subjects[0]?.name, 'a')
 })
 
-test('events pass while the answer is still to come', async (t) => {
+test('events pass before the answer arrives', async (t) => {
   let response: ServerResponse | undefined
   const origin = await target(t, (each) => {
     response = each.writeHead(200, SSE_TYPE)
@@ -354,7 +354,7 @@ test('events pass while the answer is still to come', async (t) => {
   assert.deepEqual(outcomes(await eventsOf(1)), ['failed rpc_error'])
 })
 
-test('a client of the official SDK: what its calls came to', async (t) => {
+test('the results of the calls of an official SDK client', async (t) => {
   const { url } = await mcpTarget(t)
   const { main, events, eventsOf, operations } = await observed(t, url, 'forward/http')
   const client = new Client({ name: 'test', version: '1' })
@@ -383,7 +383,7 @@ test('a client of the official SDK: what its calls came to', async (t) => {
   assert.deepEqual(tools, ['add', 'fail', 'count'])
 })
 
-test('a server of the official SDK without sessions: what calls came to', async (t) => {
+test('the results of calls to an official SDK server without sessions', async (t) => {
   const { url } = await mcpTarget(t, { era: '2026-07-28' })
   const { main, eventsOf, operations } = await observed(t, url, 'forward/http')
   const ask = async (method: string, params: { readonly name?: string } = {}) => {
@@ -418,13 +418,13 @@ test('a server of the official SDK without sessions: what calls came to', async 
   )
 })
 
-test('without observers nothing looks at a response', async (t) => {
+test('without observers no response is parsed', async (t) => {
   const origin = await target(t, (response) => response.writeHead(200, JSON_TYPE).end('{"id":1,"error":{}}'))
   const { main } = await proxied(t, origin)
   assert.equal((await send(main, post(request(1)))).body, '{"id":1,"error":{}}')
 })
 
-test('what is kept of an answer to be read takes room, and none once it has ended in any way', () => {
+test('the kept bytes of an answer count in the room, and are freed once it has ended in any way', () => {
   const to: ResponseSink = { begin: () => {}, data: () => true, end: () => true, discard: () => {} }
   const ends: readonly ((sink: ResponseSink) => unknown)[] = [
     (sink) => sink.end([]),

@@ -44,7 +44,7 @@ for (const by of ['caller', 'address']) {
   })
 }
 
-test('a batch is one however it begins, comes or is framed', async (t) => {
+test('a batch is recognized however it begins, arrives or is framed', async (t) => {
   const batch = batchOf(9)
   const bytes = Buffer.from(batch)
   const marked = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), bytes])
@@ -70,7 +70,7 @@ test('a batch is one however it begins, comes or is framed', async (t) => {
   }
 })
 
-test('a batch that begins with white space, and comes in pieces, counts', async (t) => {
+test('a batch that begins with white space and arrives in pieces is recognized', async (t) => {
   const { main, post } = await limited(t)
   const batch = batchOf(9)
   const socket = dial(main)
@@ -86,7 +86,7 @@ test('a batch that begins with white space, and comes in pieces, counts', async 
   assert.equal(await post(batchOf(2)), 429)
 })
 
-test('no other body is read or changed, and each counts once', async (t) => {
+test('every other body passes unread and unchanged, and each counts once', async (t) => {
   const { main, post, bodies, received } = await limited(t)
   const large = Buffer.alloc(3_000_000, 'x')
   const sent: readonly (readonly [string | Buffer, Record<string, string>])[] = [
@@ -125,7 +125,7 @@ test('an empty body that ends late is passed on as it is', async (t) => {
   assert.deepEqual(bodies.map(String), [''])
 })
 
-test('a body without a first byte is none to wait for when its client leaves', async (t) => {
+test('a wait for the first byte ends when the client leaves', async (t) => {
   const { main, post, bodies } = await limited(t)
   const socket = dial(main)
   socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n')

@@ -88,7 +88,7 @@ test('a plugin with a route to an MCP server that opens no passage does not star
   )
 })
 
-test('what a policy hides is taken out of a list, also where its length was announced', async (t) => {
+test('items that a policy hides are cut out of a list, also if the length was announced', async (t) => {
   const headers = [...JSON_TYPE, ['content-length', String(LIST.length)] as const]
   const response = await (await asked(t, send(Readable.from([Buffer.from(LIST)]), headers)))()
   const body = await response.text()
@@ -108,7 +108,7 @@ test('a body that fails before its first byte is an error reply, and later the c
   await assert.rejects(response.text())
 })
 
-test('for a client that has left before its response begins, the body ends at once', async (t) => {
+test('if the client has left before its response begins, the body ends at once', async (t) => {
   const body = new PassThrough()
   const leaving = new AbortController()
   const ask = await asked(t, async (reply, passage) => {
