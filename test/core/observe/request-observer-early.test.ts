@@ -38,7 +38,7 @@ async function leftEarly(t: TestContext) {
   return { decide, running, told: () => told().slice(1) }
 }
 
-test('a call that is denied after its caller has left has one line', async (t) => {
+test('a call that is denied after its caller has left has one event', async (t) => {
   const { decide, told } = await leftEarly(t)
   assert.deepEqual(told(), [])
   decide({ allowed: false, reason: 'not for you' })
@@ -46,20 +46,20 @@ test('a call that is denied after its caller has left has one line', async (t) =
   assert.deepEqual(told(), [['refused', 499, 'denied', ['denied'], 'secret']])
 })
 
-test('a call that is allowed after its caller has left has one line', async (t) => {
+test('a call that is allowed after its caller has left has one event', async (t) => {
   const { decide, told } = await leftEarly(t)
   decide(ALLOWED)
   await eventually(() => told().length > 0)
   assert.deepEqual(told(), [['called', 499, 'failed', ['aborted'], 'secret']])
 })
 
-test('a call that nobody has decided on when the gateway stops has one line', async (t) => {
+test('a call that is still undecided when the gateway stops has one event', async (t) => {
   const { running, told } = await leftEarly(t)
   await running.stop(0)
   assert.deepEqual(told(), [['called', 499, 'failed', ['aborted'], 'secret']])
 })
 
-test('a call whose caller leaves in the middle of its body has one line', async (t) => {
+test('a call whose caller leaves in the middle of its body has one event', async (t) => {
   const events: AuditEvent[] = []
   const auditing = providing('auditing', AuditSink, (event) => void events.push(event))
   const list = [listen, { use: 'auth/anonymous' }, auditing, mcpRoute, policy(() => ALLOWED)]
