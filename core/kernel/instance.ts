@@ -162,8 +162,8 @@ export class GatewayInstance {
       // Fastify plugins that it registered count in its deadline too.
       await Promise.all([scope.http.after(), this.internal.after()])
       provisions.close()
-      const unpassed = this.main.unpassedRoutes()
-      if (unpassed.length > 0) throw misuse(`${unpassed.join(', ')} ${UNPASSED}`)
+      const withoutPassage = this.main.routesWithoutPassage()
+      if (withoutPassage.length > 0) throw misuse(`${withoutPassage.join(', ')} ${UNPASSED}`)
     }
     await this.lifecycle.step('setup', { id, required, run, placeOf, secrets })
   }

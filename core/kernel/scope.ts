@@ -61,7 +61,7 @@ export class GatewayScope {
     const limit = limiter && new RequestLimit(limiter, authenticators, deadline)
     const policies = container.many(Policy)
     const countsCalls = limiter?.takeCalls !== undefined
-    const batchesAlone = policies.length === 0 && limiter?.readsBodies === false
+    const onlyBatches = policies.length === 0 && limiter?.readsBodies === false
     this.gate.open({
       guards: container.many(Guard),
       guardPlugins: this.shared.guardPlugins,
@@ -72,7 +72,7 @@ export class GatewayScope {
       limit,
       calls:
         policies.length > 0 || countsCalls
-          ? new CallChecks(policies, limit, deadline, batchesAlone)
+          ? new CallChecks(policies, limit, deadline, onlyBatches)
           : undefined,
       deadline,
     })

@@ -27,7 +27,7 @@ for (const [how, guard] of [
   })
 }
 
-test('a guard that never answers is a plugin that failed', async (t) => {
+test('a guard that never answers is reported as a plugin that failed', async (t) => {
   const waits = providing('waits', Guard, () => new Promise<void>(() => {}))
   const app = await booted(t, [{ use: 'auth/anonymous' }, waits, closed], { gateDeadline: 50 })
   assert.equal(JSON.parse((await app.inject('/')).body).error, 'plugin_failed')

@@ -28,7 +28,7 @@ function counted(answer: Take = () => 0): {
   return { list: [routes, limiting(take), corp()], keys }
 }
 
-test('what was let in counts by caller and address, what lacked credentials by address alone', async (t) => {
+test('admitted requests count by caller and address, requests without credentials by address alone', async (t) => {
   const { list, keys } = counted()
   const app = await booted(t, list)
 
@@ -49,7 +49,7 @@ test('what was let in counts by caller and address, what lacked credentials by a
   ])
 })
 
-test('what a guard refuses counts for nobody', async (t) => {
+test('requests that a guard refuses do not count', async (t) => {
   const { list, keys } = counted()
   const closed = providing('closed', Guard, () => {
     throw new Refusal(403, 'CLOSED', 'come back in the morning')
@@ -89,7 +89,7 @@ for (const [how, answer] of [
   })
 }
 
-test('the log says which limit a request was over, and the caller learns nothing of it', async (t) => {
+test('the log names the limit that a request exceeded, and the response does not', async (t) => {
   const { list } = counted(() => ({ wait: 1_001, limit: 'limits[7]' }))
   const { log, lines } = recordedLog()
   const app = await booted(t, list, { log })
@@ -102,7 +102,7 @@ test('the log says which limit a request was over, and the caller learns nothing
   ])
 })
 
-test('what could never be let in has no time to wait', async (t) => {
+test('a request that could never be admitted has no Retry-After', async (t) => {
   const { list } = counted(() => Number.POSITIVE_INFINITY)
   const { statusCode, headers } = await (await booted(t, list)).inject(withToken('alice'))
   assert.deepEqual([statusCode, headers['retry-after']], [429, undefined])
@@ -142,7 +142,7 @@ test('a scope is limited by the list around it, or by a limiter of its own', asy
   assert.deepEqual([keys.length, own.keys.length], [1, 1])
 })
 
-test('two callers never have one name, nor that of an address, whatever they are called', async (t) => {
+test('two callers never share a key, nor does a caller with an address, whatever their names are', async (t) => {
   const identities = new Map<string, Partial<Identity>>()
   const names: unknown[] = []
   const app = await booted(t, [
@@ -174,7 +174,7 @@ test('two callers never have one name, nor that of an address, whatever they are
 
 const mcp = mcpPlugin('mcp', ({ http }) => void http.post('/mcp', { config: { mcp: true } }, () => 'here'))
 
-test('calls are counted after their request, for the same key, and what is over the limit is 429', async (t) => {
+test('calls are counted after their request, for the same key, and are 429 over the limit', async (t) => {
   const keys: unknown[] = []
   const limiter = providing('counting', Limiter, {
     take({ caller }) {
@@ -202,7 +202,7 @@ test('calls are counted after their request, for the same key, and what is over 
   ])
 })
 
-test('where calls are judged, a limiter that counts none of them lets them in', async (t) => {
+test('where policies judge calls, a limiter that counts no calls admits them', async (t) => {
   const limiter = providing('counting', Limiter, { take: () => 0 })
   const policy = providing('judging', Policy, { judge: () => ({ allowed: true }), shows: () => [] })
   const app = await booted(t, [mcp, limiter, policy, corp()])
@@ -212,7 +212,7 @@ test('where calls are judged, a limiter that counts none of them lets them in', 
   assert.equal(statusCode, 200)
 })
 
-test('a limiter that answers nothing about calls lets none in', async (t) => {
+test('a limiter that returns no answer about calls admits none', async (t) => {
   const limiter = providing('counting', Limiter, { take: () => 0, takeCalls: () => undefined as never })
   const app = await booted(t, [mcp, limiter, corp()])
   const payload = { jsonrpc: '2.0', id: 1, method: 'ping' }
