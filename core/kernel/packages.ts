@@ -3,7 +3,7 @@ import type { Problem } from '../contract/problem.js'
 import { stepFailure } from './lifecycle.js'
 import { entriesOf, type PlannedEntry, type PlannedScope } from './plan.js'
 
-/** Imports the optional packages that a list needs, and returns what is missing, as a start would say it. */
+/** Imports the optional packages that a list needs, and reports the missing ones as a start would. */
 export const missingPackagesOf = async (plan: PlannedScope): Promise<readonly Problem[]> =>
   (await Promise.all(entriesOf(plan).map(missingIn))).flat()
 

@@ -1,7 +1,7 @@
 import type { Problem } from '../contract/problem.js'
 import { entriesOf, type PlannedEntry, type PlannedScope } from './plan.js'
 
-/** What the plugins of a list say of options that are valid, but probably not what was meant. */
+/** The warnings of a list's plugins about options that are valid, but probably a mistake. */
 export const warningsOf = (plan: PlannedScope): readonly Problem[] => entriesOf(plan).flatMap(warningsIn)
 
 function warningsIn(entry: PlannedEntry): readonly Problem[] {
@@ -11,8 +11,8 @@ function warningsIn(entry: PlannedEntry): readonly Problem[] {
     const warnings = plugin.warnings?.(options as never) ?? []
     return warnings.map((warning) => ({ ...warning, place: placed(entry, warning.place) }))
   } catch {
-    // Its error may quote a value. `sallyport plugin verify` tells the author.
-    return [{ place: placed(entry, ''), message: 'the plugin failed when it looked for what to warn of' }]
+    // Its error may quote a value. `sallyport plugin verify` shows it to the author.
+    return [{ place: placed(entry, ''), message: 'the plugin failed in `warnings`' }]
   }
 }
 

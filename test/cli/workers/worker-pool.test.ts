@@ -13,7 +13,7 @@ test('workers answer on one port as one gateway, and end together', async (t) =>
     gateway.output.stdout,
     `sallyport run listening on ${gateway.url} (health and metrics on ${gateway.internal})\n`,
   )
-  for (const told of ['these need no credentials']) assert.equal(gateway.lines(told).length, 1, told)
+  for (const told of ['these routes and paths need no credentials']) assert.equal(gateway.lines(told).length, 1, told)
 
   const answers = await Promise.all(Array.from({ length: 40 }, (_, id) => once(`${gateway.url}/`, `${id}`)))
   const pids = [...gateway.pids().values()]
@@ -33,7 +33,7 @@ test('workers answer on one port as one gateway, and end together', async (t) =>
 
   gateway.process.kill('SIGHUP')
   await gateway.until(/is in force"/)
-  assert.equal(gateway.lines('these need no credentials').length, 2)
+  assert.equal(gateway.lines('these routes and paths need no credentials').length, 2)
 
   // A list that not even the first worker can boot changes nothing in any.
   const fails = "export default { name: 'fails', api: 1, setup() { throw new Error('not today') } }"

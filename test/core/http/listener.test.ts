@@ -28,7 +28,7 @@ test('an address under another name of its host is the same port, which stays op
   assert.equal((await ask(free)).text, 'again')
 
   const twice = running.swap([at(`127.0.0.1:${port}`), at(`127.1:${port}`, 'b'), word('twice')])
-  await assert.rejects(twice, /two entries of the list open it/)
+  await assert.rejects(twice, /two entries of the list open this address/)
   assert.equal((await ask(free)).text, 'again')
 })
 

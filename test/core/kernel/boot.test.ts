@@ -13,7 +13,7 @@ const never = (): Promise<void> => new Promise<void>(() => {})
 
 const context = contextFor({})
 
-test('a boot that fails half way stops what was set up, and says which plugin failed in which step', async () => {
+test('a boot that fails half way stops the plugins that were set up, and names the failed plugin and step', async () => {
   for (const phase of ['setup', 'start'] as const) {
     const notes: string[] = []
     const bad = plugin('bad', (gateway) => {
@@ -41,7 +41,7 @@ test('a plugin that never finishes loading is named by its place', async (t) => 
   })
 })
 
-test('a configured file that cannot be read is a ConfigError, whichever plugin reads it', async (t) => {
+test('an unreadable file of the configuration is a ConfigError, whichever plugin reads it', async (t) => {
   const files = folder(t, { empty: '\n', text: 'hello, this is no certificate' })
   const far = { name: 'far', url: 'https://registry.example.com' }
   const wrong: readonly (readonly [use: string, options: object, file: string])[] = [

@@ -6,7 +6,7 @@ import { listening } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
 import { asked, dial } from '#kit/raw.js'
 
-test('`OPTIONS *` is answered by the gateway itself, also where all else is forwarded', async (t) => {
+test('the gateway itself answers `OPTIONS *`, also where it forwards everything else', async (t) => {
   let forwarded = 0
   const target = await listening(t, (_request, response) => response.end(String(++forwarded)))
   const { addresses } = await serving(t, [

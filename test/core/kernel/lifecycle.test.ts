@@ -10,7 +10,7 @@ const never = (): Promise<void> => new Promise<void>(() => {})
 
 const context = contextFor({})
 
-test('every step runs in list order, through scopes, and the last to start is the first to stop', async () => {
+test('every step runs in list order, through scopes, and stop steps run in reverse order', async () => {
   const notes: string[] = []
   const running = await boot(
     [noting('a', notes), { scope: '/in', plugins: [noting('b', notes)] }, noting('c', notes)],
@@ -39,7 +39,7 @@ test('a step that never returns fails after its deadline', async () => {
   }
 })
 
-test('what is wrong with the options of all plugins is told at once, and what only observes is left out', async () => {
+test('problems with the options of all plugins are reported at once, and an observer that fails is left out', async () => {
   const wrong = (name: string) => () => {
     throw new ConfigError([{ place: 'x', message: name }])
   }
@@ -60,7 +60,7 @@ test('what is wrong with the options of all plugins is told at once, and what on
   await (await boot([{ use: observer, required: false }], context)).stop()
 })
 
-test('a step at the end that fails or hangs is named, and keeps no other from running', async () => {
+test('a stop step that fails or hangs is named in the log, and the others still run', async () => {
   const notes: string[] = []
   const { log, lines } = recordedLog()
   const hanging = noting('hanging', notes, (gateway) => gateway.onStop(never))

@@ -39,7 +39,7 @@ test("a third party's observer may be left out, as the built-in ones may", async
   await started(leftOut(many('acme/trace', { observes: true }), ...observers))
 })
 
-test('a plugin that provides anything but observers may not be left out', async () => {
+test('a plugin that provides anything but observers must be required', async () => {
   const observer = many('acme/trace', { observes: true })
   for (const provides of [[], [many('acme/rule')], [one('acme/rule')], [observer, many('acme/rule')]]) {
     await assert.rejects(started(leftOut(...provides)), /"failing" may not be left out/)
@@ -60,7 +60,7 @@ test('a plugin cannot declare a built-in capability as an observer', async () =>
   }
 })
 
-test('an observer that another entry requires may not be left out, in whatever scope they are', async () => {
+test('an observer on which another entry depends must be required, in any scope', async () => {
   const observer = many('acme/trace', { observes: true })
   const needing = definePlugin({ name: 'needing', api: 1, requires: [observer], setup() {} })
   const deciding = definePlugin({ name: 'deciding', api: 1, provides: [many('acme/trace')], setup() {} })

@@ -75,7 +75,7 @@ test('a scope path that is not one leading slash and plain segments is refused',
   }
 })
 
-test('a plugin may require what any scope around it provides, and what is shared wherever that is', async () => {
+test('a plugin may require capabilities of outer scopes, and shared ones of any scope', async () => {
   const [outer, shared, own] = [one('outer'), many('shared', { shared: true }), many('own')]
   const giving = (...provides: Capability[]) => ({
     use: definePlugin({ name: 'giving', api: 1, provides, setup() {} }),

@@ -57,7 +57,7 @@ test('`provides`, `requires`, `provide` and `use` are checked against each other
     requires: [Salt],
     setup: (gateway) => void gateway.use(Salt)(),
   })
-  assert.match((await complaints(giver('a', {}), hasty))[0] ?? '', /asked for during setup/)
+  assert.match((await complaints(giver('a', {}), hasty))[0] ?? '', /was read during setup/)
   const late = giver('a', { setup: (gateway: Gateway) => gateway.onStart(() => gateway.provide(Salt, 'x')) })
   assert.match((await complaints(late))[0] ?? '', /lists salt, and setup did not provide it/)
   const again = giver('a', {
@@ -69,7 +69,7 @@ test('`provides`, `requires`, `provide` and `use` are checked against each other
   assert.match((await complaints(again))[0] ?? '', /provided after setup/)
 })
 
-test('a slip that provides nothing stops the start: no guard is left out, and no limiter', async () => {
+test('a plugin that provides `undefined` by mistake stops the start: no guard or limiter goes missing', async () => {
   for (const capability of [Guard, Limiter]) {
     for (const nothing of [undefined, null]) {
       const slip = definePlugin({
@@ -86,7 +86,7 @@ test('a slip that provides nothing stops the start: no guard is left out, and no
   }
 })
 
-test('the compiler refuses to provide nothing too', async () => {
+test('the compiler refuses to provide `undefined` too', async () => {
   const slip = definePlugin({
     name: 'slip',
     api: 1,

@@ -59,7 +59,7 @@ async function draining(t: TestContext) {
   return { running, list, main, internal, readiness, open, said, stopped: () => stopped }
 }
 
-test('a stop is reported at once, the port serves until the drain delay is over, and the internal one to the end', async (t) => {
+test('a stop is reported at once, the main port serves until the drain delay is over, and the internal port to the end', async (t) => {
   const clock = fakeClock(t)
   const { running, main, internal, readiness, open, said, stopped } = await draining(t)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -87,7 +87,7 @@ test('a stop is reported at once, the port serves until the drain delay is over,
   await assert.rejects(readiness(), { code: 'ECONNREFUSED' })
 })
 
-test('a connection that is busy for ever, and a thousand idle ones, do not outlast a drain', async (t) => {
+test('a connection that stays busy, and a thousand idle ones, do not outlast a drain', async (t) => {
   const clock = fakeClock(t)
   const { running, main } = await draining(t)
   const port = Number(new URL(main).port)
@@ -115,7 +115,7 @@ test('a connection that is busy for ever, and a thousand idle ones, do not outla
   await passed(clock, ended)
 })
 
-test('a reload during the drain delay is refused, and one under way does not make the gateway ready again', async (t) => {
+test('a reload during the drain delay is refused, and a running one does not make the gateway ready again', async (t) => {
   const clock = fakeClock(t)
   const { running, list, main, readiness } = await draining(t)
   let ended: Promise<void> | undefined
@@ -138,7 +138,7 @@ test('a reload during the drain delay is refused, and one under way does not mak
   await passed(clock, ended)
 })
 
-test('a stop while the old list of a reload still answers waits once, not twice', async (t) => {
+test('a stop while the old list of a reload still has requests waits once, not twice', async (t) => {
   const { running, list, main, open } = await draining(t)
   const clock = fakeClock(t)
   const first = ask(`${main}/held`).catch((error: NodeJS.ErrnoException) => error.code)
@@ -158,7 +158,7 @@ test('a stop while the old list of a reload still answers waits once, not twice'
   assert.deepEqual(await Promise.all([first, second]), ['ECONNRESET', 'ECONNRESET'])
 })
 
-test('a second stop does not begin anew, and without a delay nothing is waited for', async (t) => {
+test('a second stop does not begin anew, and without a delay a stop does not wait', async (t) => {
   const { running, main, said, stopped } = await draining(t)
   const ended = [running.stop(undefined, 0), running.stop()]
   await assert.rejects(ask(main), { code: 'ECONNREFUSED' })

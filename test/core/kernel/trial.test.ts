@@ -39,7 +39,7 @@ async function tried(
   return { findings: JSON.parse(stdout) as TrialFinding[], root }
 }
 
-test('a trial reports what is not provided, not declared, refused and thrown, of every plugin', async (t) => {
+test('a trial reports missing and undeclared capabilities, refused options and errors of every plugin', async (t) => {
   const { findings } = await tried(t, {
     forgets: ['Policy', ''],
     undeclared: ['', 'gateway.provide(Guard, () => {})'],
@@ -61,7 +61,7 @@ test('a trial reports what is not provided, not declared, refused and thrown, of
   assert.match(findings[0]?.message ?? '', /policy/)
 })
 
-test('a trial opens and writes nothing, and starts nothing', async (t) => {
+test('a trial opens no port, writes no file and starts no process', async (t) => {
   let asked = 0
   const url = await listening(t, (_request, response) => response.end(String(++asked)))
   const { findings, root } = await tried(

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { folder } from '#kit/folder.js'
 import { complaints } from './complaints.js'
 
-test('wrong options are reported all at once, with their place and a suggestion, and never their value', async (t) => {
+test('wrong options are all reported at once, with their place and a suggestion, and never their value', async (t) => {
   const list = [
     { use: 'guard/origin', with: { alowed: ['hunter2'] } },
     {
