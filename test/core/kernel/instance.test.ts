@@ -82,7 +82,7 @@ test('an observer that is not required may fail, and the gateway goes on without
   assert.ok(lines.some(({ plugin, level }) => plugin === 'observer' && level === 'warn'))
 
   const refused = boot([{ use: 'auth/anonymous', required: false }], context)
-  await assert.rejects(refused, /plugins\[0\]\.required: "auth\/anonymous" may not be left out/)
+  await assert.rejects(refused, /plugins\[0\]\.required: "auth\/anonymous" must not have `required: false`/)
 })
 
 test('an option marked writeOnly is in no log line, however the plugin logs it', async () => {
