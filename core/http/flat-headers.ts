@@ -3,8 +3,7 @@ import { isOwnCookie } from '../toolkit/own-cookies.js'
 /** Names and values in turn, as in `rawHeaders`: order, case and repeats are kept. */
 export type FlatHeaders = string[]
 
-// RFC 9110, 7.6.1: these are about one connection. So is `TE`: the client tells the gateway, not the target, what it
-// accepts.
+// RFC 9110, 7.6.1: these are about one connection. So is `TE`: it is for the gateway, not for the target.
 export const HOP_BY_HOP: readonly string[] = [
   'connection',
   'keep-alive',

@@ -157,7 +157,7 @@ export class GatewayInstance {
     const id = scope.path === '' ? entry.id : `${scope.path} ${entry.id}`
     const run = async (): Promise<void> => {
       const provisions = new Provisions(entry.provides)
-      // The kernel passes what the plugin's own schema returned, which is what `setup` is typed for.
+      // The options are the result of the plugin's own schema, so they have the type that `setup` expects.
       await plugin.setup(scope.gatewayFor(entry, provisions), options as never)
       // The plugin's deadline includes the Fastify plugins that it registered.
       await Promise.all([scope.http.after(), this.internal.after()])

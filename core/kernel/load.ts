@@ -33,7 +33,7 @@ export class Loader {
   }
 
   async load(use: string | Plugin): Promise<Loaded> {
-    if (typeof use !== 'string') return check(use, 'the given object')
+    if (typeof use !== 'string') return check(use, 'the object in `use`')
     const builtIn = this.isBuiltIn(use) ? this.catalogue[use] : undefined
     if (builtIn === undefined && !isPath(use) && !isPackage(use)) {
       return {

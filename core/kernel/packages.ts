@@ -10,7 +10,7 @@ export const missingPackagesOf = async (plan: PlannedScope): Promise<readonly Pr
 async function missingIn(entry: PlannedEntry): Promise<readonly Problem[]> {
   const { id, plugin, options, placeOf } = entry
   try {
-    // The plugin gets what its own schema returned, which is what its `importPackages` is typed for.
+    // The options are the result of the plugin's own schema, so they have the type that `importPackages` expects.
     await plugin.importPackages?.(options as never)
     return []
   } catch (error) {

@@ -157,11 +157,11 @@ export class Planner {
     // Invalid options are a problem already.
     if (plugin.omits === undefined || options === undefined) return provides
     try {
-      // The plugin gets what its own schema returned, which is what its `omits` is typed for.
+      // The options are the result of the plugin's own schema, so they have the type that `omits` expects.
       const omitted = new Set(plugin.omits(options as never).map(({ token }) => token))
       return provides.filter(({ token }) => !omitted.has(token))
     } catch {
-      // Its error may quote a value.
+      // The plugin's error may quote a value, so it is not shown.
       this.addProblem(entry.named ?? [...at, 'use'], `"${entry.id ?? plugin.name}" failed in \`omits\``)
       return provides
     }

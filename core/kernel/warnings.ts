@@ -7,11 +7,11 @@ export const warningsOf = (plan: PlannedScope): readonly Problem[] => entriesOf(
 function warningsIn(entry: PlannedEntry): readonly Problem[] {
   const { plugin, options } = entry
   try {
-    // The plugin gets what its own schema returned, which is what its `warnings` is typed for.
+    // The options are the result of the plugin's own schema, so they have the type that `warnings` expects.
     const warnings = plugin.warnings?.(options as never) ?? []
     return warnings.map((warning) => ({ ...warning, place: placed(entry, warning.place) }))
   } catch {
-    // Its error may quote a value. `sallyport plugin verify` shows it to the author.
+    // The plugin's error may quote a value. Only `sallyport plugin verify` shows it, to the author.
     return [{ place: placed(entry, ''), message: 'the plugin failed in `warnings`' }]
   }
 }

@@ -6,7 +6,7 @@ import { subjectName } from './subject-name.js'
 const FIRST_VERSION = '2026-07-28'
 const MAX_LENGTH = 128
 
-/** What an MCP request calls. */
+/** The method and the subject of an MCP request, for a log. */
 export interface McpHeaders {
   readonly mcpMethod?: string
   readonly mcpName?: string

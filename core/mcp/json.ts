@@ -26,7 +26,7 @@ const LETTER_U = 0x75
 export const isSpace = (byte: number): boolean =>
   byte === SPACE || byte === 0x0a || byte === 0x0d || byte === 0x09
 
-// What may come next.
+// The states of the reader: the tokens that may come next.
 const VALUE = 0
 const VALUE_OR_END = 1
 const KEY = 2

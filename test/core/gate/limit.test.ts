@@ -84,7 +84,7 @@ for (const [how, answer] of [
     const { statusCode, headers, body } = await app.inject(withToken('alice'))
     assert.deepEqual([statusCode, headers['retry-after'], headers['cache-control']], [429, '2', 'no-store'])
     assert.equal(JSON.parse(body).error, 'too_many_requests')
-    // Guesses at tokens count too, and hear of the limit and not of their token.
+    // Guesses at tokens count too, and get 429 instead of the verdict on the token.
     assert.equal((await app.inject('/closed')).statusCode, 429)
   })
 }

@@ -18,12 +18,12 @@ for (const head of [
 ]) {
   const [line, , connection = ''] = head.split('\r\n')
   test(`a refusal before the end of the body ends the connection, whose rest is read (${line}, ${connection})`, async (t) => {
-    // Without an authenticator nobody is let in.
+    // Without an authenticator every request is refused.
     const { main = '' } = (await serving(t, [listen])).addresses
     const socket = connect({ port: Number(new URL(main).port), host: '127.0.0.1', allowHalfOpen: true })
     t.after(() => void socket.destroy())
     const closed = once(socket, 'close')
-    // As a proxy in front does that has dropped the rest: the next request would be taken for it.
+    // Like a proxy in front that has dropped the rest: the gateway could read the next request as that rest.
     socket.write(`${head}${'x'.repeat(1_000_000)}`)
     const [answer] = await once(socket, 'data')
     assert.match(String(answer), /^HTTP\/1\.1 401 [\s\S]*connection: close/i)

@@ -56,7 +56,7 @@ test('a client that disconnects during authentication leaves no timer', async (t
   leaving.write(`POST / HTTP/1.1\r\nX-Leaves: 1\r\n${head}`)
   await once(leaving, 'close')
 
-  // Its own deadline passes after that of the first would have.
+  // The deadline of this body passes later than that of the first one.
   assert.match(await spoken(addresses.main ?? '', `POST / HTTP/1.1\r\n${head}`), /^HTTP\/1\.1 408 /)
   assert.equal(lines.filter(({ refused }) => refused === 'BODY_TOO_SLOW').length, 1)
 })

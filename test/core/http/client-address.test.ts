@@ -9,7 +9,7 @@ import { runs } from '#kit/runs.js'
 
 type Headers = readonly (readonly [name: string, value: string])[]
 
-/** What is known of a request whose connection is from this address. */
+/** A request whose connection comes from this address. */
 function addressOf(
   peer: string | undefined,
   headers: Headers,
@@ -64,7 +64,7 @@ test('Forwarded is parsed as RFC 7239 defines it, and an obfuscated node ends th
     [standard('for=2001:db8::1'), '10.0.0.1'],
     [standard('203.0.113.9'), '10.0.0.1'],
     [standard(''), '10.0.0.1'],
-    // What a client left open does not swallow what the proxy adds, in a line of its own.
+    // A quote that a client left open does not swallow the line that the proxy adds.
     [standard('for=6.6.6.6;ext="', 'for=203.0.113.9'), '203.0.113.9'],
     [standard('for=6.6.6.6;ext=", for=203.0.113.9'), '10.0.0.1'],
     [standard('for=6.6.6.6, for=9.9.9.9;ext=", for=203.0.113.9;host="x"'), '10.0.0.1'],
@@ -115,7 +115,7 @@ test('no header of an untrusted peer changes its address, and no header of any p
   )
 })
 
-test('behind a trusted proxy, what a client wrote before it changes nothing', () => {
+test('behind a trusted proxy, addresses that a client wrote itself change nothing', () => {
   fc.assert(
     fc.property(fc.array(hostile, { maxLength: 3 }), fc.ipV4(), (written, client) => {
       fc.pre(!client.startsWith('10.'))

@@ -53,7 +53,7 @@ test(
       (socket) => socket.end(),
       (socket) => socket.on('connect', () => socket.resetAndDestroy()),
       (socket) => socket.write(Buffer.alloc(3000, 0x16)),
-      // Each byte begins the wait anew where only silence is measured.
+      // A limit on silence alone would begin anew with each byte.
       (socket) => {
         const drip = setInterval(() => socket.writable && socket.write(hello.subarray(0, 1)), 500)
         socket.on('close', () => clearInterval(drip))

@@ -5,7 +5,7 @@ import { CountedResponse } from '#core/http/counted-response.js'
 import { opened } from '#kit/listening.js'
 import { spoken } from '#kit/raw.js'
 
-/** The bytes of each response's body as they were counted, and what was sent. */
+/** The counted body bytes of each response, and the bytes that were sent. */
 async function counted(t: TestContext, answer: RequestListener, methods: readonly string[] = ['GET']) {
   const counts: number[] = []
   const server = createServer({ ServerResponse: CountedResponse }, (request, response) => {

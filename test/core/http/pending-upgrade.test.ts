@@ -28,7 +28,7 @@ const routes = plugin('routes', ({ http }) => {
     takeSocket(raw)
     return takeSocket(raw)
   })
-  // Sends back what it gets, and ends after the end.
+  // Echoes each byte, and ends when the client ends.
   http.get('/mirror', { config: { public: true, upgrades: true } }, ({ raw }, reply) => {
     reply.hijack()
     const socket = takeSocket(raw)
@@ -54,7 +54,7 @@ function hold(origin: string): Socket {
   return socket
 }
 
-/** What a client does after the response. */
+/** The behaviour of a client after the response. */
 const CALLERS: Readonly<Record<string, (socket: Socket, t: { after(end: () => void): void }) => void>> = {
   closes: (socket) => socket.on('data', () => socket.destroy()),
   'ends its side': (socket) => socket.on('data', () => socket.end()),

@@ -60,7 +60,7 @@ test('requests of one connection are handled in order, each after the response b
     await eventually(() => text.includes(`<${name}>`))
   }
   assert.deepEqual(text.match(/<.>/g)?.join(''), '<a><b><c><d><e>')
-  // And what comes after that is answered too.
+  // A later request gets its response too.
   socket.write('GET /f HTTP/1.1\r\nhost: x\r\n\r\n')
   await eventually(() => waiting.has('f'))
 })

@@ -73,7 +73,7 @@ test('plain HTTP on the https port gets a 400 and is logged once, and the port g
     assert.equal(status, 400)
     assert.match(body, /this port speaks https/)
   }
-  // OpenSSL takes these for nothing it knows; which methods of HTTP it does know depends on its version.
+  // OpenSSL does not recognize these bytes; the HTTP methods that it recognizes depend on its version.
   for (const bytes of ['SSH-2.0-x\r\n', '\0'.repeat(5000)])
     assert.doesNotMatch(await spoken(plain, bytes).catch(() => ''), /HTTP/)
 
@@ -143,7 +143,7 @@ test('client certificates of an intermediate authority are accepted with its roo
   await assert.rejects(accepted(ours.certificate), { code: 'CONFIG_INVALID', message: /clientCa.*no root/ })
 })
 
-/** A session that a client has got, by which it can come back without a certificate. */
+/** A TLS session that a client can resume without a certificate. */
 async function sessionOf(origin: string, options: ConnectionOptions): Promise<Buffer | undefined> {
   const socket = dial(origin, options) as TLSSocket
   let session: Buffer | undefined

@@ -9,7 +9,7 @@ import { dial } from '#kit/raw.js'
 import { secureListener } from '#kit/tls.js'
 
 const SIZE = 16_000_000
-// Of 64 MiB, as far as they are not read by the system in the client's place.
+// The part of 64 MiB that the system does not buffer for the client.
 const MOST = 5
 const REQUEST = 'GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
 
@@ -45,7 +45,7 @@ for (const [what, listener] of [
       await eventually(() => sockets.length > before)
     }
     for (let index = 0; index < 3; index++) await stall()
-    // One that reads, however slowly, is not among them.
+    // A client that reads, however slowly, keeps its connection.
     const reader = dial(main)
     reader.write(REQUEST)
     let read = 0

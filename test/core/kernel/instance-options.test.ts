@@ -19,7 +19,7 @@ test('the gateway itself answers `OPTIONS *`, also where it forwards everything 
   assert.equal((await asked(main, 'GET *')).status, 400)
   assert.equal(forwarded, 0)
 
-  // What could be taken for the rest of that body is not read as a request.
+  // Bytes that could be the rest of that body are not read as a request.
   const socket = dial(main)
   t.after(() => socket.destroy())
   socket.write('OPTIONS * HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n')

@@ -51,7 +51,7 @@ test('a call that outlasts a reload gets its response, and then its list stops',
   assert.ok(
     lines.some(({ msg, requests }) => /go on with the old configuration/.test(String(msg)) && requests === 1),
   )
-  // Nor does it hold up another reload, or the end of another list.
+  // The call holds up neither another reload nor the end of another list.
   await running.swap(lasting('third').list)
   assert.equal(await textOf(url), 'third')
   await eventually(() => second.steps.includes('stopped'))

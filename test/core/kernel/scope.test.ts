@@ -91,7 +91,7 @@ test('the compiler refuses to provide `undefined` too', async () => {
     name: 'slip',
     api: 1,
     provides: [Guard],
-    // @ts-expect-error a guard may be missing there
+    // @ts-expect-error the value may be undefined
     setup: (gateway) => gateway.provide(Guard, new Map<string, Guard>().get('none')),
   })
   await assert.rejects(boot([{ use: slip }], context), { code: 'PLUGIN_FAILED' })

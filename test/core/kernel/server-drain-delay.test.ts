@@ -24,7 +24,7 @@ async function ask(url: string, agent = new Agent()): Promise<Answer> {
   return { status: response.statusCode, connection: response.headers.connection, text }
 }
 
-/** The last wait of a stop begins when sockets have closed, and that is in nobody's hands. */
+/** The last wait of a stop begins when sockets have closed, at a time that the test cannot control. */
 async function passed(clock: FakeClock, ended: Promise<void> | undefined): Promise<void> {
   let isOver = false
   const over = Promise.resolve(ended).finally(() => {
@@ -34,7 +34,7 @@ async function passed(clock: FakeClock, ended: Promise<void> | undefined): Promi
   await over
 }
 
-/** A gateway with a drain delay, a route that answers when it is told, and a count of stopped plugins. */
+/** A gateway with a drain delay, a route that responds when the test lets it, and a count of stopped plugins. */
 async function draining(t: TestContext) {
   const { log, lines } = recordedLog()
   const open: ((text: string) => void)[] = []
@@ -93,7 +93,7 @@ test('a connection that stays busy, and a thousand idle ones, do not outlast a d
   const port = Number(new URL(main).port)
   const sockets = Array.from({ length: 1_000 }, () => connect(port, '127.0.0.1'))
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))
-  // Each asks the next thing as soon as it has an answer.
+  // Each connection sends its next request as soon as it has a response.
   const busy = sockets.slice(0, 8)
   let answers = 0
   for (const socket of busy) {
@@ -119,7 +119,7 @@ test('a reload during the drain delay is refused, and a running one does not mak
   const clock = fakeClock(t)
   const { running, list, main, readiness } = await draining(t)
   let ended: Promise<void> | undefined
-  // The kernel reads it when it opens the ports: from there on no step of the new list looks at the signal.
+  // The kernel reads it when it opens the ports; after that no step of the new list checks the signal.
   const stopping: Listener = {
     port: 'main',
     get address() {

@@ -42,7 +42,7 @@ const right = () => ({
   ],
 })
 
-// Each can be made independently of the others, and is one fault.
+// Each fault is independent of the others, and is one problem.
 const MISTAKES: readonly (readonly [path: string, make: (value: ReturnType<typeof right>) => void])[] = [
   ['realm', (value) => Object.assign(value, { realm: ['x'] })],
   ['typo', (value) => Object.assign(value, { typo: 1 })],
@@ -53,7 +53,7 @@ const MISTAKES: readonly (readonly [path: string, make: (value: ReturnType<typeo
   ['parts.1.urll', ({ parts: [, second] }) => Object.assign(second ?? {}, { urll: 'https://b.example' })],
 ]
 
-// A rule about several keys waits until each of them is right.
+// A rule about several keys is checked only when each of them is valid.
 const RULES = ['parts.0.file', 'parts.1.name']
 
 test('all problems of options are reported at once, except those of rules about several keys', async () => {

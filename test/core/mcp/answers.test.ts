@@ -46,7 +46,7 @@ const rpcError = (id?: string | number | null): object => ({
 const outcomes = (events: readonly AuditEvent[]) =>
   events.map(({ outcome, causes = [] }) => [outcome, ...causes].join(' '))
 
-// Metrics are in a hurry to know what was called, and audits alone are not.
+// Metrics parse the message at once, and audits alone do not.
 const HOW = ['forward/http', 'forward/balanced', 'with a policy', 'without metrics'] as const
 const EITHER = ['forward/http', 'without metrics'] as const
 

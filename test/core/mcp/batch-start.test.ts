@@ -102,7 +102,7 @@ test('every other body passes unread and unchanged, and each counts once', async
   for (const [body, headers] of sent) assert.equal(await post(body, headers), 200, JSON.stringify(headers))
   assert.ok(sent.every(([body], index) => Buffer.from(body).equals(bodies[index] ?? large.subarray(1))))
 
-  // It goes on as it comes.
+  // The target gets the bytes as they arrive.
   const before = received.bytes
   const socket = dial(main)
   t.after(() => socket.destroy())

@@ -23,7 +23,7 @@ function deferred<T>() {
   return { promise, resolve, reject }
 }
 
-/** A stream, and what comes out of it; `waits` is resolved when the target may go on. */
+/** A stream and its output; `waits` is resolved when the target may go on. */
 function opened(shows: Policy['shows'] = hiding.shows, reads = true) {
   const out: Buffer[] = []
   const lists = new ListFilter([{ ...hiding, shows }], 0)
@@ -164,7 +164,7 @@ test('a complete event and a comment are passed on at once, and count no more', 
   assert.equal(await after('\r'), 'data: 1\n\r')
   assert.equal(await after('\n'), '\n')
   assert.equal(await after(`data: ${list(X)}`), '')
-  // 64 MiB are for all, and these bytes are of them.
+  // These bytes take room from the 64 MiB of all responses.
   assert.equal(held.reserve(64 * 1024 ** 2), false)
   assert.equal(await after('\n\n'), `data: ${list('')}\n\n`)
   assert.equal(held.reserve(64 * 1024 ** 2), true)

@@ -5,7 +5,7 @@ import { countMembers, ENVELOPE, INNER, PARAMS, resembles } from '#core/mcp/json
 import { parsed } from '#core/mcp/message.js'
 import { runs } from '#kit/runs.js'
 
-/** JSON as it is written: objects are lists of members, so that a name may come twice. */
+/** JSON as it is written: objects are lists of members, so that a name may occur twice. */
 type Written =
   | { readonly text: string }
   | { readonly items: readonly Written[] }
@@ -56,7 +56,7 @@ const space = fc.constantFrom('', '', ' ', '\n\t')
 const escaped = (name: string): string =>
   `"${name.replace(/[\s\S]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)}"`
 
-/** The text, with white space and escapes drawn for each place. */
+/** The text, with random white space and escapes everywhere. */
 function textOf(value: Written, draw: () => string, escapes: () => boolean): string {
   const s = draw
   if ('text' in value) return s() + value.text + s()
@@ -71,7 +71,7 @@ function textOf(value: Written, draw: () => string, escapes: () => boolean): str
 
 const fold = (name: string): string => (name.split('\0')[0] ?? '').trim().toUpperCase().toLowerCase()
 
-/** Slow and obvious: every object that matters, member by member. */
+/** Slow and obvious: compares every relevant object member by member. */
 function isAmbiguous(
   value: Written,
   known: ReadonlySet<string>,
@@ -89,7 +89,7 @@ function isAmbiguous(
 }
 const isInner = (name: string) => name === 'ref' || name === 'notifications'
 
-/** Only methods that name something have members in their `params` that are known. */
+/** Only methods that name a subject have known members in their `params`. */
 function namesSomething(envelope: Written): boolean {
   if (!('members' in envelope)) return false
   const method = envelope.members.findLast(([name]) => name === 'method')?.[1]

@@ -30,7 +30,7 @@ test('the filtered message equals that of JSON.parse and a filter, and all other
     fc.oneof(message, fc.array(fc.oneof(message, anything))),
     fc.integer(),
     async (sent, seed) => {
-      // `__proto__` as a member is no value that both can hold.
+      // A member `__proto__` is lost in both results.
       const text = written(sent, randomFrom(seed))
       if (text.includes('proto') || hasObjectForList(parseJson(text))) return
       const left = await filter(text)
@@ -159,7 +159,7 @@ test('an invalid, late or thrown answer of a policy is an error, and no item is 
     ...[{ length: 2, 0: true, 1: true }, Promise.resolve([true]), new Promise(() => {})],
   ]
   for (const answer of wrong) {
-    // What a plugin without types could answer.
+    // Answers that a plugin without types could give.
     await assert.rejects(filterWith(() => answer as never, 20)(text), { code: 'POLICY_UNAVAILABLE' })
   }
   const failing = [
@@ -191,7 +191,7 @@ test('every policy has to show an item', async () => {
   assert.equal(String(left), '{"result":{"resourceTemplates":[{"uriTemplate":"c"}]}}')
 })
 
-test('a policy is shown the whole definition of what is listed', async () => {
+test('a policy gets the whole definition of each listed item', async () => {
   const definitions: unknown[] = []
   const kept = filterWith((_caller, listed) => {
     definitions.push(...listed.map(({ definition }) => definition))

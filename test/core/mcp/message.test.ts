@@ -195,7 +195,7 @@ test('a member name with escapes is decoded correctly or refused, whatever was p
     for (let at = 0; at < member.length; at++) {
       const hex = `\\u${member.charCodeAt(at).toString(16).padStart(4, '0')}`
       const written = member.slice(0, at) + hex + member.slice(at + 1)
-      // V8 has taken one for the other: the beginning of what is written, as it is.
+      // V8 once took one name for the other: a name without escapes that begins like this one.
       const alike = JSON.stringify(written.slice(0, member.length))
       for (let times = 0; times < 3; times++) await codeOf(app, form(alike))
       const { statusCode, body } = await post(app, form(`"${written}"`))

@@ -11,7 +11,7 @@ import { policy } from '../../plugins/forward/hiding.js'
 
 type Answer = (reply: FastifyReply, passage: Passage, request: FastifyRequest) => unknown
 
-/** A plugin of somebody else that answers calls like this. */
+/** A third-party plugin that answers calls like this. */
 const forwarder = (answer: Answer): Entry =>
   mcpPlugin('theirs', ({ http }, passage) => {
     const config = { mcp: true, errors: jsonRpcErrors }
@@ -41,7 +41,7 @@ async function asked(t: TestContext, answer: Answer, watching: readonly Entry[] 
     })
 }
 
-/** Ways to answer that nobody looks through. */
+/** Ways to answer without the passage. */
 const AROUND: Readonly<Record<string, Answer>> = {
   'reply.send': (reply) => reply.type('application/json').header('x-plugin', 'x').send(LIST),
   'a stream': (reply) => reply.type('application/json').send(Readable.from([LIST])),

@@ -18,7 +18,7 @@ interface Seen {
   readonly body: string
 }
 
-/** A traced proxy of either kind, and what its target gets. */
+/** A traced proxy of either kind, and the bodies that its target gets. */
 async function traced(t: TestContext, use: string, more: readonly Entry[] = []) {
   const seen: Seen[] = []
   const origin = await listening(t, (request, response) => {

@@ -17,7 +17,7 @@ type Json = Record<string, unknown>
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** What a body has to say, by `JSON.parse`. */
+/** The expected content of a body, by `JSON.parse`. */
 function expected(message: unknown, set: Json): unknown {
   if (Array.isArray(message))
     return message.map((each: unknown) => (Array.isArray(each) ? each : expected(each, set)))
@@ -28,7 +28,7 @@ function expected(message: unknown, set: Json): unknown {
   return isObject(meta) ? { ...message, params: { ...params, _meta: { ...meta, ...set } } } : message
 }
 
-/** Messages in whose `_meta` there are these members besides. */
+/** Messages whose `_meta` has these members too. */
 function messages(...members: readonly string[]) {
   const meta = fc.dictionary(fc.oneof(word, fc.constantFrom('progressToken', ...members)), anything)
   const params = fc.record(
@@ -62,7 +62,7 @@ test('without the added members the bytes are those of the client', () => {
   const forms = [`"params":{"_meta":{${added}}}`, `"_meta":{${added}}`, added]
   fc.assert(
     fc.property(messages(), (text) => {
-      // A list is wrapped, so that one thing is added at most.
+      // A list is wrapped, so that at most one member is added.
       const one = text.trimStart().startsWith('[') ? `{"method":"a","params":{"b":${text}}}` : text
       const changed = String(withTrace(Buffer.from(one), both))
       const without = forms.flatMap((form) => [changed.replace(`${form},`, ''), changed.replace(form, '')])

@@ -6,7 +6,7 @@ import { mcpPlugin } from '#kit/plugin.js'
 
 const call = (name: string) => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } })
 
-/** What the body of a request came to be, as soon as it was taken. */
+/** The state of a request's body right after it was taken. */
 async function taken(t: TestContext, method: 'POST' | 'DELETE', payload: string) {
   let found: { body: ObservedBody; hasMore: boolean } | undefined
   const taking = mcpPlugin('taking', ({ http }) => {

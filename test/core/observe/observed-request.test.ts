@@ -185,7 +185,7 @@ test('an open part ends with its request, and the tracer gets no part after that
   await app.inject({ url: '/open', headers: asAnn })
   release()
   await held
-  // On a busy machine a verification is long enough to be told too.
+  // On a busy machine a verification may be long enough to be a part too.
   const exchanges = traces[0]?.parts.filter(({ name }) => name === 'exchange')
   assert.deepEqual(
     exchanges?.map(({ failure }) => failure),
@@ -255,7 +255,7 @@ for (const sampled of [true, false]) {
       const app = await booted(t, [tracing, observing(...others).entry, known(), taking])
       await app.inject({ url: '/plain', headers: asAnn })
       await eventually(() => ends > 0)
-      // What waits for others waits no longer than this.
+      // The longest time that a batch waits.
       await pause(60)
       assert.equal(ends, 1)
     })

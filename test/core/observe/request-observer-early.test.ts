@@ -8,7 +8,7 @@ import { listen, providing } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { ALLOWED, JSON_TYPE, mcpRoute, policy, toolCall } from '../gate/judged.js'
 
-/** A call whose caller leaves while a policy thinks about it, and the events of that. */
+/** A call whose caller leaves while a policy decides about it, and the events of the call. */
 async function leftEarly(t: TestContext) {
   const events: AuditEvent[] = []
   const auditing = providing('auditing', AuditSink, (event) => void events.push(event))
@@ -32,7 +32,7 @@ async function leftEarly(t: TestContext) {
   await assert.rejects(left)
   const told = () =>
     events.map(({ kind, status, outcome, causes, mcp }) => [kind, status, outcome, causes, mcp?.name])
-  // Its requests end in their order.
+  // The requests of one connection end in their order.
   await fetch(`${addresses.main}/plain`, { method: 'POST' })
   await eventually(() => events.length > 0)
   return { decide, running, told: () => told().slice(1) }

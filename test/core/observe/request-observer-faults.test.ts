@@ -16,7 +16,7 @@ import { listen, providing } from '#kit/plugin.js'
 
 const REPORT_FAILED = 'an ended request was not audited, measured or traced in full'
 
-/** Takes every token as a subject; nobody can read the claims of `odd` once it was let in. */
+/** Takes every token as a subject; the claims of `odd` throw when they are read after admission. */
 const accepting = providing('accepting', Authenticator, {
   provider: 'corp',
   authenticate({ credentials }) {
@@ -85,7 +85,7 @@ test('a fault at the end of a sampled trace is logged, and does not affect the n
   const routed = routes(({ http }) => {
     http.get('/', () => 'let in')
     http.get('/refused', (_request, reply) => {
-      // As who uses a list again for the next refusal.
+      // Like a plugin that reuses one list for its next refusal.
       reply.raw.once('finish', () => Reflect.set(reasons, 0, undefined))
       throw new Refusal(403, 'NO', 'no', { reasons })
     })

@@ -166,7 +166,7 @@ test('a change for a caller that has gone is audited after its request, also bes
       reply.raw.once('close', closed)
       reached()
       await gone
-      // Whoever listens to the same end has been told of it.
+      // All listeners of `close` have run.
       await new Promise((resolve) => setImmediate(resolve))
       request.recordPublished(change)
       return 'late'
@@ -204,7 +204,7 @@ test('a refusal is audited also when its caller has left before it', async (t) =
         async authenticate(request) {
           reached()
           await once(request.raw.socket, 'close')
-          // Whoever listens to the same end has been told of it.
+          // All listeners of `close` have run.
           await new Promise((resolve) => setImmediate(resolve))
           return { rejection: { kind: 'invalid', cause: 'signature' } }
         },
