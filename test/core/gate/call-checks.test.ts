@@ -59,7 +59,7 @@ for (const [how, settle] of [
   ['at once', (judgement: Judgement) => judgement],
   ['later', async (judgement: Judgement) => judgement],
 ] as const) {
-  test(`what one policy denies is 403, answered ${how}, and the log has the rule`, async (t) => {
+  test(`a call that one policy denies is 403, if the policy answers ${how}, and the log has the rule`, async (t) => {
     const { log, lines } = recordedLog()
     const judge = denies('secret')
     const app = await booted(
@@ -135,8 +135,8 @@ for (const [what, judge] of Object.entries({
   'throws an error': () => {
     throw new Error('no')
   },
-  'rejects with one': () => Promise.reject(new Error('no')),
-  'answers nothing': () => undefined as never,
+  'rejects with an error': () => Promise.reject(new Error('no')),
+  'answers undefined': () => undefined as never,
   'answers true': () => true as never,
   'answers later with no judgement': async () => ({ allowed: 'true' }) as never,
   'gives no reason': () => ({ allowed: false }) as never,
@@ -145,7 +145,7 @@ for (const [what, judge] of Object.entries({
   'names an empty scope': () => denial(['']),
   'never answers': () => new Promise<Judgement>(() => {}),
 } satisfies Record<string, () => Judgement | Promise<Judgement>>)) {
-  test(`a policy that ${what} lets nothing through`, async (t) => {
+  test(`a policy that ${what} admits no call`, async (t) => {
     const app = await booted(
       t,
       list(
@@ -164,7 +164,7 @@ for (const [how, settle] of [
   ['at once', (judgement: Judgement) => judgement],
   ['later', async (judgement: Judgement) => judgement],
 ] as const) {
-  test(`a thousand questions to a slow policy that answers ${how} hold nobody else, and end at the deadline`, async (t) => {
+  test(`a thousand questions to a slow policy that answers ${how} block no other request, and end at the deadline`, async (t) => {
     let asked = 0
     let others = 0
     const slow = () => {

@@ -22,7 +22,7 @@ const throwing = {
 }
 
 for (const [how, hook] of Object.entries(throwing)) {
-  test(`an onSend hook that fails by ${how} is logged, and the caller learns no reason`, async (t) => {
+  test(`an onSend hook that fails by ${how} is logged, and the response has no reason`, async (t) => {
     const { log, lines } = recordedLog()
     const { addresses } = await serving(
       t,

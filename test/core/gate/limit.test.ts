@@ -77,7 +77,7 @@ for (const [how, answer] of [
   ['at once', () => 1_001],
   ['later', async () => 1_001],
 ] as const) {
-  test(`over the limit is 429 with whole seconds to wait, answered ${how}`, async (t) => {
+  test(`a request over the limit is 429 with whole seconds to wait, if the limiter answers ${how}`, async (t) => {
     const { list } = counted(answer)
     const app = await booted(t, list)
 
@@ -112,14 +112,14 @@ for (const [what, answer] of Object.entries({
   'throws an error': () => {
     throw new Error('no')
   },
-  'rejects with one': () => Promise.reject(new Error('no')),
+  'rejects with an error': () => Promise.reject(new Error('no')),
   'answers something else': () => true as never,
   'answers no number': async () => Number.NaN,
   'answers no limit': () => ({ wait: 1_000, limit: 7 as never }),
   'answers a limit without a wait': () => ({ wait: 0, limit: 'limits[0]' }),
   'never answers': () => new Promise<number>(() => {}),
 } satisfies Record<string, Take>)) {
-  test(`a limiter that ${what} lets nobody in`, async (t) => {
+  test(`a limiter that ${what} admits no request`, async (t) => {
     const { list } = counted(answer)
     const app = await booted(t, list, { gateDeadline: 50 })
     const { statusCode, body } = await app.inject(withToken('alice'))

@@ -17,7 +17,7 @@ for (const head of [
   post(2_000_000, '1.1', 'Connection: close\r\n'),
 ]) {
   const [line, , connection = ''] = head.split('\r\n')
-  test(`a refusal before the end of the body ends the connection, whose rest is read (${line}, ${connection})`, async (t) => {
+  test(`a refusal before the end of the body ends the connection after reading the rest (${line}, ${connection})`, async (t) => {
     // Without an authenticator every request is refused.
     const { main = '' } = (await serving(t, [listen])).addresses
     const socket = connect({ port: Number(new URL(main).port), host: '127.0.0.1', allowHalfOpen: true })

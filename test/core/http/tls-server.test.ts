@@ -98,7 +98,7 @@ for (const [mode, expected] of [
   ['request', CALLERS],
   ['require', { ...CALLERS, none: 'refused' }],
 ] as const) {
-  test(`client certificates, ${mode}: of another authority is refused, and so is an expired one`, async (t) => {
+  test(`client certificates, ${mode}: one of another authority is refused, and so is an expired one`, async (t) => {
     const { log, lines } = recordedLog()
     const [ours, theirs] = [authority(t), authority(t)]
     const tls = { clientCa: ours.file, ...(mode === 'require' && { clientCertificate: mode }) }

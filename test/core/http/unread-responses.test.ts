@@ -31,7 +31,7 @@ for (const [what, listener] of [
   ['', () => listen],
   [', over TLS', (t: TestContext) => secureListener(t)],
 ] as const) {
-  test(`T16 of responses that nobody reads those end that were not read for longest${what}`, async (t) => {
+  test(`T16 too many unread responses end the connections whose clients have not read for longest${what}`, async (t) => {
     const { main, sockets, lines } = await large(t, listener(t))
     const stalled: Socket[] = []
     const stall = async (): Promise<void> => {

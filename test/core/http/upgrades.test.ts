@@ -119,7 +119,7 @@ for (const [kind, port] of Object.entries(PORTS)) {
       await spoken(main, 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n'),
       /^HTTP\/1.1 503 [\s\S]*Retry-After: 1/,
     )
-    // The gateway does not handle the dropped request either.
+    // The gateway does not handle the refused request either.
     for (let count = 0; count < 5; count++)
       assert.match(await spoken(main, 'GET /counted HTTP/1.1\r\nHost: a\r\n\r\n'), /^HTTP\/1.1 503 /)
     assert.equal(handled, 0)

@@ -7,7 +7,7 @@ import { contextFor } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { listen, plugin } from '#kit/plugin.js'
-import { noting } from './noting.js'
+import { recording } from './recording.js'
 
 const never = (): Promise<void> => new Promise<void>(() => {})
 
@@ -23,7 +23,7 @@ test('a boot that fails half way stops the plugins that were set up, and names t
     })
 
     await assert.rejects(
-      boot([noting('a', notes), bad, noting('later', notes)], context),
+      boot([recording('a', notes), bad, recording('later', notes)], context),
       (error) =>
         error instanceof GatewayError && error.message === `plugin "bad" failed in ${phase}: out of luck`,
     )
@@ -33,7 +33,7 @@ test('a boot that fails half way stops the plugins that were set up, and names t
 
 test('a plugin that never finishes loading is named by its place', async (t) => {
   const root = folder(t, { 'stuck.mjs': 'await new Promise(() => {})' })
-  const list = [noting('a', []), { scope: '/in', plugins: [{ use: './stuck.mjs' }] }]
+  const list = [recording('a', []), { scope: '/in', plugins: [{ use: './stuck.mjs' }] }]
 
   await assert.rejects(boot(list, { ...context, folder: root, limits: { start: 50 } }), {
     code: 'PLUGIN_LATE',

@@ -4,7 +4,7 @@ import { ConfigError, definePlugin, type List, Telemetry } from 'sallyport'
 import { boot } from 'sallyport/embed'
 import { contextFor, recordedLog } from '#kit/booted.js'
 import { plugin } from '#kit/plugin.js'
-import { noting } from './noting.js'
+import { recording } from './recording.js'
 
 const never = (): Promise<void> => new Promise<void>(() => {})
 
@@ -13,7 +13,7 @@ const context = contextFor({})
 test('every step runs in list order, through scopes, and stop steps run in reverse order', async () => {
   const notes: string[] = []
   const running = await boot(
-    [noting('a', notes), { scope: '/in', plugins: [noting('b', notes)] }, noting('c', notes)],
+    [recording('a', notes), { scope: '/in', plugins: [recording('b', notes)] }, recording('c', notes)],
     context,
   )
   await running.ready({})
@@ -63,12 +63,12 @@ test('problems with the options of all plugins are reported at once, and an obse
 test('a stop step that fails or hangs is named in the log, and the others still run', async () => {
   const notes: string[] = []
   const { log, lines } = recordedLog()
-  const hanging = noting('hanging', notes, (gateway) => gateway.onStop(never))
-  const throwing = noting('throwing', notes, (gateway) => {
+  const hanging = recording('hanging', notes, (gateway) => gateway.onStop(never))
+  const throwing = recording('throwing', notes, (gateway) => {
     gateway.onReplaced(() => Promise.reject(new Error('no')))
     gateway.onStop(() => Promise.reject(new Error('no')))
   })
-  const running = await boot([noting('first', notes), hanging, throwing], {
+  const running = await boot([recording('first', notes), hanging, throwing], {
     ...context,
     log,
     limits: { stop: 20 },

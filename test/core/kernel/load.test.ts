@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { booted } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
-import { complaints } from './complaints.js'
+import { problemsOf } from './problems-of.js'
 
 const hello = `
 import { definePlugin, Authenticator } from 'sallyport'
@@ -93,7 +93,7 @@ test('each mistake has a message of its own', async (t) => {
   )
   const root = folder(t, files)
 
-  const problems = await complaints(
+  const problems = await problemsOf(
     Object.keys(cases).map((use) => ({ use })),
     root,
   )
@@ -105,12 +105,12 @@ test('each mistake has a message of its own', async (t) => {
 })
 
 test('a misspelled built-in name gets a suggestion', async (t) => {
-  const [problem] = await complaints([{ use: 'gaurd/origin' }], folder(t))
+  const [problem] = await problemsOf([{ use: 'gaurd/origin' }], folder(t))
   assert.equal(problem?.suggestion, 'guard/origin')
 })
 
 test('a file that is named without ./ gets its path as a suggestion', async (t) => {
   const files = { 'my-guard.js': hello }
-  const [problem] = await complaints([{ use: 'my-guard.js' }], folder(t, files))
+  const [problem] = await problemsOf([{ use: 'my-guard.js' }], folder(t, files))
   assert.equal(problem?.suggestion, './my-guard.js')
 })

@@ -74,7 +74,7 @@ async function observed(
 }
 
 for (const how of HOW) {
-  test(`a failure that a 200 tells is one, as JSON and as an event: ${how}`, async (t) => {
+  test(`a failure that a 200 reports counts as a failure, as JSON and as an event: ${how}`, async (t) => {
     const answers: object[] = []
     let isStream = false
     const origin = await target(t, (response) => {
@@ -128,7 +128,7 @@ for (const how of HOW) {
     }
   })
 
-  test(`an error without an id is that of each call without an answer: ${how}`, async (t) => {
+  test(`an error without an id counts for each call without an answer: ${how}`, async (t) => {
     const batch = [request(1), { jsonrpc: '2.0', method: 'notifications/x' }, request(2)]
     const answers: unknown[] = []
     const origin = await target(t, (response) =>
@@ -156,7 +156,7 @@ for (const how of HOW) {
   })
 
   if (how === 'without metrics') continue
-  test(`tools that a list names are labels, those of other answers are not: ${how}`, async (t) => {
+  test(`tools in a list become labels, tools in other answers do not: ${how}`, async (t) => {
     const origin = await target(t, (response, body) => {
       const { id, method } = JSON.parse(body)
       const tools = [{ name: method === 'tools/list' ? `listed-${id}` : 'unlisted' }]
@@ -184,7 +184,7 @@ for (const how of HOW) {
 }
 
 for (const how of EITHER)
-  test(`what is not there to be read is judged by its status alone: ${how}`, async (t) => {
+  test(`a response without a readable answer is judged by its status alone: ${how}`, async (t) => {
     const failure = JSON.stringify(toolError(1))
     const origin = await target(t, (response, _body, { url }) => {
       if (url === '/accepted') response.writeHead(202).end()
@@ -206,7 +206,7 @@ for (const how of EITHER)
   })
 
 for (const how of EITHER)
-  test(`an answer in a coding, or of more than a mebibyte, was not read: ${how}`, async (t) => {
+  test(`an encoded answer, or one of more than a mebibyte, is reported as not read: ${how}`, async (t) => {
     const origin = await target(t, (response, body, { url }) => {
       const failure = JSON.stringify(toolError(JSON.parse(body).id))
       const fill = ' '.repeat(1024 * 1024)
@@ -248,7 +248,7 @@ test('if a request is sent again, only the last answer counts', async (t) => {
 })
 
 for (const how of EITHER)
-  test(`a stream that its target cuts off is a failure of it, whatever it has answered: ${how}`, async (t) => {
+  test(`a stream that its target cuts off fails, whatever the target has answered: ${how}`, async (t) => {
     const origin = await target(t, (response) => {
       response.writeHead(200, SSE_TYPE).write(`data: ${JSON.stringify(fine(1))}\n\n`)
       setImmediate(() => response.destroy())
@@ -287,7 +287,7 @@ for (const how of [...EITHER, 'forward/balanced'] as const)
   })
 
 for (const how of EITHER)
-  test(`a client that leaves when each call has its answer has cut nothing off: ${how}`, async (t) => {
+  test(`a client that leaves after each call has its answer causes no failure: ${how}`, async (t) => {
     const answers = [fine(1), toolError(2)]
     const origin = await target(t, (response) => {
       response.writeHead(200, SSE_TYPE)

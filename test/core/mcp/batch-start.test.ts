@@ -35,7 +35,7 @@ async function limited(t: TestContext, limits = byCaller) {
 }
 
 for (const by of ['caller', 'address']) {
-  test(`by ${by} alone, each call of a batch counts`, async (t) => {
+  test(`each call of a batch counts with a limit by ${by} alone`, async (t) => {
     const { post, bodies } = await limited(t, limitedTo({ by, rate: '10/1m' }))
     assert.equal(await post(batchOf(11)), 429)
     assert.equal(await post(batchOf(8)), 200)

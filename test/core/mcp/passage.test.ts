@@ -55,7 +55,7 @@ const AROUND: Readonly<Record<string, Answer>> = {
 }
 
 for (const [way, answer] of Object.entries(AROUND)) {
-  test(`by ${way}, no byte of a response leaves that has not taken the passage`, async (t) => {
+  test(`a response by ${way} that has not taken the passage sends no byte`, async (t) => {
     const events: AuditEvent[] = []
     const audit = providing('audit', AuditSink, (event) => void events.push(event))
     for (const watching of [[policy()], [audit]]) {

@@ -39,7 +39,7 @@ const post = (body: string, headers = {}) => ({ method: 'POST', headers: { ...JS
 const META = `"_meta":{"traceparent":"${TRACEPARENT}"}`
 
 for (const use of ['forward/http', 'forward/balanced']) {
-  test(`calls have the trace in their bodies too, and all other bytes are the caller's: ${use}`, async (t) => {
+  test(`calls carry the trace in their bodies too, and all other bytes are the caller's: ${use}`, async (t) => {
     const { main, seen } = await traced(t, use)
     const long = 'é'.repeat(100_000)
     const cases: readonly (readonly [string, string])[] = [
@@ -58,7 +58,7 @@ for (const use of ['forward/http', 'forward/balanced']) {
     }
   })
 
-  test(`what was not read, or is none of MCP, stays as it is: ${use}`, async (t) => {
+  test(`a body that was not read, or is no MCP message, stays unchanged: ${use}`, async (t) => {
     const { main, seen } = await traced(t, use)
     const call = '{"id":1,"method":"ping"}'
     const digest = { 'content-digest': 'sha-256=:x:' }

@@ -4,7 +4,7 @@ import { planList } from 'sallyport/embed'
 import { contextFor } from '#kit/booted.js'
 
 /** The problems of a list that has some. */
-export async function complaints(list: List, folder: string): Promise<ConfigError['problems']> {
+export async function problemsOf(list: List, folder: string): Promise<ConfigError['problems']> {
   try {
     await planList(list, contextFor({ folder }))
   } catch (error) {
