@@ -12,9 +12,6 @@ const row = (...cells: readonly string[]): string => `| ${cells.map(cell).join('
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows.map((cells) => row(...cells))].join('\n')
 
-export const folded = (summary: string, text: string): string =>
-  `<details><summary>${summary}</summary>\n\n${text}\n\n</details>`
-
 /** The text of a page without its code: neither a link nor a heading is in there. */
 const withoutCode = (text: string): string => text.replaceAll(/^```[\s\S]*?^```$/gm, '')
 

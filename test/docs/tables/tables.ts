@@ -2,7 +2,7 @@ import { conformanceSuites } from 'sallyport/testing'
 import { benchmark, speed } from '../../bench/readme.js'
 import { allowedDifferences } from '../../plugins/forward/allowed-differences.js'
 import { type ErrorCode, errorCodes, statusesOf } from '../error-codes.js'
-import { folded, table } from '../markdown.js'
+import { table } from '../markdown.js'
 import { capabilitiesInSource, instrumentsInSource } from '../source.js'
 import { flags } from './flags.js'
 import { kinds, plugins, settings } from './options.js'
@@ -62,13 +62,13 @@ function conformance(): string {
   return table(['capability', 'a plugin that provides it'], rows)
 }
 
-/** One foldable table for each place where codes are met. */
+/** One table each for the codes that clients get, that stop the start, and that only the log has. */
 function errors(): string {
-  const places = { answer: 'in an answer', start: 'when it starts', log: 'in the log' } as const
-  return Object.entries(places)
-    .map(([met, words]) => {
+  const headings = { answer: 'In a response', start: 'At the start', log: 'In the log' } as const
+  return Object.entries(headings)
+    .map(([met, heading]) => {
       const codes = Object.entries(errorCodes).filter(([, code]) => code.met === met)
-      return folded(`Codes ${words}`, met === 'answer' ? answered(codes) : logged(codes))
+      return `### ${heading}\n\n${met === 'answer' ? answered(codes) : logged(codes)}`
     })
     .join('\n\n')
 }
