@@ -7,7 +7,7 @@ import { capabilitiesInSource, instrumentsInSource } from '../source.js'
 import { flags } from './flags.js'
 import { kinds, plugins, settings } from './options.js'
 
-/** What a page shows of the code, by the name between its marks; it is made for the page that holds it. */
+/** Makes a table of the pages, by the name between its marks. `page` is the page that holds it. */
 type Make = (page: string) => string | Promise<string>
 
 export const tables: Readonly<Record<string, Make>> = {
@@ -64,24 +64,24 @@ function conformance(): string {
 
 /** One table each for the codes that clients get, that stop the start, and that only the log has. */
 function errors(): string {
-  const headings = { answer: 'In a response', start: 'At the start', log: 'In the log' } as const
+  const headings = { response: 'In a response', start: 'At the start', log: 'In the log' } as const
   return Object.entries(headings)
-    .map(([met, heading]) => {
-      const codes = Object.entries(errorCodes).filter(([, code]) => code.met === met)
-      return `### ${heading}\n\n${met === 'answer' ? answered(codes) : logged(codes)}`
+    .map(([where, heading]) => {
+      const codes = Object.entries(errorCodes).filter(([, code]) => code.where === where)
+      return `### ${heading}\n\n${where === 'response' ? inResponses(codes) : inTheLog(codes)}`
     })
     .join('\n\n')
 }
 
 type Codes = readonly (readonly [code: string, ErrorCode])[]
 
-const answered = (codes: Codes): string =>
+const inResponses = (codes: Codes): string =>
   table(
     ['status', 'code', 'what to do'],
     codes.map(([code, { advice }]) => [statusesOf(code).join(', '), `\`${code.toLowerCase()}\``, advice]),
   )
 
-const logged = (codes: Codes): string =>
+const inTheLog = (codes: Codes): string =>
   table(
     ['code', 'what to do'],
     codes.map(([code, { advice }]) => [`\`${code}\``, advice]),
