@@ -10,9 +10,10 @@ import {
 import { sharedGroup } from '#cli/line/shared-flags.js'
 import { table } from '../markdown.js'
 
-/** A section for each command. Flags of `proxy` that another command has too stand there alone. */
+/** A section for each command. A flag that `proxy` and other commands have stands only in the section of `proxy`. */
 export function flags(): string {
-  return [`Every command has ${names(sharedGroup.options)}.`, ...commands.map(section)].join('\n\n')
+  const links = commands.map(({ name }) => `[${name}](#sallyport-${anchor(name)})`).join(' · ')
+  return [links, `Every command has ${names(sharedGroup.options)}.`, ...commands.map(section)].join('\n\n')
 }
 
 function section(command: Command): string {
@@ -50,9 +51,11 @@ function linkToShared(own: readonly Option[], shared: readonly Option[]): string
     return `Also all flags of ${link}${missing.length === 0 ? '' : ` except ${names(missing)}`}.`
   const groups = proxyGroups().filter(({ options }) => options.every((each) => has(shared, each)))
   const single = shared.filter((option) => !groups.some(({ options }) => has(options, option)))
-  const whole = groups.map(({ title }) => `[${title}](#${title.toLowerCase().replaceAll(' ', '-')})`)
+  const whole = groups.map(({ title }) => `[${title}](#${anchor(title)})`)
   return `Also, described at ${link}: ${[...whole, names(single)].join(', ')}.`
 }
+
+const anchor = (title: string): string => title.toLowerCase().replaceAll(' ', '-')
 
 const names = (options: readonly Option[]): string => options.map(({ name }) => `\`--${name}\``).join(', ')
 
