@@ -74,7 +74,7 @@ const metric = async (internal: string, name: string): Promise<number> => {
   return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
 }
 
-test('with a full disk behind stderr callers are refused as ever, and lines that are missing count', async (t) => {
+test('with a full disk behind stderr callers are still refused, and missing lines are counted', async (t) => {
   const { child, url, internal } = await registry(t, openSync('/dev/full', 'w'))
 
   for (let index = 0; index < 100; index++) {
@@ -103,7 +103,7 @@ export default {
 }
 `
 
-test('while nobody reads stderr requests are answered, and a stop ends the process', async (t) => {
+test('without a reader of stderr requests are answered, and a stop ends the process', async (t) => {
   const home = folder(t)
   const plugins = [listen, { use: 'auth/anonymous' }, { use: './noisy.mjs' }]
   writeFileSync(join(home, 'run.json'), JSON.stringify({ plugins }))

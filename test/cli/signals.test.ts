@@ -23,7 +23,7 @@ async function proxy(t: TestContext, argv: readonly string[], environment = {}) 
 
 for (const argv of [[], ['--workers', '2']]) {
   const name = ['a gateway', ...argv].join(' ')
-  test(`${name} that is stopped serves on, is not ready, reads nothing again, and ends at the second signal`, async (t) => {
+  test(`${name}, once stopped, still serves, is not ready, does not reload, and ends at the second signal`, async (t) => {
     const {
       process: child,
       until,
@@ -49,7 +49,7 @@ for (const argv of [[], ['--workers', '2']]) {
     await eventually(() => workers.every(([, pid]) => !lives(Number(pid))) || undefined)
   })
 
-  test(`${name} gets no inspector by SIGUSR1, through which other users of the machine would read its secrets`, async (t) => {
+  test(`${name} opens no inspector on SIGUSR1, since other users of the machine could read its secrets`, async (t) => {
     const { process: child, ended, output } = await proxy(t, argv)
     const workers = [...output.stderr.matchAll(/"pid":(\d+),"msg":"a worker is ready"/g)]
     for (const pid of [child.pid, ...workers.map(([, pid]) => pid)]) process.kill(Number(pid), 'SIGUSR1')
@@ -72,7 +72,7 @@ test('the drain delay is 5 s in Kubernetes, and nothing elsewhere', async (t) =>
   assert.doesNotMatch(outside.output.stderr, /not ready any more/)
 })
 
-test('nobody has to wait who stops a start', async (t) => {
+test('a stop during the start takes effect at once', async (t) => {
   const list = `
     - { use: listen/http, with: { address: 127.0.0.1:0, drainDelay: 1h } }
     - { use: ./hangs.mjs }`
@@ -93,7 +93,7 @@ test('nobody has to wait who stops a start', async (t) => {
   }
 })
 
-test('an interrupt at a terminal is not delayed', { skip: noTerminal }, async (t) => {
+test('an interrupt at a terminal has no drain delay', { skip: noTerminal }, async (t) => {
   const argv = ['proxy', 'notes', '--target-uri', await closedPort(), ...LONG]
   // `exec`: a shell that waits for the program would itself end by the interrupt.
   const command = ['exec', process.execPath, bin, ...argv].join(' ')

@@ -2,11 +2,11 @@ import type { Dispatch } from 'sallyport'
 import { OFFICIAL } from 'sallyport/toolkit'
 import { z } from 'zod'
 
-/** What a registry, or the connection to it, answered. */
+/** The answer of a registry, or of the gateway in front of it. */
 export interface Answer {
   readonly status: number
   readonly body: unknown
-  /** Seconds, where it says when to try again. */
+  /** Seconds, if the answer has Retry-After. */
   readonly retryAfter: number | undefined
 }
 
@@ -17,7 +17,7 @@ const serverAnswer = z.object({
   _meta: z.object({ [OFFICIAL]: official }),
 })
 
-/** A version as a registry answers it. */
+/** A version in the answer of a registry. */
 export interface ServedVersion {
   readonly name: string
   readonly version: string
@@ -45,17 +45,17 @@ const versionsPage = z.object({
 
 const encoded = encodeURIComponent
 
-/** Bytes of an answer: many times a version with its document, and all versions of a server with theirs. */
+/** Limits of an answer: bytes of one version, bytes of a list of versions, and pages of a list. */
 const MOST = { version: 4 * 1024 * 1024, list: 64 * 1024 * 1024, pages: 1_000 }
 
-/** Asks the API of a registry, through a list that signs in to it. */
+/** Sends requests to the API of a registry, through a list that signs in to it. */
 export class RegistryClient {
   constructor(
     private readonly dispatch: Dispatch,
     private readonly api: URL,
   ) {}
 
-  /** Where a version is served. */
+  /** The URL of a version. */
   urlOf(name: string, version: string): string {
     return `${this.api.href}${pathOf(name, version)}`
   }
@@ -68,13 +68,13 @@ export class RegistryClient {
     return this.ask('POST', '/validate', { payload: document })
   }
 
-  /** A version, also a deleted one; `latest` is one that is not. */
+  /** A version, also a deleted one; `latest` is never a deleted one. */
   version(name: string, version: string): Promise<Answer> {
     const deleted = version === 'latest' ? '' : '?include_deleted=true'
     return this.ask('GET', pathOf(name, version) + deleted)
   }
 
-  /** All versions of a server, of which a registry gives so many bytes at once. */
+  /** All versions of a server, from all pages. */
   async versions(name: string): Promise<Answer> {
     const servers: unknown[] = []
     const seen = new Set<string>()
@@ -88,19 +88,19 @@ export class RegistryClient {
       cursor = page.metadata?.nextCursor
       if (cursor === undefined || cursor === '') return { ...answer, body: { servers } }
       if (seen.has(cursor) || seen.size === MOST.pages)
-        return { ...answer, status: 502, body: { error_description: 'its list of versions has no end' } }
+        return { ...answer, status: 502, body: { error_description: 'its list of versions does not end' } }
     }
   }
 
-  /** Whether there is a registry; undefined when that cannot be found out. */
+  /** Whether the URL names a registry; undefined when the answer does not show it. */
   async isThere(): Promise<boolean | undefined> {
     const { status } = await this.ask('GET', '/servers?limit=1')
     return status === 404 ? false : status === 200 ? true : undefined
   }
 
   setStatus(name: string, version: string | undefined, change: object): Promise<Answer> {
-    const place = version === undefined ? `/servers/${encoded(name)}` : pathOf(name, version)
-    return this.ask('PATCH', `${place}/status`, {
+    const path = version === undefined ? `/servers/${encoded(name)}` : pathOf(name, version)
+    return this.ask('PATCH', `${path}/status`, {
       payload: Buffer.from(JSON.stringify(change)),
       most: version === undefined ? MOST.list : MOST.version,
     })
@@ -144,10 +144,10 @@ function parsed(body: string): unknown {
 
 type Response = Awaited<ReturnType<Dispatch>>
 
-/** Milliseconds for a body. Before it come the time limit of the target, and that of whoever signs in. */
+/** Milliseconds for a body. Other timeouts limit the time before it: that of the target, and that of the sign-in. */
 const LONGEST = 60_000
 
-/** The body of an answer, or a sentence about why there is none: what is asked may send without end. */
+/** The body of an answer, or a sentence about its fault: a server may send endless data. */
 async function readBody(
   response: Response,
   most: number,

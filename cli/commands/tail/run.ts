@@ -12,7 +12,7 @@ const FEW = 20
 
 type Values = ReturnType<typeof valuesOf<typeof tailCommand.groups>>
 
-/** Shows and follows what matches in an audit file. */
+/** Shows and follows the matching events of an audit file. */
 export async function tail({ positionals: [path = ''], options }: Invocation, io: Io): Promise<number> {
   const values = valuesOf(tailCommand.groups, options)
   const filtered = filterOf(values, Date.now())
@@ -42,7 +42,7 @@ export async function tail({ positionals: [path = ''], options }: Invocation, io
         ? ['1 line is no audit event', 'was']
         : [`${malformed} lines are no audit events`, 'were']
     const place = path === '-' ? 'standard input' : path
-    printWarnings([{ place, message: `${lines}, and ${was} passed over` }], io)
+    printWarnings([{ place, message: `${lines}, and ${was} skipped` }], io)
   }
   return exitCode.ok
 }
@@ -56,14 +56,14 @@ function misused(path: string, { rotated, lines }: Values): readonly Problem[] {
   return problems
 }
 
-/** Aborts at the first signal; the second ends the process as if nobody listened. */
+/** Aborts at the first signal; without a listener, the second signal ends the process. */
 function interrupted({ signals }: Io): AbortSignal {
   const controller = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) signals.once(signal, () => controller.abort())
   return controller.signal
 }
 
-/** How many lines are shown first; `undefined` for all. */
+/** The number of lines that are shown first; `undefined` for all. */
 function countOf({ lines, since, request, trace }: Values): number | undefined {
   if (lines !== undefined) return lines === 'all' ? undefined : Number(lines)
   return [since, request, trace].some((bound) => bound !== undefined) ? undefined : FEW

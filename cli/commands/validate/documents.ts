@@ -5,15 +5,15 @@ import { buffer } from 'node:stream/consumers'
 import type { Problem } from 'sallyport'
 import { fileFailure } from 'sallyport/toolkit'
 
-/** A document as it was named or found. */
+/** A document, and the path that named or found it. */
 export interface ServerFile {
   readonly file: string
   readonly bytes: Uint8Array
 }
 
-/** As registries take them by default. */
+/** The default limit of registries. */
 const MOST_BYTES = 256 * 1024
-// What is installed or generated is not what a repository publishes.
+// Installed and generated files are not published.
 const PASSED_OVER = new Set(['node_modules', '.git'])
 
 /** Reads the named files, and the server documents in the named folders. */
@@ -39,7 +39,7 @@ export async function readServerFiles(
   return { files, problems }
 }
 
-/** A document that is no larger than registries take it by default. */
+/** Reads a document that is not larger than the default limit of registries. */
 export const readServerFile = async (file: string): Promise<Buffer> => bounded(await readFile(file))
 
 function bounded(bytes: Buffer): Buffer {
@@ -76,7 +76,7 @@ async function below(folder: string): Promise<readonly string[]> {
   return found
 }
 
-/** By its name, or by the schema that it names. */
+/** Recognizes a document by its name, or by the schema that it names. */
 async function isServerFile(path: string): Promise<boolean> {
   if (basename(path) === 'server.json') return true
   if (!path.endsWith('.json') || (await stat(path)).size > MOST_BYTES) return false

@@ -41,7 +41,7 @@ const documents: readonly Kind[] = [
 const port: readonly Kind[] = ['Listener', 'Health', 'PublicPath', 'PublicAddress', 'Tunnel']
 const discovery: readonly Kind[] = ['Challenge', 'IssuerMetadata', 'ResourceMetadata']
 
-test('each capability is in each preset where it has a meaning, from each origin, at each place', () => {
+test('each capability works in each preset where it has a meaning, from each source, at each position', () => {
   // Deprecated names are names of the same.
   const tokens = Object.values(contract).flatMap((value) => Reflect.get(Object(value), 'token') ?? [])
   const named = new Map(Object.entries(contract))

@@ -47,7 +47,7 @@ async function answering({ url }: Gateway, ...pids: readonly number[]): Promise<
   assert.deepEqual(seen, new Set(pids))
 }
 
-test('a worker killed in the middle of an exchange of lists leaves the others serving, and the next one whole', async (t) => {
+test('a worker killed during a swap of lists leaves the others serving, and the next swap succeeds', async (t) => {
   const gateway = await ofTwo(t, { files })
   const [first, second] = [gateway.pidOf(1), gateway.pidOf(2)]
 
@@ -80,7 +80,7 @@ test('a worker killed in the middle of an exchange of lists leaves the others se
   assert.equal(await gateway.ended(), 0)
 })
 
-test('a worker killed while all end costs what it was answering, and the end is still a good one', async (t) => {
+test('a worker killed during the stop loses only its own requests, and the exit code stays 0', async (t) => {
   const gateway = await ofTwo(t)
   const pids = [...gateway.pids().values()]
   const slow = ['slow-1', 'slow-2'].map((id) => once(`${gateway.url}/?id=${id}&ms=2500`, id))
@@ -99,7 +99,7 @@ test('a worker killed while all end costs what it was answering, and the end is 
   assert.deepEqual(pids.filter(lives), [])
 })
 
-test('a stop in the middle of an exchange of lists is a stop, also when a worker is killed over it', async (t) => {
+test('a stop during a swap of lists ends the gateway, also when a worker is killed', async (t) => {
   const gateway = await ofTwo(t, { files })
   const pids = [...gateway.pids().values()]
   exchange(gateway)

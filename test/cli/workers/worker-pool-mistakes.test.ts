@@ -5,7 +5,7 @@ import { folder } from '#kit/folder.js'
 import { opened } from '#kit/listening.js'
 import { startedProgram } from '#kit/started-program.js'
 
-test('what is wrong is told once, whoever finds it', async (t) => {
+test('a mistake is reported once, whichever process finds it', async (t) => {
   const { port } = await opened(t, createServer())
   const listen = (at: string): string => `plugins:\n  - { use: listen/http, with: { address: '${at}' } }\n`
   const home = folder(t, {

@@ -7,7 +7,7 @@ import { anew, listText, lives, load, ofTwo, once, reached } from './several.js'
 
 const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0'
 
-test('workers answer on one port as one gateway, and end together', async (t) => {
+test('workers serve one port as one gateway, and end together', async (t) => {
   const gateway = await ofTwo(t)
   assert.equal(
     gateway.output.stdout,
@@ -52,7 +52,7 @@ test('workers answer on one port as one gateway, and end together', async (t) =>
   assert.deepEqual(pids.filter(lives), [])
 })
 
-test('of reloads that wait for each other the last one counts', async (t) => {
+test('the last of several waiting reloads counts', async (t) => {
   const gateway = await ofTwo(t)
   const slow = Promise.all(['slow-1', 'slow-2'].map((id) => anew(`${gateway.url}/?id=${id}&ms=4000`, id)))
   await eventually(() => reached(gateway.home, 'slow').length === 2)
@@ -60,14 +60,12 @@ test('of reloads that wait for each other the last one counts', async (t) => {
   await gateway.until(/is in force"/)
   await eventually(() => {
     gateway.process.kill('SIGHUP')
-    return (
-      gateway.lines('the configuration was read again, but what was read later takes its place').length > 0
-    )
+    return gateway.lines('the configuration was read again, but a later reload replaces it').length > 0
   })
   for (const { status } of await slow) assert.equal(status, 200)
 })
 
-test('a worker that is killed costs its own connections; a reload and a stop cost nothing', async (t) => {
+test('a killed worker loses only its own connections; a reload and a stop lose none', async (t) => {
   const gateway = await ofTwo(t, { host: '[::1]' })
   assert.match(
     gateway.output.stdout,
