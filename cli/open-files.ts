@@ -3,7 +3,7 @@ import { endProcess, runToEnd, writeToStderr } from './process-end.js'
 
 const FAILED = 1
 /** Below this limit a gateway warns: each caller takes a connection, and most take another to a target. */
-const FEW = 1_024
+const MIN_OPEN_FILES = 1_024
 const MAX_DEPTH = 8
 
 /** Runs the program. If it may not open enough files to load its modules, this reports it without another module. */
@@ -34,11 +34,11 @@ export function tooFewFiles(error: unknown, depth = 0): string | undefined {
 /** A warning for a gateway that may soon run into its limit. */
 export function fewOpenFiles(): string | undefined {
   const limit = openFiles()
-  if (limit === undefined || limit >= FEW) return undefined
+  if (limit === undefined || limit >= MIN_OPEN_FILES) return undefined
   return `this process may have ${limit} files and connections open at once, and each caller takes one or two: ${RAISE_LIMIT}`
 }
 
-export const RAISE_LIMIT = `raise the limit to ${FEW} or more, with \`ulimit -n\`, or LimitNOFILE= of a systemd unit`
+export const RAISE_LIMIT = `raise the limit to ${MIN_OPEN_FILES} or more, with \`ulimit -n\`, or LimitNOFILE= of a systemd unit`
 
 /** From /proc, since Node shows its limits only in a slow report. Node has raised the soft limit to the hard one. */
 function openFiles(): number | undefined {

@@ -3,11 +3,11 @@ import { namesLoopback } from '#core/toolkit/address.js'
 
 const HIDDEN = '***'
 // A shorter value may also be part of a word: it is hidden only where it stands alone as a value.
-const SHORTEST = 4
+const MIN_LENGTH = 4
 // A part of a value, such as the host of a URL, is no secret when it is as short as a word.
-const SHORTEST_PART = 6
+const MIN_PART_LENGTH = 6
 // A piece of a secret of this length does not occur by chance.
-const PIECE = 12
+const PIECE_LENGTH = 12
 // Private-use characters mark the found values until all are found.
 const FIRST_MARK = 0xf0000
 const MARKS = /[\u{f0000}-\u{ffffd}]/gu
@@ -23,11 +23,12 @@ class Hidden {
 
   /** Hides `value` from now on, in each of its spellings in a line. */
   add(value: string, written = HIDDEN): void {
-    const showsValue = value.length >= SHORTEST && written.toLowerCase().includes(value.toLowerCase())
+    const showsValue = value.length >= MIN_LENGTH && written.toLowerCase().includes(value.toLowerCase())
     for (const form of formsOf(value)) {
       const key = form.toLowerCase()
       if (!this.written.has(key)) this.written.set(key, showsValue ? HIDDEN : written)
-      for (let at = 0; at + PIECE <= key.length; at++) this.pieces.add(key.slice(at, at + PIECE))
+      for (let at = 0; at + PIECE_LENGTH <= key.length; at++)
+        this.pieces.add(key.slice(at, at + PIECE_LENGTH))
     }
     this.pattern = undefined
   }
@@ -77,8 +78,8 @@ class Hidden {
     let result = ''
     for (let at = 0; at < text.length; ) {
       let end = at
-      for (let from = at; from <= end && this.pieces.has(lower.slice(from, from + PIECE)); from++) {
-        end = from + PIECE
+      for (let from = at; from <= end && this.pieces.has(lower.slice(from, from + PIECE_LENGTH)); from++) {
+        end = from + PIECE_LENGTH
       }
       result += end > at ? HIDDEN : text.charAt(at)
       at = Math.max(end, at + 1)
@@ -97,13 +98,13 @@ function patternOf(forms: readonly string[]): RegExp {
 
 function sourceOf(form: string): string {
   const escaped = form.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
-  return form.length < SHORTEST ? `(?<=["'\`/=])${escaped}(?=["'\`/:,;)\\s]|$)` : escaped
+  return form.length < MIN_LENGTH ? `(?<=["'\`/=])${escaped}(?=["'\`/:,;)\\s]|$)` : escaped
 }
 
 /** A value, and the paths and parts of URLs that are made of it. */
 export function partsOf(value: string): readonly string[] {
   const parts = [value.trim(), ...pathsOf(value.trim()), ...urlsOf(value.trim())]
-  return [value, ...parts.filter((part) => part.length >= SHORTEST_PART)]
+  return [value, ...parts.filter((part) => part.length >= MIN_PART_LENGTH)]
 }
 
 /** The spellings in a line of a value and its parts. */

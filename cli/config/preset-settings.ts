@@ -49,9 +49,9 @@ export const presetOfFile = <Settings>(
 ): Result<Settings> => new PresetSettings(preset, undefined, document).read(earlier)
 
 /** The precedence of the sources: the lowest number wins. */
-const RANKS = { flag: 0, environment: 1, file: 2, none: 3 } as const
+const PRECEDENCE = { flag: 0, environment: 1, file: 2, none: 3 } as const
 
-type Rank = keyof typeof RANKS
+type SettingSource = keyof typeof PRECEDENCE
 
 class PresetSettings<Settings> {
   private value: unknown
@@ -121,21 +121,21 @@ class PresetSettings<Settings> {
     return option?.source === 'default' ? undefined : option
   }
 
-  private written(option: Option): Rank {
+  private written(option: Option): SettingSource {
     const source = this.given(option)?.source
     if (source === 'flag' || source === 'environment') return source
     return valueAt(this.document?.value, pathOf(option)) === undefined ? 'none' : 'file'
   }
 
   /** A secret and its file exclude each other: the source with precedence wins, and in one source the value wins. */
-  private isOverridden({ name }: Option, own: Rank): boolean {
+  private isOverridden({ name }: Option, own: SettingSource): boolean {
     const isFile = name.endsWith('-file')
-    const twin = this.options.find(
+    const counterpart = this.options.find(
       (each) => each.name === (isFile ? name.replace(/-file$/, '') : `${name}-file`),
     )
-    if (twin === undefined) return false
-    const other = RANKS[this.written(twin)]
-    return isFile ? other <= RANKS[own] : other < RANKS[own]
+    if (counterpart === undefined) return false
+    const other = PRECEDENCE[this.written(counterpart)]
+    return isFile ? other <= PRECEDENCE[own] : other < PRECEDENCE[own]
   }
 
   private settingOf(option: Option, value: OptionValue, isOfCommandLine: boolean): unknown {

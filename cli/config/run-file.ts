@@ -60,7 +60,7 @@ export function readItems(items: readonly unknown[], path: SettingPath, complain
   return items.map((item, index) => {
     const at = [...path, index]
     if (!isJsonObject(item) || !('scope' in item)) return readEntry(item, at, complaints)
-    complain(scope, item, at, complaints)
+    addComplaints(scope, item, at, complaints)
     const { scope: prefix, plugins } = item
     const inner = Array.isArray(plugins) ? plugins : []
     return {
@@ -72,7 +72,7 @@ export function readItems(items: readonly unknown[], path: SettingPath, complain
 
 /** The readable part of an entry, so that the kernel can find its other problems. */
 function readEntry(item: unknown, at: SettingPath, complaints: Complaint[]): Entry {
-  complain(entry, item, at, complaints)
+  addComplaints(entry, item, at, complaints)
   const {
     use,
     with: options,
@@ -91,7 +91,7 @@ function readEntry(item: unknown, at: SettingPath, complaints: Complaint[]): Ent
 // Stands in the list for an entry without `use`, so that the other entries keep their indexes.
 const unreadable = (at: SettingPath): Plugin => ({ name: `unreadable ${at.join('.')}`, api: 1, setup() {} })
 
-function complain(schema: z.ZodType, item: unknown, at: SettingPath, complaints: Complaint[]): void {
+function addComplaints(schema: z.ZodType, item: unknown, at: SettingPath, complaints: Complaint[]): void {
   const read = schema.safeParse(item)
   if (read.success) return
   for (const complaint of complaintsOf(schema, item, read.error)) {

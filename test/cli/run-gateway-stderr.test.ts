@@ -17,7 +17,7 @@ interface Started {
   readonly internal: string
 }
 
-/** A registry whose source cannot be read, and who knocks without a token is refused. */
+/** A registry whose source cannot be read, and that refuses a caller without a token. */
 async function registry(t: TestContext, stderr: number): Promise<Started> {
   const home = folder(t)
   const internal = `127.0.0.1:${await freePort()}`

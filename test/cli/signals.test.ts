@@ -53,8 +53,8 @@ for (const argv of [[], ['--workers', '2']]) {
     const { process: child, ended, output } = await proxy(t, argv)
     const workers = [...output.stderr.matchAll(/"pid":(\d+),"msg":"a worker is ready"/g)]
     for (const pid of [child.pid, ...workers.map(([, pid]) => pid)]) process.kill(Number(pid), 'SIGUSR1')
-    const told = () => [...output.stderr.matchAll(/SIGUSR1 opens no inspector|Debugger listening/g)]
-    await eventually(() => told().length === 1 + workers.length || undefined, 60)
+    const reported = () => [...output.stderr.matchAll(/SIGUSR1 opens no inspector|Debugger listening/g)]
+    await eventually(() => reported().length === 1 + workers.length || undefined, 60)
     child.kill('SIGTERM')
     assert.equal(await ended(), 0)
     assert.doesNotMatch(output.stderr, /Debugger listening/)
@@ -116,7 +116,7 @@ for (const argv of [[], ['--workers', '2']]) {
       - { use: listen/http, with: { address: 127.0.0.1:0 } }
       - { use: ./warns.mjs }`
     const config = join(folder(t, { 'gateway.yaml': list, 'warns.mjs': warns }), 'gateway.yaml')
-    const told = async (environment: Record<string, string>) => {
+    const reported = async (environment: Record<string, string>) => {
       const running = startedProgram(t, ['run', '--config', config, ...argv], { environment, patience: 60 })
       await running.ready()
       running.stop()
@@ -124,9 +124,9 @@ for (const argv of [[], ['--workers', '2']]) {
       const lines = running.output.stderr.trimEnd().split('\n')
       return lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'Node warns')
     }
-    const [{ level, err } = {}] = await told({})
+    const [{ level, err } = {}] = await reported({})
     assert.equal(level, 'warn')
     assert.equal(err?.message, 'soon to be gone')
-    assert.deepEqual(await told({ NODE_NO_WARNINGS: '1' }), [])
+    assert.deepEqual(await reported({ NODE_NO_WARNINGS: '1' }), [])
   })
 }

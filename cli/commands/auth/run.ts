@@ -22,7 +22,7 @@ const Login = z.object({
 const SESSIONS = 'oauth/session/'
 const EVERYTHING = 'all'
 // Logins that were stored with `--remote-auth-no-keyring` are shown and deleted too.
-const READING = { keptKey: false }
+const READ_UNENCRYPTED = { keptKey: false }
 
 /** Shows, encrypts and deletes the logins that are stored for `--remote-auth`. */
 export async function auth(
@@ -33,7 +33,7 @@ export async function auth(
   const { config } = valuesOf(authCommand.groups, options)
   if (action === 'seal' && config !== undefined)
     return printProblems([{ place, message: 'takes no file: it encrypts the logins of this user' }], io)
-  const own = loginStore(action === 'seal' ? { takeOver: true } : READING)
+  const own = loginStore(action === 'seal' ? { takeOver: true } : READ_UNENCRYPTED)
   const located = config === undefined ? locatedHere(own) : await readList(config, environment)
   if ('problems' in located) return printProblems(located.problems, io)
   if (action !== 'logout') {

@@ -22,7 +22,7 @@ export async function explain({ options, environment }: Invocation, io: Io): Pro
 
   const report = new Report(io)
   return withChecks(result, async (scopes) => {
-    const checked = concerned(scopes, asked.call)
+    const checked = scopesToCheck(scopes, asked.call)
     const read: ReadToken = needsToken(checked, asked.call, tokenFile)
       ? await readToken(tokenFile, io)
       : { token: undefined }
@@ -42,7 +42,7 @@ export async function explain({ options, environment }: Invocation, io: Io): Pro
 }
 
 /** The scopes to check: those with policies when a call is judged, otherwise those with authenticators. */
-function concerned(scopes: readonly ScopeChecks[], call: AskedCall | undefined): readonly ScopeChecks[] {
+function scopesToCheck(scopes: readonly ScopeChecks[], call: AskedCall | undefined): readonly ScopeChecks[] {
   const judging = call === undefined ? [] : scopes.filter(({ policies }) => policies.length > 0)
   return judging.length > 0 ? judging : scopes.filter(({ authenticators }) => authenticators.length > 0)
 }

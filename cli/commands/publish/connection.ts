@@ -44,11 +44,11 @@ export function connectionTo(
     ),
     locate: ([key = '']: readonly (string | number)[]) => places.get(String(key)) ?? flagOf(String(key)),
   }
-  return mapped(resolveSettings(ProxySettings, written, signsIn ? [] : flagsInVain(options)), client)
+  return mapped(resolveSettings(ProxySettings, written, signsIn ? [] : unusedFlagProblems(options)), client)
 }
 
 // Only flags: a variable may be set for another program.
-const flagsInVain = (options: ResolvedOptions): Problem[] =>
+const unusedFlagProblems = (options: ResolvedOptions): Problem[] =>
   signInFlags.flatMap(({ name }) => {
     const message = 'cannot be combined with --token-file: expected a login or a token'
     return options.get(name)?.source === 'flag' ? [{ place: `--${name}`, message }] : []

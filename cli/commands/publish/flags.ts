@@ -40,7 +40,7 @@ const [own, everywhere] = general(
 /** The groups whose values have types. */
 export const ownGroups = [own, everywhere] as const
 
-const NOT_HERE: readonly string[] = ['remote-auth', 'remote-auth-scope-param-name']
+const OMITTED_FLAGS: readonly string[] = ['remote-auth', 'remote-auth-scope-param-name']
 
 /** Milliseconds that a person has for signing in, without the flag. */
 export const SIGN_IN_TIMEOUT = 600_000
@@ -52,7 +52,7 @@ const signInTimeout: Partial<Option> = {
 
 /** The flags by which the proxy signs in. Here sign-in is always on, and its timeout is longer. */
 export const signInFlags: readonly Option[] = oauth.options
-  .filter(({ name }) => !NOT_HERE.includes(name))
+  .filter(({ name }) => !OMITTED_FLAGS.includes(name))
   .map((option) => ({ ...option, ...(option.name === 'remote-auth-timeout' && signInTimeout) }))
 
 export const connectionFlags: readonly Option[] = [...targetTls, ...plainHttp]

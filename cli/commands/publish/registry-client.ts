@@ -46,7 +46,7 @@ const versionsPage = z.object({
 const encoded = encodeURIComponent
 
 /** Limits of an answer: bytes of one version, bytes of a list of versions, and pages of a list. */
-const MOST = { version: 4 * 1024 * 1024, list: 64 * 1024 * 1024, pages: 1_000 }
+const LIMITS = { version: 4 * 1024 * 1024, list: 64 * 1024 * 1024, pages: 1_000 }
 
 /** Sends requests to the API of a registry, through a list that signs in to it. */
 export class RegistryClient {
@@ -81,13 +81,13 @@ export class RegistryClient {
     for (let cursor: string | undefined = ''; ; seen.add(cursor)) {
       const query: string = cursor === '' ? '' : `&cursor=${encoded(cursor)}`
       const path = `/servers/${encoded(name)}/versions?include_deleted=true${query}`
-      const answer = await this.ask('GET', path, { most: MOST.list })
+      const answer = await this.ask('GET', path, { maxBytes: LIMITS.list })
       const page = versionsPage.safeParse(answer.body).data
       if (answer.status !== 200 || page === undefined) return answer
       servers.push(...page.servers)
       cursor = page.metadata?.nextCursor
       if (cursor === undefined || cursor === '') return { ...answer, body: { servers } }
-      if (seen.has(cursor) || seen.size === MOST.pages)
+      if (seen.has(cursor) || seen.size === LIMITS.pages)
         return { ...answer, status: 502, body: { error_description: 'its list of versions does not end' } }
     }
   }
@@ -102,14 +102,14 @@ export class RegistryClient {
     const path = version === undefined ? `/servers/${encoded(name)}` : pathOf(name, version)
     return this.ask('PATCH', `${path}/status`, {
       payload: Buffer.from(JSON.stringify(change)),
-      most: version === undefined ? MOST.list : MOST.version,
+      maxBytes: version === undefined ? LIMITS.list : LIMITS.version,
     })
   }
 
   private async ask(
     method: 'GET' | 'POST' | 'PATCH',
     path: string,
-    { payload, most = MOST.version }: { readonly payload?: Buffer; readonly most?: number } = {},
+    { payload, maxBytes = LIMITS.version }: { readonly payload?: Buffer; readonly maxBytes?: number } = {},
   ): Promise<Answer> {
     const response = await this.dispatch({
       method,
@@ -122,7 +122,7 @@ export class RegistryClient {
       ...(payload !== undefined && { payload }),
     })
     const retryAfter = Number(response.headers['retry-after'] ?? Number.NaN)
-    const read = await readBody(response, most)
+    const read = await readBody(response, maxBytes)
     return {
       status: 'fault' in read ? 502 : response.statusCode,
       body: 'fault' in read ? { error_description: read.fault } : parsed(read.text),
@@ -145,13 +145,13 @@ function parsed(body: string): unknown {
 type Response = Awaited<ReturnType<Dispatch>>
 
 /** Milliseconds for a body. Other timeouts limit the time before it: that of the target, and that of the sign-in. */
-const LONGEST = 60_000
+const BODY_TIMEOUT = 60_000
 
 /** The body of an answer, or a sentence about its fault: a server may send endless data. */
 async function readBody(
   response: Response,
-  most: number,
-  longest = LONGEST,
+  maxBytes: number,
+  timeout = BODY_TIMEOUT,
 ): Promise<{ readonly text: string } | { readonly fault: string }> {
   const stream = response.stream()
   const chunks: Buffer[] = []
@@ -160,16 +160,16 @@ async function readBody(
   const timer = setTimeout(() => {
     isLate = true
     stream.destroy()
-  }, longest)
+  }, timeout)
   try {
     for await (const chunk of stream) {
       size += chunk.length
-      if (size > most) return { fault: `its answer has more than ${most} bytes` }
+      if (size > maxBytes) return { fault: `its answer has more than ${maxBytes} bytes` }
       chunks.push(chunk)
     }
     return { text: Buffer.concat(chunks).toString() }
   } catch {
-    return { fault: isLate ? `its answer did not end within ${longest / 1000} s` : 'its answer broke off' }
+    return { fault: isLate ? `its answer did not end within ${timeout / 1000} s` : 'its answer broke off' }
   } finally {
     clearTimeout(timer)
     response.raw.res.destroy()

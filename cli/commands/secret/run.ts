@@ -80,10 +80,13 @@ function inStores(list: Located<List>, asked: SecretAction): Promise<number> {
     capabilities: [SecretStore],
     neededBy: `secret ${asked.action}`,
   }
-  return withPart(list, part, ([stores]) => act(stores(), asked))
+  return withPart(list, part, ([stores]) => runAction(stores(), asked))
 }
 
-async function act(stores: readonly SecretStore[], { action, name, io }: SecretAction): Promise<number> {
+async function runAction(
+  stores: readonly SecretStore[],
+  { action, name, io }: SecretAction,
+): Promise<number> {
   if (action === 'get') return printed(await firstOf(io, stores, (store) => store.get(name)), io)
   const writable = stores.flatMap(({ name: store, keeping }) =>
     keeping === undefined ? [] : [{ name: store, keeping }],

@@ -3,7 +3,7 @@ import type { Paint } from '../../colour.js'
 import { printable, replaceUnsafe } from '../../terminal.js'
 
 /** Characters of a name from outside that are shown: enough to recognize it in one line. */
-const LONGEST = 200
+const MAX_NAME_LENGTH = 200
 const COLOURS = { allowed: 'green', denied: 'red', failed: 'yellow' } as const
 const SIGNS: Readonly<Record<AuditOutcome, string>> = { allowed: '+', denied: 'x', failed: '!' }
 
@@ -26,8 +26,8 @@ export function eventText(event: AuditEvent, paint: Paint): string {
 
 /** A name from outside, printable and not too long. */
 function shown(text: string): string {
-  const harmless = printable(text.length > LONGEST ? text.slice(0, LONGEST) : text)
-  return text.length > LONGEST ? `${harmless}...` : harmless
+  const harmless = printable(text.length > MAX_NAME_LENGTH ? text.slice(0, MAX_NAME_LENGTH) : text)
+  return text.length > MAX_NAME_LENGTH ? `${harmless}...` : harmless
 }
 
 /** The time in UTC, as in the file, and in a form that `--since` accepts. */

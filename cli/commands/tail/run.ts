@@ -8,7 +8,7 @@ import { filterOf } from './selection.js'
 import { Output, showLines } from './show.js'
 import { openSource } from './source.js'
 
-const FEW = 20
+const DEFAULT_COUNT = 20
 
 type Values = ReturnType<typeof valuesOf<typeof tailCommand.groups>>
 
@@ -16,7 +16,7 @@ type Values = ReturnType<typeof valuesOf<typeof tailCommand.groups>>
 export async function tail({ positionals: [path = ''], options }: Invocation, io: Io): Promise<number> {
   const values = valuesOf(tailCommand.groups, options)
   const filtered = filterOf(values, Date.now())
-  const problems = [...misused(path, values), ...('problems' in filtered ? filtered.problems : [])]
+  const problems = [...usageProblems(path, values), ...('problems' in filtered ? filtered.problems : [])]
   if ('problems' in filtered || problems.length > 0) return printProblems(problems, io)
   const source = await openSource({ ...values, path, stdin: io.stdin })
   if ('problem' in source) return printProblems([source.problem], io)
@@ -47,7 +47,7 @@ export async function tail({ positionals: [path = ''], options }: Invocation, io
   return exitCode.ok
 }
 
-function misused(path: string, { rotated, lines }: Values): readonly Problem[] {
+function usageProblems(path: string, { rotated, lines }: Values): readonly Problem[] {
   const problems: Problem[] = []
   if (!/^(?:all|\d{1,9})$/.test(lines ?? 'all'))
     problems.push({ place: '--lines', message: 'a whole number of at least 0, or all, is expected' })
@@ -66,5 +66,5 @@ function interrupted({ signals }: Io): AbortSignal {
 /** The number of lines that are shown first; `undefined` for all. */
 function countOf({ lines, since, request, trace }: Values): number | undefined {
   if (lines !== undefined) return lines === 'all' ? undefined : Number(lines)
-  return [since, request, trace].some((bound) => bound !== undefined) ? undefined : FEW
+  return [since, request, trace].some((bound) => bound !== undefined) ? undefined : DEFAULT_COUNT
 }

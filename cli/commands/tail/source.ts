@@ -5,13 +5,13 @@ import { fileFailure, LineSplitter } from 'sallyport/toolkit'
 import type { LineHandler } from './selection.js'
 
 /** Bytes of one line: no audit sink writes a longer one. */
-const LONGEST_LINE = 1024 * 1024
+const MAX_LINE_BYTES = 1024 * 1024
 const CHUNK = 256 * 1024
 const LINE_FEED = 0x0a
 /** This number of names without a file ends the search: during a rename, one name at a time has no file. */
-const MOST_MISSING = 2
+const MAX_MISSING_NAMES = 2
 /** A known file may have been removed: then no search finds it. */
-const MOST_SEARCHES = 9
+const MAX_SEARCHES = 9
 
 /** The receiver of the lines, and the signal that ends reading. */
 export interface Reading {
@@ -23,7 +23,7 @@ export interface Reading {
 
 /** An open file that is read from a position to its end, and further when it has grown. A rename does not matter. */
 export class OpenFile {
-  private splitter = new LineSplitter(LONGEST_LINE)
+  private splitter = new LineSplitter(MAX_LINE_BYTES)
   private position = 0
   begin = 0
   /** The start of the line that is not complete yet. */
@@ -63,7 +63,7 @@ export class OpenFile {
 
   /** Goes on with the first line that begins at this position or after it. */
   goTo(position: number): void {
-    this.splitter = new LineSplitter(LONGEST_LINE)
+    this.splitter = new LineSplitter(MAX_LINE_BYTES)
     this.skipsPartialLine = position > 0
     this.position = Math.max(0, position - 1)
     this.lineStart = this.position
@@ -99,8 +99,8 @@ export class OpenFile {
   /** After a full disk, a sink overwrites an unfinished line with blanks before the next line: read it again. */
   private backToLineStart(): void {
     const unfinished = this.position - this.lineStart
-    if (unfinished === 0 || unfinished > LONGEST_LINE || this.skipsPartialLine) return
-    this.splitter = new LineSplitter(LONGEST_LINE)
+    if (unfinished === 0 || unfinished > MAX_LINE_BYTES || this.skipsPartialLine) return
+    this.splitter = new LineSplitter(MAX_LINE_BYTES)
     this.position = this.lineStart
   }
 
@@ -141,7 +141,7 @@ export async function openNewer(
 ): Promise<readonly OpenFile[]> {
   for (let searches = 1; ; searches++) {
     const { newer, isSure } = await search(path, known, last)
-    if (isSure || searches === MOST_SEARCHES) return newer
+    if (isSure || searches === MAX_SEARCHES) return newer
     for (const file of newer) await file.close()
   }
 }
@@ -149,7 +149,7 @@ export async function openNewer(
 async function search(path: string, known: readonly OpenFile[], last: number) {
   const newer: OpenFile[] = []
   let wereRenamed = false
-  for (let number = 0, missing = 0; number <= last && missing < MOST_MISSING; number++) {
+  for (let number = 0, missing = 0; number <= last && missing < MAX_MISSING_NAMES; number++) {
     const file = await openIfThere(number === 0 ? path : `${path}.${number}`)
     const isIn = (files: readonly OpenFile[]) => files.some(({ identity }) => identity === file?.identity)
     missing = file === undefined ? missing + 1 : 0
@@ -219,7 +219,7 @@ export async function openSource({
 
 /** Reads a stream to its end. */
 async function readStream(stream: Readable, { onLine, flush, signal }: Reading): Promise<void> {
-  const splitter = new LineSplitter(LONGEST_LINE)
+  const splitter = new LineSplitter(MAX_LINE_BYTES)
   const stop = (): void => void stream.destroy()
   signal.addEventListener('abort', stop, { once: true })
   try {

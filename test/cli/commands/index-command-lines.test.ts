@@ -49,7 +49,7 @@ async function listOf({ invocation }: ReturnType<typeof parsed>) {
   }
 }
 
-/** What came after the lists were recorded, and where nobody asks for it changes nothing. */
+/** Options that were added after the lists were recorded, with the defaults that change nothing. */
 const SINCE: Readonly<Record<string, object>> = {
   'auth/oidc': { acceptIdTokens: false },
   'forward/http': { allowPlainHttp: false },

@@ -19,8 +19,8 @@ import {
 
 const all = Object.entries<readonly Row[]>(rows)
 
-// No server documents go through a proxy; nothing goes out of a registry, or is kept there for a login, and nobody calls
-// a tool there; standard input has no port, and so nobody who has to find it.
+// A proxy serves no server documents. A registry has no target, no login and no tool calls. Standard input has no port,
+// so clients need no discovery there.
 const outgoing: readonly Kind[] = [
   'Credential',
   'HeaderSource',

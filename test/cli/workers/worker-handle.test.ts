@@ -23,7 +23,7 @@ const FILLS = `
 
 const asked = ({ internal }: Gateway, path: string) => once(`${internal}${path}`, path)
 
-/** What somebody hears on a connection that a worker takes which moves. The other one may wait for one that hangs. */
+/** The response of a worker that does not hang. A second connection may wait for a worker that hangs. */
 async function heard(gateway: Gateway, path: string) {
   const both = [asked(gateway, path), asked(gateway, path)]
   const { status = 0, body = '' } = await Promise.race(both)
@@ -66,7 +66,7 @@ test('a worker that could open no file for a connection is replaced', async (t) 
   process.kill(full, 'SIGUSR2')
   await gateway.until(/full: EMFILE/)
 
-  // Nobody answers the one that was lost.
+  // The lost connection gets no response.
   for (let asked = 0; asked < 4; asked++) void anew(gateway.url, `${asked}`)
   await gateway.until(/could open no file for a connection/)
   await eventually(() => (gateway.pids().get(2) !== full && gateway.pids().has(2)) || undefined, 60)

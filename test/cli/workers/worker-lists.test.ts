@@ -85,7 +85,7 @@ test('one process and several log the same warnings of a plugin at the start', a
     'code.mjs': plugin("gateway.onStart(() => { throw new GatewayError('FAILED', 'cannot start') })"),
     'code.yaml': list('code.mjs'),
   })
-  const told = async (file: string, workers: number) => {
+  const reported = async (file: string, workers: number) => {
     const gateway = begun(t, home, file, workers)
     const code = await gateway.ended()
     const lines = gateway.output.stderr.split('\n').filter((line) => !line.startsWith('{'))
@@ -96,7 +96,7 @@ test('one process and several log the same warnings of a plugin at the start', a
     ['config.yaml', 2],
     ['code.yaml', 1],
   ] as const) {
-    const [alone, together] = [await told(file, 1), await told(file, 2)]
+    const [alone, together] = [await reported(file, 1), await reported(file, 2)]
     assert.equal(alone.code, code)
     assert.deepEqual(together, alone)
   }

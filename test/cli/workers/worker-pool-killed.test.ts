@@ -37,10 +37,10 @@ const letGo = ({ home }: Gateway, pid: number): void => appendFileSync(join(home
 const another = (gateway: Gateway, known: readonly number[]): Promise<number> =>
   eventually(() => started(gateway).find((pid) => pid > 0 && !known.includes(pid)), 60)
 
-/** Requests are answered by all of these, and by nobody else. */
+/** Asserts that exactly these workers answer requests. */
 async function answering({ url }: Gateway, ...pids: readonly number[]): Promise<void> {
   const seen = new Set<number>()
-  // Who is slow to take a connection gets fewer of them.
+  // A worker that accepts connections slowly gets fewer of them.
   for (let asked = 0; asked < 8 || (asked < 200 && seen.size < pids.length); asked++) {
     seen.add(Number((await anew(url, `${asked}`)).body))
   }
@@ -51,7 +51,7 @@ test('a worker killed during a swap of lists leaves the others serving, and the 
   const gateway = await ofTwo(t, { files })
   const [first, second] = [gateway.pidOf(1), gateway.pidOf(2)]
 
-  // The first of them: nobody knows yet whether the new list is any good, so it is in force nowhere.
+  // The first worker is killed: the new list is not proven yet, so no worker serves it.
   exchange(gateway)
   assert.equal(await another(gateway, []), first)
   process.kill(first, 'SIGKILL')
@@ -62,7 +62,7 @@ test('a worker killed during a swap of lists leaves the others serving, and the 
   await answering(gateway, instead, second)
   assert.deepEqual(started(gateway), [first])
 
-  // A later one: the list is in force, and who comes in its place has it.
+  // A later worker is killed: the list is in force, and the new worker serves it.
   exchange(gateway)
   const one = await another(gateway, [first])
   letGo(gateway, one)

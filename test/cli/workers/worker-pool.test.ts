@@ -13,7 +13,8 @@ test('workers serve one port as one gateway, and end together', async (t) => {
     gateway.output.stdout,
     `sallyport run listening on ${gateway.url} (health and metrics on ${gateway.internal})\n`,
   )
-  for (const told of ['these need no credentials']) assert.equal(gateway.lines(told).length, 1, told)
+  for (const reported of ['these need no credentials'])
+    assert.equal(gateway.lines(reported).length, 1, reported)
 
   const answers = await Promise.all(Array.from({ length: 40 }, (_, id) => once(`${gateway.url}/`, `${id}`)))
   const pids = [...gateway.pids().values()]
@@ -103,7 +104,7 @@ test('a killed worker loses only its own connections; a reload and a stop lose n
   gateway.process.kill('SIGTERM')
   await asking.stop()
   assert.equal(await gateway.ended(), 0)
-  // Who came too late was told so by the port; whoever reached a worker was answered.
+  // A late caller got a refused connection; a caller that reached a worker got a response.
   const answered = new Set(asking.outcomes.filter(({ status }) => status === 200).map(({ id }) => id))
   const lost = reached(gateway.home, 'asking').filter((id) => !answered.has(id))
   assert.deepEqual(lost, [])

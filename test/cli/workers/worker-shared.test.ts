@@ -48,7 +48,7 @@ test('an unreachable target is logged once, and not by every worker', async (t) 
       .filter((line) => line.includes(text))
       .map((line) => JSON.parse(line))
   await gateway.until(/signing in to the target failed/)
-  // Whoever answers has waited for its own turn to sign in.
+  // A worker that answers has waited for its own turn to sign in.
   const workers = new Set<unknown>()
   await eventually(async () => {
     const { status, body = '' } = await anew(url, 'asked')

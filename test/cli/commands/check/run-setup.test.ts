@@ -7,7 +7,7 @@ import { listening } from '#kit/listening.js'
 import { program } from '#kit/program.js'
 import { startedProgram } from '#kit/started-program.js'
 
-/** A plugin of somebody else: what it declares, and what its setup does. */
+/** A third-party plugin: the capabilities that it declares, and the code of its setup. */
 const plugin = (name: string, provides: string, setup: string): string => `
   import { writeFileSync } from 'node:fs'
   import { ConfigError, definePlugin, Guard, Policy } from 'sallyport'

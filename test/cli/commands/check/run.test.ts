@@ -113,8 +113,8 @@ test('a misspelt type of provider, or the name of a product, gets a suggestion',
       `auth: { oauth: { resourceUrl: https://a.example, providers: [${written}] } }`,
     )
     const lines = stderr.trim().split('\n')
-    const told = lines.map((line) => /did you mean "\w+"|use `oidc`|no such file/.exec(line)?.[0])
-    assert.deepEqual(told, meant, stderr)
+    const reported = lines.map((line) => /did you mean "\w+"|use `oidc`|no such file/.exec(line)?.[0])
+    assert.deepEqual(reported, meant, stderr)
   }
 })
 

@@ -204,7 +204,7 @@ test('an authenticator that throws is named, and decides as in the gateway', asy
       gateway.provide(Authenticator, { provider: 'theirs', authenticate() { throw new Error('no luck') } }) })`
   const home = folder(t, { 'throwing.mjs': text })
   const open = { use: 'auth/anonymous' }
-  const told = await explain(t, [{ use: join(home, 'throwing.mjs') }, open], 'any-token')
-  assert.equal(told.code, 1)
-  assert.match(told.stdout, /1\. theirs: fails: no luck\n2\. anonymous: not asked\nthe token is refused/)
+  const reported = await explain(t, [{ use: join(home, 'throwing.mjs') }, open], 'any-token')
+  assert.equal(reported.code, 1)
+  assert.match(reported.stdout, /1\. theirs: fails: no luck\n2\. anonymous: not asked\nthe token is refused/)
 })

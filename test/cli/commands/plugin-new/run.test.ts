@@ -36,7 +36,7 @@ test('a new plugin is the example of its kind, under any other name', async () =
       assert.ok(files['README.md']?.startsWith(`# ${name}\n`))
       for (const text of Object.values(files)) assert.ok(name.includes(example) || !text.includes(example))
       for (const [file, original] of originals) {
-        // A name that is in the text anyway, such as `a`, cannot be told from one that was put there.
+        // A name that the text holds anyway, such as `a`, cannot be distinguished from an inserted one.
         if (original.includes(name)) continue
         assert.ok(files[file]?.replaceAll(name, example).startsWith(original), `${kind}/${file}`)
       }

@@ -109,8 +109,8 @@ test('a token is accepted at its own resource and refused at the other, before a
   await seen()
 
   started.reload()
-  const told = await started.until(/was read again and is.* in force/)
-  assert.match(told, /and is in force/)
+  const reported = await started.until(/was read again and is.* in force/)
+  assert.match(reported, /and is in force/)
   await seen()
   assert.equal((await fetch(`${main}/catalogue/`)).status, 200)
   started.stop()
@@ -150,7 +150,7 @@ test('the last command of the tour runs a second gateway with the same list, whi
 test('quickstart avoids a busy 8080, and fails when the port of --port is busy', async (t) => {
   const busy = createServer()
   t.after(() => busy.close())
-  // Whoever has it already serves as well.
+  // Any process that already has the port serves this test as well.
   const port = await new Promise<number>((resolve) => {
     busy.once('error', () => resolve(8080))
     busy.listen(8080, '127.0.0.1', () => resolve(8080))

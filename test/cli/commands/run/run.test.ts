@@ -109,9 +109,9 @@ test('SIGHUP reads the file again, and a file that is wrong changes nothing', as
 
   writeFileSync(file, `plugins:\n${listen}  - usse: ./new.mjs\n  - use: ./absent.mjs\n`)
   gateway.reload()
-  const told = await gateway.until(/\{.*is not in force.*\}/)
-  assert.match(told, /gateway\.yaml:3:5 plugins\[1\]\.usse: unknown key/)
-  assert.match(told, /gateway\.yaml:4:10 plugins\[2\]\.use: /)
+  const reported = await gateway.until(/\{.*is not in force.*\}/)
+  assert.match(reported, /gateway\.yaml:3:5 plugins\[1\]\.usse: unknown key/)
+  assert.match(reported, /gateway\.yaml:4:10 plugins\[2\]\.use: /)
   assert.equal(await (await fetch(url)).text(), 'old')
 
   writeFileSync(file, `plugins:\n${listen}  - use: ./new.mjs\n`)

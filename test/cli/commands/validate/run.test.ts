@@ -44,18 +44,18 @@ test('a folder is searched for server.json and for files that name the schema', 
   })
   const { code, stdout } = await validate(t, ['--json', '.'], cwd)
   assert.equal(code, 1)
-  const told = stdout
+  const reported = stdout
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line))
   assert.deepEqual(
-    told.map(({ file, valid, name }) => ({ file, valid, name })),
+    reported.map(({ file, valid, name }) => ({ file, valid, name })),
     [
       { file: join('a', 'server.json'), valid: false, name: undefined },
       { file: join('b', 'weather.json'), valid: true, name: 'com.example/weather' },
     ],
   )
-  assert.deepEqual(Object.keys(told[0].issues[0]).toSorted(), [
+  assert.deepEqual(Object.keys(reported[0].issues[0]).toSorted(), [
     'column',
     'line',
     'message',
