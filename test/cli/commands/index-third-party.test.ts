@@ -121,8 +121,9 @@ test('a registry whose publications a third party stores', async (t) => {
   }
   const look = async ({ started, home }: Running): Promise<void> => {
     const url = await started.ready()
-    const page = await ask(`${url}/registry/default/servers/com.example%2Fof-the-source`)
-    assert.equal(page.status, 200)
+    // 503 until the registry has read its sources.
+    const page = `${url}/registry/default/servers/com.example%2Fof-the-source`
+    await eventually(async () => (await ask(page)).status === 200)
     assert.match(notes(home), /^PublicationStore opened people$/m)
     assert.match(notes(home), /^ManagedSource asked for com\.example\/of-the-source$/m)
   }

@@ -32,7 +32,7 @@ export interface Gateway extends StartedProgram {
   readonly home: string
   /** Process ids by the number of their worker; the last that was ready with it. */
   readonly pids: () => ReadonlyMap<number, number>
-  /** The process ID of a logged worker: a signal to another number would reach other processes, to 0 the whole group. */
+  /** The process ID of a logged worker: a signal to a wrong number reaches other processes, and to 0 the whole group. */
   readonly pidOf: (worker: number) => number
   /** What this counter stands at, over all its labels. */
   readonly counted: (name: string) => Promise<number>

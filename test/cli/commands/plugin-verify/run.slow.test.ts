@@ -71,7 +71,7 @@ test('a plugin that breaks its contract is an exit code of 1, with a readable li
   assert.equal(await verifying.ended(), 1)
   assert.match(
     verifying.output.stdout,
-    /^wrong .*setup: plugin "seeded" failed in setup: no luck \(\S+:8:\d+\); setup wires/m,
+    /^wrong .*setup: plugin "seeded" failed in setup: no luck \(\S+:8:\d+\); setup only wires/m,
   )
 })
 
