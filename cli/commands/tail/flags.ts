@@ -26,7 +26,7 @@ export const tailCommand = {
     {
       name: 'rotated',
       type: 'boolean',
-      help: 'Begin with the rotated files beside it, FILE.1, FILE.2 and so on, the oldest first',
+      help: 'Begin with the rotated files, FILE.1, FILE.2 and so on, the oldest first',
     },
     { ...asJson, help: 'Print the matching lines as they are, for programs such as jq' },
     {
