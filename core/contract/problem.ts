@@ -15,10 +15,14 @@ export function problemLine({ place, message, suggestion }: Problem): string {
 }
 
 /** The problem of an unknown name, with the nearest known one, or with all known names when none is near. */
-export function unknownName(what: string, written: string, known: readonly string[]): Omit<Problem, 'place'> {
+export function unknownName(
+  message: string,
+  written: string,
+  known: readonly string[],
+): Omit<Problem, 'place'> {
   const suggestion = nearest(written, known)
-  if (suggestion !== undefined) return { message: what, suggestion }
-  return { message: known.length === 0 ? what : `${what}; known here: ${known.join(', ')}` }
+  if (suggestion !== undefined) return { message, suggestion }
+  return { message: known.length === 0 ? message : `${message}; known here: ${known.join(', ')}` }
 }
 
 /** The known name nearest to `written`: by edit distance, or one that begins with it. */

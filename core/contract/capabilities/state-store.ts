@@ -7,7 +7,7 @@ import { one } from '../capability.js'
 export interface StateStore {
   get(key: string): Promise<string | undefined>
   /**
-   * Replaces the value, and when it expires. After `expiresAt`, in milliseconds since the epoch, no call finds the value,
+   * Replaces the value and its expiry. After `expiresAt`, in milliseconds since the epoch, no call finds the value,
    * and the store may delete it. Without `expiresAt` it never expires.
    */
   set(key: string, value: string, options?: { readonly expiresAt?: number | undefined }): Promise<void>
