@@ -2,7 +2,10 @@
 // inside a regular expression. Ordinary files are far below this limit.
 const LIMIT = 100
 
-/** What is read of a token of the package `yaml`, whose own type would make every plugin author install it. */
+/**
+ * The part of a token of the package `yaml` that is read here. The type of that package would make every plugin
+ * author install it.
+ */
 interface Token {
   readonly type: string
   readonly value?: Token | undefined
@@ -15,7 +18,7 @@ export function tokensAreTooDeep(tokens: Iterable<Token>): boolean {
   return false
 }
 
-/** The same for a value, in which aliases may be nested deeper than the text is. */
+/** The same for a value: aliases may nest it deeper than the text. */
 export function valueIsTooDeep(value: unknown): boolean {
   return isTooDeep(value, (part) =>
     typeof part === 'object' && part !== null ? Object.values(part as object) : [],

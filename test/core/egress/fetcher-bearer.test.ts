@@ -93,7 +93,7 @@ test('a token file that changes to an invalid token is ignored, and that is logg
 
   writeFileSync(file, 'canary one\ncanary two\n')
 
-  await eventually(() => lines.find((line) => line.includes('its last content is kept')))
+  await eventually(() => lines.find((line) => line.includes('keeps its last valid content')))
   assert.equal(await (await fetch(echo)).text(), 'Bearer first')
   assert.doesNotMatch(lines.join(), /canary/)
 })
@@ -113,7 +113,7 @@ test('a token file that everybody may read causes a warning', (t) => {
   fetching(t, { bearer: { file: tokenFile(t, 'mine', 0o644), to: [] }, log })
   fetching(t, { bearer: { file: tokenFile(t, 'mine', 0o640), to: [] }, log })
 
-  assert.equal(lines.filter((line) => line.includes('readable by everybody')).length, 1)
+  assert.equal(lines.filter((line) => line.includes('can read a secret file')).length, 1)
 })
 
 function tokenFile(t: TestContext, content: string, mode = 0o600): string {

@@ -12,7 +12,7 @@ test('a pipe may be read once, by whatever path it is named, and a file again an
   const home = folder(t, { file: '' })
   const pipe = join(home, 'pipe')
   spawnSync('mkfifo', [pipe])
-  const read = (path: string): void => pipes.refuseAgain(path, statSync(path))
+  const read = (path: string): void => pipes.refuseSecondRead(path, statSync(path))
 
   read(join(home, 'file'))
   read(join(home, 'file'))
