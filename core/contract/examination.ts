@@ -136,13 +136,16 @@ export interface DocumentResponse {
 
 /** Checks that several plugins use. Each but `greet`, `lists`, `ask` and `askIssuer` reports its findings. */
 export interface Probes {
-  /** Checks name, address, port and certificate of a URL, through the proxy of the environment. True when requests make sense. */
+  /**
+   * Checks name, address, port and certificate of a URL, through the proxy of the environment. True when requests
+   * make sense.
+   */
   reach(url: string, options?: ReachOptions): Promise<boolean>
   /** Sends an MCP server the `initialize` request of a client. It throws when there is no response. */
   greet(url: string, options?: GreetOptions): Promise<InitializeResponse>
   /**
-   * Gets the lists of an MCP server as a client would, page by page. `undefined` when it needs a credential that was not
-   * given. It throws when there is no response, or none that a client could use.
+   * Gets the lists of an MCP server as a client would, page by page. `undefined` when it needs a credential that was
+   * not given. It throws when there is no response, or none that a client could use.
    */
   lists(url: string, options?: GreetOptions): Promise<TargetLists | undefined>
   ask(fetch: Fetch, url: string, init?: RequestInit): Promise<DocumentResponse>

@@ -58,8 +58,8 @@ declare module 'fastify' {
     /** The handler itself handles `Expect: 100-continue`; otherwise the gate sends it. */
     forwardsExpect?: boolean
     /**
-     * The handler accepts WebSocket upgrades: `isUpgrade` recognizes an admitted one, and `takeSocket` gives its socket.
-     * Any other route responds as if the `Upgrade` header were absent.
+     * The handler accepts WebSocket upgrades: `isUpgrade` recognizes an admitted one, and `takeSocket` gives its
+     * socket. Any other route responds as if the `Upgrade` header were absent.
      */
     upgrades?: boolean
     /** Its requests go to an MCP server: the policies of the scope judge them. */

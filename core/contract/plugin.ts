@@ -59,8 +59,8 @@ export interface PluginDefinition<Schema extends StandardSchemaV1 = StandardSche
    */
   warnings?(options: StandardSchemaV1.InferOutput<Schema>): readonly Problem[]
   /**
-   * Imports the optional packages that it needs with these options, and nothing else, for `sallyport check`. It throws a
-   * `ConfigError` that says how to install what is missing.
+   * Imports the optional packages that it needs with these options, and nothing else, for `sallyport check`. It
+   * throws a `ConfigError` that says how to install what is missing.
    */
   importPackages?(options: StandardSchemaV1.InferOutput<Schema>): Promise<unknown>
 }

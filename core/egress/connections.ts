@@ -66,7 +66,8 @@ export class Connections {
   }
 
   private viaProxy(proxy: string): Dispatcher {
-    // The operator chose the proxy: its address may be private, and its own certificate is verified with Node's authorities.
+    // The operator chose the proxy: its address may be private, and its own certificate is verified with Node's
+    // authorities.
     const tunnels = new ProxyTunnels(proxy, this.options)
     this.tunnels.push(tunnels)
     return new this.undici.Agent({ connect: (to, callback) => void tunnels.open(to, callback) })

@@ -24,8 +24,8 @@ export interface ListenerTls {
 }
 
 /**
- * A port for the kernel to open. The kernel owns the sockets, so that a reload can keep one that has the same address as
- * before.
+ * A port for the kernel to open. The kernel owns the sockets, so that a reload can keep one that has the same
+ * address as before.
  */
 export interface Listener {
   readonly port: 'main' | 'internal'

@@ -17,7 +17,10 @@ export interface PolicyQuestion extends PolicyCaller {
   readonly subject: McpSubject | undefined
 }
 
-/** Something in a list that callers get: a tool, a prompt, a resource, or a template of resources by its `uriTemplate`. */
+/**
+ * Something in a list that callers get: a tool, a prompt, a resource, or a template of resources by its
+ * `uriTemplate`.
+ */
 export interface ListedSubject {
   readonly kind: McpSubject['kind'] | 'template'
   readonly name: string

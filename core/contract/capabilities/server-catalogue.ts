@@ -58,8 +58,8 @@ export interface ServerCatalogue {
   /** The most bytes of a server document that it serves. */
   readonly maxDocumentBytes?: number
   /**
-   * The current snapshot of a registry. `loading` until every source of it was read once: before, it could show a server
-   * that a source of higher rank replaces.
+   * The current snapshot of a registry. `loading` until every source of it was read once: before, it could show a
+   * server that a source of higher rank replaces.
    */
   registry(name: string): RegistryView | 'loading' | undefined
   /** The names of its sources, the highest rank first; empty for an unknown registry. */

@@ -1,8 +1,8 @@
 import { one } from '../capability.js'
 
 /**
- * Keeps small values over restarts. A write is atomic, also when the process is killed. Values may hold secrets: a store
- * protects them from other users of the machine.
+ * Keeps small values over restarts. A write is atomic, also when the process is killed. Values may hold secrets: a
+ * store protects them from other users of the machine.
  */
 export interface StateStore {
   get(key: string): Promise<string | undefined>
@@ -12,8 +12,8 @@ export interface StateStore {
    */
   set(key: string, value: string, options?: { readonly expiresAt?: number | undefined }): Promise<void>
   /**
-   * Reads and deletes in one step: of all callers, in this process and all others, exactly one gets the value. Throws when
-   * it cannot be deleted where all processes see it.
+   * Reads and deletes in one step: of all callers, in this process and all others, exactly one gets the value.
+   * Throws when it cannot be deleted where all processes see it.
    */
   take(key: string): Promise<string | undefined>
   delete(key: string): Promise<void>

@@ -12,7 +12,10 @@ interface Token {
   readonly items?: readonly { readonly key?: Token | null | undefined; readonly value?: Token | undefined }[]
 }
 
-/** Whether the collections of a YAML text, given as tokens, are nested beyond the limit. The tokenizer does not recurse. */
+/**
+ * Whether the collections of a YAML text, given as tokens, are nested beyond the limit. The tokenizer does not
+ * recurse.
+ */
 export function tokensAreTooDeep(tokens: Iterable<Token>): boolean {
   for (const token of tokens) if (isTooDeep(token, tokensIn)) return true
   return false
