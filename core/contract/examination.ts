@@ -117,7 +117,7 @@ export interface InitializeResponse {
   readonly challenge: string | undefined
 }
 
-/** What an MCP server lists: tools, prompts, resources and templates of resources. */
+/** The lists of an MCP server: tools, prompts, resources and templates of resources. */
 export interface TargetLists {
   readonly listed: readonly ListedSubject[]
   /** False when it lists more than was read. */

@@ -9,7 +9,7 @@ export const API_LEVEL = 1
 
 /**
  * A part of a gateway. `setup` provides capabilities and declares routes, then returns; it does not wait for the
- * network. What has to wait goes to `gateway.onStart`, `onReady` or `onStop`.
+ * network. Work that has to wait goes to `gateway.onStart`, `onReady` or `onStop`.
  */
 export interface PluginDefinition<Schema extends StandardSchemaV1 = StandardSchemaV1> {
   readonly name: string

@@ -2,7 +2,7 @@
 export interface Problem {
   /** Where: a flag, or file, line and JSON path, as far as they are known. */
   readonly place: string
-  /** What is wrong there, and what was expected. */
+  /** The mistake, and the expected value. */
   readonly message: string
   /** The nearest known name, when the one that was written is unknown. */
   readonly suggestion?: string

@@ -20,7 +20,7 @@ export interface AuditEvent {
   readonly status?: number
   readonly provider?: string
   readonly subject?: string
-  /** Who acts for the subject, the last one first (RFC 8693, `act`). */
+  /** The actors for the subject, the last one first (RFC 8693, `act`). */
   readonly actors?: readonly string[]
   /** The scopes of the caller's credentials. */
   readonly scopes?: readonly string[]

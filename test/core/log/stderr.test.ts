@@ -59,7 +59,7 @@ const parsed = (text: string): Line[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
 
-/** Every line is there once, in order, or is counted in the notice at its place. */
+/** Every line is there once, in order, or the notice at its position counts it. */
 function nothingUntold(lines: readonly Line[], most: number): number {
   let next = 0
   let missing = 0
@@ -95,7 +95,7 @@ function started(t: TestContext, argv: readonly string[], stderr: 'pipe' | numbe
   }
 }
 
-/** A pipe of the system, where Node would make a socket: the end to write to, and what begins to read the other. */
+/** A pipe of the system, where Node would make a socket: its end for writing, and a function that starts a reader. */
 function pipe(t: TestContext): [number, () => Readable] {
   const file = join(folder(t), 'pipe')
   execFileSync('mkfifo', [file])

@@ -57,7 +57,7 @@ test('TLS can use a pair without faults, and each fault names its file', (t) => 
   assert.deepEqual(faulty('', ''), ['cert', 'key'])
   assert.deepEqual(faulty(one.cert, ed25519), ['key'])
   assert.match(keyPairFaults(one.cert, encrypted).key ?? '', /is encrypted/)
-  // The other one could not be read, which was told already.
+  // The other file could not be read, which is reported already.
   assert.deepEqual(faulty(undefined, 'nonsense'), ['key'])
   assert.deepEqual(faulty('nonsense', undefined), ['cert'])
 })
@@ -103,7 +103,7 @@ test('files with any content have a fault or none, and nothing throws (fast-chec
       // Without a fault there is a pair.
       if (Object.keys(faults).length === 0) assert.ok(certificatesIn(some).length > 0)
       assert.doesNotThrow(() => outOfDate(certificatesIn(some)))
-      // No part of a key is told.
+      // No fault shows a part of a key.
       assert.ok(!JSON.stringify(faults).includes(key.slice(60, 90)))
     }),
     { numRuns: runs(500) },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConcurrencyLimit } from 'sallyport/toolkit'
 
-/** How many requests of a client are admitted at once; what waits is left waiting. */
+/** How many requests of a client are admitted at once; the waiting ones stay in the queue. */
 function admitted(limit: ConcurrencyLimit, client: string, count: number) {
   const all = Array.from({ length: count }, () => limit.acquire(client))
   return {

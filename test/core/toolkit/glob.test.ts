@@ -22,7 +22,7 @@ function reference(pattern: string, text: string): boolean {
 
 const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 7 })
 const text = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 9 })
-// What a regular expression or a count of characters would get wrong.
+// Patterns that a regular expression or a count of characters would get wrong.
 const anyPattern = fc.string({ unit: fc.constantFrom('a', '.', '*', '\n', '😀'), maxLength: 7 })
 const anyText = fc.string({ unit: fc.constantFrom('a', '.', '\n', '😀'), maxLength: 9 })
 const letters = ['', 'a', 'b']

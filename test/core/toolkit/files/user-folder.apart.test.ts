@@ -14,7 +14,7 @@ test('the XDG variable sets the user folder, unless it is unset, empty or relati
   }
 })
 
-/** This process as a user whom nobody has heard of, until the test ends. */
+/** Runs this process as an unknown user, until the test ends. */
 function asNobodyKnown(t: TestContext): void {
   const { HOME } = process.env
   delete process.env['HOME']
