@@ -24,7 +24,7 @@ async function leading<T>({ shared }: SourceStore, work: () => Promise<T>): Prom
   }
 }
 
-const anySource = () => ({ name: randomName(), place: randomName() })
+const anySource = () => ({ name: randomName(), location: randomName() })
 
 export const catalogueStoreConformance: ConformanceSuite<CatalogueStore> = {
   capability: CatalogueStore,
@@ -81,11 +81,11 @@ export const catalogueStoreConformance: ConformanceSuite<CatalogueStore> = {
       awaits: 2 + 4 * UNUSUAL_NAMES.length,
       async check(stores) {
         const own = randomName()
-        const written = stores.open({ name: own, place: own })
+        const written = stores.open({ name: own, location: own })
         await leading(written, () => written.write(first, never))
         const others = UNUSUAL_NAMES.flatMap((name) => [
-          { name: own + name, place: `${own}${name} ` },
-          { name: `${own}${name}x`, place: own },
+          { name: own + name, location: `${own}${name} ` },
+          { name: `${own}${name}x`, location: own },
         ])
         return firstFault(others, async (source) => {
           const store = stores.open(source)

@@ -48,8 +48,8 @@ export const sourceConformance: ConformanceSuite<Source> = {
       code: 'SOURCE_UNNAMED',
       statement: 'has a name and a location',
       advice: 'set `name` from the options, and `location` to the file or URL that it reads, without secrets',
-      check: ({ name, place }) =>
-        [name, place].every(isText) ? undefined : 'one of them is empty, or no text',
+      check: ({ name, location }) =>
+        [name, location].every(isText) ? undefined : 'one of them is empty, or no text',
     },
     {
       code: 'INTERVAL_MALFORMED',

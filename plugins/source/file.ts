@@ -29,7 +29,7 @@ export default definePlugin({
     const file = new DocumentPath(gateway.path(path), new DocumentReader(MALFORMED))
     gateway.provide(Source, {
       name,
-      place: `file ${file.path}`,
+      location: `file ${file.path}`,
       every,
       fetch: (context) => file.read(context),
       ...(watch && { watch: (changed: () => void) => file.watch(changed) }),
@@ -40,7 +40,7 @@ export default definePlugin({
     const { examineDocuments } = await import('./examine-documents.js')
     await examineDocuments(examination, MALFORMED, (reader) => {
       const file = new DocumentPath(examination.path(path), reader)
-      return { place: file.path, fetch: (context) => file.read(context) }
+      return { location: file.path, fetch: (context) => file.read(context) }
     })
   },
 })

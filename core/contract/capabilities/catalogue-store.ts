@@ -91,8 +91,8 @@ export interface SharedSource {
 
 /** Stores the state of the sources of the catalogue. */
 export interface CatalogueStore {
-  /** `place`: of the source. What was stored for another place is not used for this one. */
-  open(source: { readonly name: string; readonly place: string }): SourceStore
+  /** `location` is that of the source. Contents that were stored for another location are not used for this one. */
+  open(source: { readonly name: string; readonly location: string }): SourceStore
 }
 
 /** A list without one stores nothing. */

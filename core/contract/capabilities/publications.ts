@@ -73,7 +73,7 @@ export interface PublishedContents {
  */
 export interface Publications {
   /** The file or database, without secrets. */
-  readonly place: string
+  readonly location: string
   /** Where processes share the store, a start without the database answers with the copy of this process. */
   read(since: string | undefined, signal: AbortSignal): Promise<PublishedContents>
   /** Calls `changed` when there is something new to read, also from another process. */

@@ -55,8 +55,11 @@ export interface UnreadPart {
 export interface Source {
   /** The name by which registries refer to it. */
   readonly name: string
-  /** The URL, file or repository, without secrets. What was stored for another place is not used for this one. */
-  readonly place: string
+  /**
+   * The URL, file or repository, without secrets. Contents that were stored for another location are not used for
+   * this one.
+   */
+  readonly location: string
   /** Milliseconds from one sync to the next; without it only `watch` and a request to the internal port cause one. */
   readonly every?: number | undefined
   /** It stores its documents by itself, where every process reads them: the registry stores no copy. */

@@ -18,7 +18,7 @@ export default definePlugin({
   setup(gateway, { name, servers }) {
     gateway.provide(Source, {
       name,
-      place: 'my-source',
+      location: 'my-source',
       // A place that changes by itself is asked again after `every` milliseconds.
       fetch: async ({ signal }) => ({ kind: 'whole', payloads: documents(servers, signal) }),
     })

@@ -12,7 +12,12 @@ contractSuite('source/file', (t) => {
 })
 
 const whole = (more: object = {}) => ({ kind: 'whole', payloads: [Buffer.from('[]')], ...more })
-const providing = (more: object): unknown => ({ name: 'n', place: 'p', fetch: async () => whole(), ...more })
+const providing = (more: object): unknown => ({
+  name: 'n',
+  location: 'p',
+  fetch: async () => whole(),
+  ...more,
+})
 const fetching = (more: object): unknown => providing({ fetch: async () => whole(more) })
 
 test('a source that cannot be reached is inconclusive', async (t) => {
@@ -26,7 +31,7 @@ test('a source that cannot be reached is inconclusive', async (t) => {
 })
 
 findsFaults(Source, {
-  'a source without a location': { code: 'SOURCE_UNNAMED', make: () => providing({ place: '' }) },
+  'a source without a location': { code: 'SOURCE_UNNAMED', make: () => providing({ location: '' }) },
   'an interval of 0': { code: 'INTERVAL_MALFORMED', make: () => providing({ every: 0 }) },
   'payloads that are texts': { code: 'SOURCE_MALFORMED', make: () => fetching({ payloads: ['[]'] }) },
   'payloads that are no JSON': {

@@ -5,17 +5,17 @@ import { SharedStore } from '#kit/shared-store.js'
 
 contractSuite('a store that processes share', () => ({ list: [{ use: new SharedStore().plugin() }] }))
 
-type Place = { readonly name: string; readonly place: string }
+type SourceName = { readonly name: string; readonly location: string }
 
 /** A store in memory, of which `more` replaces members. */
 function storing(
   more: (store: SourceStore) => object,
-  key = ({ name, place }: Place) => JSON.stringify([name, place]),
+  key = ({ name, location }: SourceName) => JSON.stringify([name, location]),
 ) {
   const shared = new SharedStore()
   return {
-    open(source: Place) {
-      const store = shared.open({ name: key(source), place: '' }, new Map())
+    open(source: SourceName) {
+      const store = shared.open({ name: key(source), location: '' }, new Map())
       return { ...store, ...more(store) }
     },
   }

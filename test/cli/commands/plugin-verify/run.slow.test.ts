@@ -147,7 +147,7 @@ const seeded: Readonly<Record<string, readonly [code: string, text: string]>> = 
     'SOURCE_MALFORMED',
     plugin(
       'Source',
-      `gateway.provide(Source, { name: 'n', place: 'p',
+      `gateway.provide(Source, { name: 'n', location: 'p',
       fetch: async () => ({ kind: 'whole', payloads: [{}] }) })`,
     ),
   ],
