@@ -4,7 +4,7 @@ type Failure = readonly [code: string, sentence: string]
 
 const untrusted: Failure = [
   'EGRESS_TLS',
-  'its certificate comes from an authority that the gateway does not trust; caCertPath may be missing or name another one',
+  'its certificate comes from an authority that is not trusted here; caCertPath may be missing or name another one',
 ]
 const reset: Failure = ['EGRESS_RESET', 'the connection was closed before the response was complete']
 const silent: Failure = ['EGRESS_TIMEOUT', 'it did not answer in time']
