@@ -65,7 +65,7 @@ for (const kind of ['jwt', 'opaque'] as const) {
     assert.deepEqual([await status(free), await status(free, other)], [200, 200])
   })
 
-  test(`RS-24: attack: a remembered bound token is sent again from a connection without its certificate: ${kind}`, async (t) => {
+  test(`RS-24: attack: a cached bound token is refused on a connection without its certificate: ${kind}`, async (t) => {
     const [issuer, ours] = [await issuing(t), authority(t)]
     const [mine, other] = [ours.issue(['mine.test']), ours.issue(['other.test'])]
     const { status } = await gate(t, issuer, ours)
@@ -98,7 +98,7 @@ for (const kind of ['jwt', 'opaque'] as const) {
   })
 }
 
-test('RS-24: a confirmation is this thumbprint and nothing else; one of DPoP stays refused', async (t) => {
+test('RS-24: the only accepted confirmation is this thumbprint; a DPoP confirmation stays refused', async (t) => {
   const [issuer, ours] = [await issuing(t), authority(t)]
   const mine = ours.issue(['mine.test'])
   const { status } = await gate(t, issuer, ours)
