@@ -21,7 +21,7 @@ export async function discover(options: OAuthOptions, challenge: Challenge, fetc
     return { server: configuredServer(options), resource: resourceFor(options, undefined), scopes: undefined }
   }
   if (issuer !== undefined) {
-    // Some large issuers support PKCE without saying so. An operator who names one vouches for it.
+    // Some large issuers support PKCE but do not say so in their metadata. The operator has chosen this issuer.
     const server = await requiredServer(issuer, fetch)
     if (isCodeGrant(options)) requirePkce(server, true)
     return { server, resource: resourceFor(options, undefined), scopes: undefined }
@@ -38,7 +38,7 @@ async function serverFor(
   options: OAuthOptions,
   fetch: Fetch,
 ): Promise<AuthorizationServer> {
-  // Always the first: a client that tried the next one after a failure could be led there.
+  // Always the first: otherwise an attacker who makes the first issuer fail could lead the client to the next one.
   const [named] = metadata?.issuers ?? []
   // MCP of 2025-03-26: the target's origin is its authorization server, without metadata at default paths.
   const { origin } = new URL(options.target)

@@ -192,7 +192,7 @@ test('a grant that the second server refuses is not sent to the target', async (
   assert.deepEqual([answer.status, sent], [401, []])
 })
 
-test('a list that ends with the first of the two stops the boot', async (t) => {
+test('a list with only the first of the two exchanges stops the boot', async (t) => {
   const home = folder(t, { 'client-secret': 'hidden' })
   const [first] = listIn('id-jag.yaml').filter(({ id }) => id === 'id-jag')
   assert.ok(first !== undefined)

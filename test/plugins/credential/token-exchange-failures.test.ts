@@ -114,7 +114,7 @@ for (const [group, status, code] of classes) {
   }
 }
 
-test('what the endpoint says of a refusal is in the log alone, without what may be a token', async (t) => {
+test('only the log has the text of an error response, without anything that may be a token', async (t) => {
   const error_description = `Nobody is known as ${CANARY}`
   for (const [error, told] of [
     ['invalid_client', 'secret is wrong (Nobody is known as ...)'],
@@ -149,7 +149,7 @@ for (const [error, words, code] of [
   })
 }
 
-test('an endpoint that is down is 503 and logged once, and exchanges go on when it is back', async (t) => {
+test('an endpoint that is down causes 503 and one log line, and exchanges go on when it is back', async (t) => {
   let up = false
   const { main, lines } = await exchanging(t, (asked, response) => {
     if (up) granting({})(asked, response)
@@ -166,7 +166,7 @@ test('an endpoint that is down is 503 and logged once, and exchanges go on when 
   )
 })
 
-test('an origin where nothing listens is 503', async (t) => {
+test('an endpoint where no server listens causes a 503', async (t) => {
   const target = await echo(t)
   const { main } = await gatewayOf(t, target.origin, [bearers, exchange(`${await closedPort()}/token`)])
 
@@ -195,7 +195,7 @@ test('T2: a literal private address is refused at the start unless it is allowed
   assert.deepEqual([endpoint.asked.length, target.seen.length], [0, 0])
 })
 
-test('whatever an endpoint responds, the target gets one well-formed header or no request', async (t) => {
+test('for every response of an endpoint, the target gets one well-formed header or no request', async (t) => {
   let fields: Readonly<Record<string, unknown>> = {}
   let status = 200
   let subjects = 0

@@ -46,7 +46,7 @@ test('replicas share a login, a registration and each refresh (T15)', { skip }, 
   assert.deepEqual([urls.length, server.times('/register')], [1, 1])
 })
 
-test('while the database is away a token is used as long as it lasts, and then refreshed without a login', {
+test('while the database is away a token is used until it expires, and then refreshed without a login', {
   skip,
 }, async (t) => {
   const server = await startAuthorizationServer(t)
@@ -102,7 +102,7 @@ test('the database is away when a refresh ends: its session is stored afterwards
   assert.deepEqual([server.grantsOf('refresh_token'), urls.length], [1, 1])
 })
 
-test('a start while the database is away has no token, and one as soon as it is there', {
+test('a start while the database is away has no token, and gets one as soon as the database is back', {
   skip,
 }, async (t) => {
   const { server, database, urls } = await replicas(t)

@@ -22,7 +22,7 @@ async function twoProxies(t: TestContext) {
   return { server, urls, first, second: await proxy() }
 }
 
-test('while somebody is asked to sign in for more scopes, all go on with the session that is there (CL-11, CL-22)', async (t) => {
+test('while a login for more scopes waits for the user, all requests use the existing session (CL-11, CL-22)', async (t) => {
   const { server, urls, first, second } = await twoProxies(t)
   server.life = 2
   server.revokeTokens()
