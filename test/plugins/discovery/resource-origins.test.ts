@@ -19,7 +19,7 @@ const settings = (allowedOrigins: readonly string[], address = '0.0.0.0:0') =>
     },
   })
 
-test('the metadata of the resource can be read by pages of any origin, and the API by those that are listed', async (t) => {
+test('pages of any origin can read the metadata of the resource, and pages of listed origins the API', async (t) => {
   for (const allowed of [[], ['https://app.example.com']]) {
     const app = await booted(t, registry(settings(allowed)))
     const read = await app.inject({ url: METADATA, headers: { origin } })

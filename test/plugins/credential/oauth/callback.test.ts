@@ -196,7 +196,7 @@ test('a sign-in goes on after the request that began it, and the next request us
 test('with `tellsCallers` the error for the caller names the sign-in page', async (t) => {
   const { answer, page } = await pendingLogin(t, { timeout: '300ms', tellsCallers: true })
   const { message } = JSON.parse((await answer).body).error
-  assert.ok(message.includes(`open ${page.href} `), message)
+  assert.ok(message.includes(`sign in at ${page.href} `), message)
 })
 
 test('the callback can be reached from this machine only (T6, CL-18)', async (t) => {
