@@ -130,7 +130,7 @@ const rule = fc.oneof(
 const defined = (value: object): object =>
   Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined))
 
-test('whatever the rules, the names and the protocol, what is listed can be used or lacks only a scope, and nothing else', async (t) => {
+test('for any rules, names and protocol, lists show exactly the names that the caller may use or lacks only a scope for', async (t) => {
   const issuer = await issuing(t)
   const token = await issuer.jwt({ groups: ['writers'], scope: 'have' })
   const state: { names: readonly string[]; form: Form } = {

@@ -80,7 +80,7 @@ async function guarded(t: TestContext) {
   return { target, url: `${addresses.main}/mcp` }
 }
 
-test('RS-29: the official client hears of all scopes of a tool, gets a token with them, and calls it', async (t) => {
+test('RS-29: the official client gets a challenge with all scopes of a tool, gets a token with them, and calls the tool', async (t) => {
   const { url, target } = await guarded(t)
   const application = new Application()
   let transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: application })
@@ -110,7 +110,7 @@ test('RS-29: the official client hears of all scopes of a tool, gets a token wit
   assert.equal(target.asked.slice(before).filter(({ method }) => method === 'POST').length, 1)
 })
 
-test('RS-29, RS-03: a missing scope is one challenge with all scopes and where the metadata are, and nobody is sent for what would not help', async (t) => {
+test('RS-29, RS-03: a missing scope causes one challenge with all scopes and the metadata URL, and never with scopes that would not help', async (t) => {
   const { url, target } = await guarded(t)
   const application = new Application()
   const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: application })
