@@ -90,7 +90,9 @@ function openTokenManager(gateway: Gateway, options: OAuthOptions, terminal: Ter
   })
 }
 
-/** The client with its current secret: a refresh with a secret that was replaced since the login would end the session. */
+/**
+ * The client with its current secret: a refresh with a secret that was replaced since the login would end the session.
+ */
 async function currentClient(
   registrars: readonly ClientRegistrar[],
   stored: RegisteredClient,
@@ -176,7 +178,8 @@ class OAuthCredential implements Credential {
 
     if (status === 401) {
       if (history.loggedIn) return false
-      // A token that expired on its way to the target does not show that the session has ended, however often it happens.
+      // A token that expired on its way to the target does not show that the session has ended, however often it
+      // happens.
       const expired = manager.current === undefined
       if (token !== undefined && manager.mayRefresh && (expired || !history.refreshed)) {
         history.refreshed = true

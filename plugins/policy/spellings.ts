@@ -38,8 +38,8 @@ export function spellingsOf(uri: string): ReadonlySet<string> | undefined {
 const AUTHORITY = /^(\s*[a-z][a-z\d+.-]*:[/\\]{2})([^/?#]+)/i
 
 /**
- * The URI with its plain host: user, password and a dot at the end name no other host. Servers that read files look at the
- * path alone, so a `file:` URI gets no host.
+ * The URI with its plain host: user, password and a dot at the end name no other host. Servers that read files look at
+ * the path alone, so a `file:` URI gets no host.
  */
 export function withHost(text: string): string {
   if (FILE_WITH_HOST.test(text)) return text.replace(FILE_WITH_HOST, 'file://')
@@ -60,8 +60,8 @@ const HEX = Int8Array.from({ length: 256 }, (_, byte) => {
 const hexDigit = (byte: number | undefined): number => (byte === undefined ? -1 : (HEX[byte] ?? -1))
 
 /**
- * Bytes that are not UTF-8 become U+FFFD, as in most servers, and the rest is still decoded. By hand: 2,048 characters take
- * 10 microseconds, and ten times that with a regular expression.
+ * Bytes that are not UTF-8 become U+FFFD, as in most servers, and the rest is still decoded. By hand: 2,048 characters
+ * take 10 microseconds, and ten times that with a regular expression.
  */
 function percentDecoded(text: string): string {
   if (!text.includes('%')) return text
@@ -77,8 +77,8 @@ function percentDecoded(text: string): string {
 }
 
 /**
- * A spelling in the form that servers may resolve it to: decoded, without space at the ends, with scheme and host in lower
- * case, without repeated slashes and dot segments.
+ * A spelling in the form that servers may resolve it to: decoded, without space at the ends, with scheme and host in
+ * lower case, without repeated slashes and dot segments.
  */
 export function resolved(spelling: string, lowerCase = true): string {
   const text = unified(spelling, lowerCase)

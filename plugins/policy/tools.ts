@@ -41,7 +41,10 @@ export default definePlugin({
   },
 })
 
-/** One finding for each pattern that matches the call, with the claims and scopes that the caller lacks; then the verdict. */
+/**
+ * One finding for each pattern that matches the call, with the claims and scopes that the caller lacks; then the
+ * verdict.
+ */
 export function explainRules(rules: Rules, { identity, call, subject }: PolicyQuestion): readonly Finding[] {
   const judgement = rules.judge(identity, call, subject)
   const decided: Finding = {

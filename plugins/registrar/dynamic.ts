@@ -97,8 +97,8 @@ function methodFor({
 const PREFERRED = ['none', 'client_secret_basic', 'client_secret_post']
 
 /**
- * Some issuers respond with 200 instead of 201, some omit the expiry of a secret that never expires, and some write null or
- * an empty text for an absent field.
+ * Some issuers respond with 200 instead of 201, some omit the expiry of a secret that never expires, and some write
+ * null or an empty text for an absent field.
  */
 async function normalized(response: Response): Promise<Response> {
   if (response.status !== 200 && response.status !== 201) return response

@@ -27,8 +27,8 @@ const REFETCH_COOLDOWN = 10_000
 const NOT_FETCHED_YET = { cause: 'unreachable', reason: 'its keys have not been fetched yet' }
 
 /**
- * The keys (JWKS) of a provider, fetched in the background from the start. A request waits for a fetch in two cases only:
- * the first fetch is still in progress, or the key ID of its token is unknown.
+ * The keys (JWKS) of a provider, fetched in the background from the start. A request waits for a fetch in two cases
+ * only: the first fetch is still in progress, or the key ID of its token is unknown.
  */
 export class JwksCache {
   /** Incremented with every change of the keys. */
@@ -94,8 +94,8 @@ export class JwksCache {
   }
 
   /**
-   * Fetches for an unknown key ID, at most once in a cooldown. The cooldown begins with the last such fetch and not with
-   * the start, so that a rotation right after the start does not wait.
+   * Fetches for an unknown key ID, at most once in a cooldown. The cooldown begins with the last such fetch and not
+   * with the start, so that a rotation right after the start does not wait.
    */
   refetch(): Promise<void> | undefined {
     if (this.loading !== undefined) return this.loading

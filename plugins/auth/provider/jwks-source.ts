@@ -85,7 +85,9 @@ export class JwksSource {
   }
 }
 
-/** Milliseconds by `Cache-Control`, within bounds: `no-store` must not flood the provider, nor a leaked key last a year. */
+/**
+ * Milliseconds by `Cache-Control`, within bounds: `no-store` must not flood the provider, nor a leaked key last a year.
+ */
 function freshFor(cacheControl: string): number {
   const { min, standard, max } = TTL
   if (/\bno-(?:store|cache)\b/i.test(cacheControl)) return min

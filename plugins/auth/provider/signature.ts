@@ -74,8 +74,8 @@ const verificationWith = (key: KeyObject, algorithm: string): Verification => ({
 })
 
 /**
- * Verifies on this thread: a quarter of the CPU time of WebCrypto, which hands each signature to another thread. It does
- * not say why a signature is not valid: jose decides that.
+ * Verifies on this thread: a quarter of the CPU time of WebCrypto, which hands each signature to another thread. It
+ * does not say why a signature is not valid: jose decides that.
  */
 function isSignedBy({ hash, key }: Verification, token: string): boolean {
   if (!THREE_PARTS.test(token)) return false

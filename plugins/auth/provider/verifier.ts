@@ -28,7 +28,10 @@ export interface VerifierOptions {
   readonly hits: Measure
 }
 
-/** The result of local verification: the signed claims, or a rejection. Introspection may overrule one that is `introspectable`. */
+/**
+ * The result of local verification: the signed claims, or a rejection. Introspection may overrule one that is
+ * `introspectable`.
+ */
 export type LocalResult =
   | { readonly claims: Claims }
   | { readonly rejection: Rejection; readonly introspectable: boolean }
@@ -170,7 +173,9 @@ export class TokenVerifier {
   }
 }
 
-/** The cache holds the verdict on a token. Each connection must prove again that it has the key the token is bound to. */
+/**
+ * The cache holds the verdict on a token. Each connection must prove again that it has the key the token is bound to.
+ */
 function withProofOfKey(verdict: Verdict, { raw }: Caller): Verdict {
   if ('rejection' in verdict || !isBound(verdict.identity)) return verdict
   return isBoundTo(verdict.identity, clientThumbprint(raw)) ? verdict : UNCONFIRMED

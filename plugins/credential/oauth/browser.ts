@@ -41,8 +41,8 @@ const OPENERS: Readonly<Record<string, readonly [command: string, ...leading: st
 const OPENER_TIMEOUT = 3_000
 
 /**
- * Opens a page in the browser, and resolves to whether that seems to have worked. Without a package: packages put the URL
- * in a PowerShell command or a script of their own. Here the URL is one element of an argument vector.
+ * Opens a page in the browser, and resolves to whether that seems to have worked. Without a package: packages put the
+ * URL in a PowerShell command or a script of their own. Here the URL is one element of an argument vector.
  */
 export function openBrowser({ href }: URL, scrubber: Scrubber): Promise<boolean> {
   const [command, ...leading] = OPENERS[process.platform] ?? ['xdg-open']

@@ -14,7 +14,9 @@ export interface Provider {
   readonly scopes: readonly string[] | undefined
 }
 
-/** Finds the authorization server: by options, else by the target's metadata, else by the defaults of MCP 2025-03-26. */
+/**
+ * Finds the authorization server: by options, else by the target's metadata, else by the defaults of MCP 2025-03-26.
+ */
 export async function discover(options: OAuthOptions, challenge: Challenge, fetch: Fetch): Promise<Provider> {
   const { issuer, authorizationUrl, tokenUrl } = options
   if (authorizationUrl !== undefined || tokenUrl !== undefined) {

@@ -8,8 +8,8 @@ export interface Terminal {
 }
 
 /**
- * Prints a line on stderr. Not by the log, which hides URL queries: the sign-in URL has one. The URL holds no secret, since
- * a code is of no use without the verifier in this process.
+ * Prints a line on stderr. Not by the log, which hides URL queries: the sign-in URL has one. The URL holds no secret,
+ * since a code is of no use without the verifier in this process.
  */
 export function promptUser({ stderr }: Terminal, line: string): void {
   stderr.write(`${line}\n`)

@@ -22,8 +22,8 @@ export interface RequestedScopes {
 }
 
 /**
- * The scopes to request: those of the options, else of the challenge, else of the resource; and all scopes of the previous
- * session.
+ * The scopes to request: those of the options, else of the challenge, else of the resource; and all scopes of the
+ * previous session.
  */
 export function scopesFor(
   options: OAuthOptions,

@@ -37,7 +37,9 @@ export class SessionSaver {
     }
   }
 
-  /** Takes the session's lock. When the store is away, the session is still used, so the user need not sign in again. */
+  /**
+   * Takes the session's lock. When the store is away, the session is still used, so the user need not sign in again.
+   */
   async saveLogin(session: Session, current: () => Session | undefined): Promise<void> {
     const { sessions, adopt } = this.dependencies
     try {
@@ -77,7 +79,8 @@ export class SessionSaver {
   private replace(previous: Session | undefined): void {
     if (previous === undefined) return
     this.replaced.add(tokenOf(previous))
-    // Another process may have tried the same refresh token, and stored a session without it when the issuer refused it.
+    // Another process may have tried the same refresh token, and stored a session without it when the issuer refused
+    // it.
     this.replaced.add(previous.tokens.accessToken)
   }
 

@@ -44,7 +44,10 @@ const failure = z.object({
   retryAfter: z.number().optional(),
 })
 
-/** The stored session for these options, with two locks: one for changes of the session, one for a login, which is longer. */
+/**
+ * The stored session for these options, with two locks: one for changes of the session, one for a login, which is
+ * longer.
+ */
 export class SessionStore {
   readonly key: string
   private readonly loginKey: string
@@ -117,7 +120,10 @@ export class SessionStore {
     return this.store().locked(this.key, work)
   }
 
-  /** Outside the async context of the store's lock, where a write fails with that lock: the session has a lock of its own. */
+  /**
+   * Outside the async context of the store's lock, where a write fails with that lock: the session has a lock of its
+   * own.
+   */
   lockedLogin<T>(work: () => Promise<T>): Promise<T> {
     return this.store().locked(this.loginKey, AsyncResource.bind(work))
   }

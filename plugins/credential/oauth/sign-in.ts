@@ -80,7 +80,9 @@ const loginTimeout = (timeout: number): UpstreamError =>
     retryAfter: 5,
   })
 
-/** Waits for a login, but not as long as a user may take: the login continues, and the next request uses its session. */
+/**
+ * Waits for a login, but not as long as a user may take: the login continues, and the next request uses its session.
+ */
 export async function waitForLogin(
   login: Promise<void>,
   { timeout, tellsCallers }: OAuthOptions,

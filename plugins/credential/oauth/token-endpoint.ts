@@ -223,9 +223,9 @@ const BASIC = 'client_secret_basic'
 const POST = 'client_secret_post'
 
 /**
- * Splits off the ID token, whose issuer may differ from the server's, and drops a challenge that would hide the error. It
- * drops fields that are null or empty too: many servers write absent fields so. Some, such as GitHub, send errors with
- * status 200.
+ * Splits off the ID token, whose issuer may differ from the server's, and drops a challenge that would hide the error.
+ * It drops fields that are null or empty too: many servers write absent fields so. Some, such as GitHub, send errors
+ * with status 200.
  */
 async function splitIdToken(original: Response): Promise<{ response: Response; idToken?: string }> {
   const text = await original.text()
@@ -252,7 +252,10 @@ const ALGORITHM_OF_CURVE: Readonly<Record<string, string>> = {
   secp521r1: 'ES512',
 }
 
-/** Authenticates a client by `private_key_jwt` (RFC 7523, 2.2): an assertion is valid for a minute, at this issuer alone. */
+/**
+ * Authenticates a client by `private_key_jwt` (RFC 7523, 2.2): an assertion is valid for a minute, at this issuer
+ * alone.
+ */
 function privateKeyJwt(pem: string): ClientAuth {
   const key = createPrivateKey(pem)
   const pkcs8 = key.export({ type: 'pkcs8', format: 'pem' }).toString()

@@ -21,7 +21,10 @@ interface Dependencies {
   readonly loginNeeded: (needed: boolean) => void
 }
 
-/** The session of this process: provides its access token, refreshes it before it expires, and logs in again when needed. */
+/**
+ * The session of this process: provides its access token, refreshes it before it expires, and logs in again when
+ * needed.
+ */
 export class TokenManager {
   private readonly currentToken: CurrentToken
   private readonly tokenRefresh: TokenRefresh

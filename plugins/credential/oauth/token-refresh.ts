@@ -19,7 +19,8 @@ interface RefreshResult {
   readonly refreshed: boolean
 }
 
-// How long this process waits for the refresh of another one: until its request has timed out and its tokens are stored.
+// How long this process waits for the refresh of another one: until its request has timed out and its tokens are
+// stored.
 const OTHER_REFRESH = REQUEST_LIMIT + 1_000
 const POLL_INTERVAL = 100
 // A store that was away or silent between two checks has delayed the other process too, so no more of the time counts.
@@ -43,9 +44,9 @@ const LOGIN_ENDED = new Set([
 ])
 
 /**
- * One refresh, under the session's lock. Many issuers accept a refresh token only once, so the next refresh token is lost
- * when this process ends before storing it. Therefore `renewing` is stored first: the next process then tries the same
- * token at once, while the issuer may still repeat its response.
+ * One refresh, under the session's lock. Many issuers accept a refresh token only once, so the next refresh token is
+ * lost when this process ends before storing it. Therefore `renewing` is stored first: the next process then tries the
+ * same token at once, while the issuer may still repeat its response.
  */
 export class TokenRefresh {
   private marker: number | undefined
@@ -55,8 +56,8 @@ export class TokenRefresh {
   constructor(private readonly dependencies: Dependencies) {}
 
   /**
-   * Runs `work` under the session's lock, and again when it throws `OtherProcessRefreshing`. Between the two the lock is
-   * free: the other process lost it with its connection to the store, and needs it to store its new tokens.
+   * Runs `work` under the session's lock, and again when it throws `OtherProcessRefreshing`. Between the two the lock
+   * is free: the other process lost it with its connection to the store, and needs it to store its new tokens.
    */
   async locked<T>(work: () => Promise<T>): Promise<T> {
     const { sessions, stopping } = this.dependencies
@@ -82,8 +83,8 @@ export class TokenRefresh {
     if (stored !== undefined && isEnded(stored, session)) return { session: stored, refreshed: false }
     const wasInterrupted = stored?.renewing !== undefined
     this.marker = Date.now()
-    // A store that is away may have given the lock to another process. When the store only refuses writes, the refresh goes
-    // on: storing the new tokens then fails too, and `SessionSaver` logs that.
+    // A store that is away may have given the lock to another process. When the store only refuses writes, the refresh
+    // goes on: storing the new tokens then fails too, and `SessionSaver` logs that.
     await sessions.write({ ...session, renewing: this.marker }).catch((error: unknown) => {
       if (error instanceof UpstreamError) throw error
     })

@@ -32,8 +32,8 @@ const RENEWAL_PAUSE = 10_000
 const EXCHANGED = { outcome: 'exchanged' }
 
 /**
- * Exchanges each subject token once, until the new token expires. Audience, scopes and types are options, and each plugin
- * entry has its own exchanger: therefore the hash of the subject token is a sufficient cache key.
+ * Exchanges each subject token once, until the new token expires. Audience, scopes and types are options, and each
+ * plugin entry has its own exchanger: therefore the hash of the subject token is a sufficient cache key.
  */
 export class Exchanger {
   private readonly cached = new ExpiringMap<CachedToken>(CACHE_SIZE)
@@ -55,7 +55,9 @@ export class Exchanger {
     return this.credentialFor(subject, false)
   }
 
-  /** Called when the target refused the cached token. A token that was renewed a moment ago serves all refused requests. */
+  /**
+   * Called when the target refused the cached token. A token that was renewed a moment ago serves all refused requests.
+   */
   renew(subject: Subject): OutgoingCredential | Promise<OutgoingCredential> {
     return this.credentialFor(subject, true)
   }

@@ -3,7 +3,9 @@ import { failureCode, type JsonObject, plainWords } from 'sallyport/toolkit'
 
 /** Why an exchange failed. */
 export interface Failure {
-  /** `refused`: the subject is not accepted. `unavailable`: a retry may succeed. `misconfigured`: an option is wrong. */
+  /**
+   * `refused`: the subject is not accepted. `unavailable`: a retry may succeed. `misconfigured`: an option is wrong.
+   */
   readonly kind: 'refused' | 'unavailable' | 'misconfigured'
   /** A class for metrics, without any text of the endpoint. */
   readonly cause: string

@@ -13,8 +13,8 @@ export interface Subject {
 }
 
 /**
- * The token of the credential before this one in the list, else the caller's own verified token. Never one instead of the
- * other: for a login without an ID token, the caller's token must not be used.
+ * The token of the credential before this one in the list, else the caller's own verified token. Never one instead of
+ * the other: for a login without an ID token, the caller's token must not be used.
  */
 export function subjectOf(
   request: FastifyRequest,

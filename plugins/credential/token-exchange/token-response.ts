@@ -13,8 +13,8 @@ export interface NewToken {
 const TOKEN = /^[\x21-\x7e]+$/
 
 /**
- * Reads the response of an exchange (RFC 8693, 2.2). Throws an `ExchangeFailure` unless the response holds a token of the
- * requested type.
+ * Reads the response of an exchange (RFC 8693, 2.2). Throws an `ExchangeFailure` unless the response holds a token of
+ * the requested type.
  */
 export async function readTokenResponse(response: Response, options: ExchangeOptions): Promise<NewToken> {
   const { status, headers } = response

@@ -75,8 +75,8 @@ function charge(charges: Charge[], index: number, name: string, cost: number): v
 }
 
 /**
- * As JSON, so that no two tools, nor a tool and a caller, share a name, and none has the name under which tools over the
- * quota count.
+ * As JSON, so that no two tools, nor a tool and a caller, share a name, and none has the name under which tools over
+ * the quota count.
  */
 function countedName({ isOfCaller, exact, quota }: ToolLimit, caller: string, tool: string): string {
   const name = shortened(JSON.stringify(isOfCaller ? [caller, tool] : [tool]))

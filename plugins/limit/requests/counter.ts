@@ -77,7 +77,8 @@ export async function countAll(
   before: readonly Charge[],
 ): Promise<ExceededLimit | undefined> {
   const [only, ...others] = charges
-  // The usual case, at half the price. A refund is not needed: a charge over a limit changes nothing until its span ends.
+  // The usual case, at half the price. A refund is not needed: a charge over a limit changes nothing until its span
+  // ends.
   if (only !== undefined && others.length === 0 && before.length === 0) {
     const { wait } = await counterOf(counters, only).count(only)
     return wait === 0 ? undefined : { wait, index: only.index }

@@ -20,8 +20,8 @@ interface Dependencies {
 }
 
 /**
- * Counts in Redis while Redis can be used, else in this process: a limit for each replica is better than no limit, or no
- * service.
+ * Counts in Redis while Redis can be used, else in this process: a limit for each replica is better than no limit, or
+ * no service.
  */
 export class RedisCounters {
   private readonly connection: RedisConnection

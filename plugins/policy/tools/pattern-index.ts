@@ -43,7 +43,9 @@ class Affixes {
 
 type Entry = readonly [glob: Glob, pattern: CompiledPattern]
 
-/** Patterns of tools and prompts. With a hundred rules a judgement takes 0.5 µs; trying each pattern would take 4 µs. */
+/**
+ * Patterns of tools and prompts. With a hundred rules a judgement takes 0.5 µs; trying each pattern would take 4 µs.
+ */
 export class NameIndex implements PatternIndex<string> {
   private readonly exact = new Map<string, CompiledPattern[]>()
   /** Most patterns have their only star at the end, or at the start. */

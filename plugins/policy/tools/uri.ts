@@ -130,7 +130,9 @@ function compiled(text: string, wildcard: RegExp): UriForms | undefined {
   }
 }
 
-/** A word that replaces wildcards while URLs are parsed: no URL library changes it, and the text does not contain it. */
+/**
+ * A word that replaces wildcards while URLs are parsed: no URL library changes it, and the text does not contain it.
+ */
 function tokenFor(text: string): string {
   const used = new Set(`${text} ${resolved(text)}`.toLowerCase().match(/wildcard\d+x/g))
   for (let number = 0; ; number++) {

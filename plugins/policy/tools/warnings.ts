@@ -35,7 +35,10 @@ function deniedAlways(
   return by && `allows nothing: ${by.place} denies all of it, and a deny wins`
 }
 
-/** The message for a pattern when another one does the same for at least the same callers; of two equal ones, for the second. */
+/**
+ * The message for a pattern when another one does the same for at least the same callers; of two equal ones, for the
+ * second.
+ */
 function repeated(
   pattern: CompiledPattern,
   index: number,

@@ -14,7 +14,7 @@ const accepting = (open: unknown): Entry =>
 
 const open: Readonly<Record<string, Entry>> = {
   'auth/anonymous': { use: 'auth/anonymous' },
-  'an open authenticator of somebody else': accepting(true),
+  'an open authenticator of a third party': accepting(true),
 }
 const asking: Readonly<Record<string, Entry>> = {
   'an authenticator that does not say it is open': accepting(undefined),

@@ -20,8 +20,8 @@ async function gate(t: TestContext, issuer: Issuer, unavailableStatus?: 503, lis
       const headers = { authorization: `Bearer ${token}`, ...more }
       const asked = request(url, { agent: false, localAddress, headers }, (response) => {
         response.resume()
-        const { statusCode: status = 0, headers: told } = response
-        resolve({ status, retryAfter: told['retry-after'] })
+        const { statusCode: status = 0, headers: responseHeaders } = response
+        resolve({ status, retryAfter: responseHeaders['retry-after'] })
       })
       asked.on('error', reject).end()
     })

@@ -49,7 +49,7 @@ async function running(t: TestContext, name: string, answering: Answering, claim
   return { answer, asked, sent: target.seen.map(({ authorization }) => authorization) }
 }
 
-/** What tells an ID token from an access token. */
+/** The claim that distinguishes an ID token from an access token. */
 const ID_TOKEN = { at_hash: 'x' }
 
 type Written = Readonly<Record<string, unknown>>

@@ -107,7 +107,7 @@ for (const [group, status, code] of classes) {
       assert.equal(target.seen.length, 0)
       const shown = JSON.stringify([answer, lines])
       for (const canary of [CANARY, SECRET, SUBJECT]) assert.ok(!shown.includes(canary), canary)
-      // What the operator has to correct is logged as an error, once.
+      // The log has one error for a fault that the operator has to correct.
       const errors = lines.filter(({ level, reason }) => level === 'error' && reason !== undefined)
       assert.equal(errors.length, status === 502 ? 1 : 0)
     })
@@ -116,13 +116,13 @@ for (const [group, status, code] of classes) {
 
 test('only the log has the text of an error response, without anything that may be a token', async (t) => {
   const error_description = `Nobody is known as ${CANARY}`
-  for (const [error, told] of [
+  for (const [error, logged] of [
     ['invalid_client', 'secret is wrong (Nobody is known as ...)'],
     ['invalid_request', 'refused: invalid_request (Nobody is known as ...)'],
   ] as const) {
     const { main, lines } = await exchanging(t, refusing(400, { error, error_description }))
     const answer = await send(main, bearer(SUBJECT))
-    assert.ok(JSON.stringify(lines).includes(told), JSON.stringify(lines))
+    assert.ok(JSON.stringify(lines).includes(logged), JSON.stringify(lines))
     assert.ok(!JSON.stringify([answer, lines]).includes(CANARY))
     assert.ok(!answer.body.includes('Nobody'))
   }

@@ -47,14 +47,14 @@ test('on loopback a foreign page cannot read the metadata either', async (t) => 
 })
 
 test('one line at the start says that pages in browsers cannot use the API', async (t) => {
-  const told = async (...given: Parameters<typeof settings>) => {
+  const countOfLogLines = async (...given: Parameters<typeof settings>) => {
     const { log, lines } = recordedLog()
     await booted(t, registry(settings(...given)), { log })
     return lines.filter(({ msg }) => /pages in browsers cannot/.test(String(msg))).length
   }
-  assert.equal(await told([]), 1)
-  assert.equal(await told(['https://app.example.com']), 0)
-  assert.equal(await told([], '127.0.0.1:0'), 0)
+  assert.equal(await countOfLogLines([]), 1)
+  assert.equal(await countOfLogLines(['https://app.example.com']), 0)
+  assert.equal(await countOfLogLines([], '127.0.0.1:0'), 0)
 })
 
 test('the description of the API lists the metadata routes, which need no token', async (t) => {

@@ -49,7 +49,7 @@ test('three processes count one limit exactly', { skip }, async (t) => {
     Array.from({ length: 300 }, async (_, index) => (await fetch(urls[index % 3] ?? '')).status),
   )
 
-  // There is no route: what is let in is 404.
+  // There is no route: an accepted request gets a 404.
   assert.equal(statuses.filter((status) => status === 404).length, 120)
   assert.equal(statuses.filter((status) => status === 429).length, 180)
   for (const { output, process } of started) {
@@ -154,7 +154,7 @@ test('readiness recovers with Redis also without requests; a failure that only c
   await redis.start()
   await eventually(isWell)
 
-  // The server takes writes, and no counting.
+  // The server accepts writes, and refuses the commands for counting.
   const other = redis.client()
   await other.call('ACL', 'SETUSER', 'default', '-eval', '-evalsha')
   const from = lines.length

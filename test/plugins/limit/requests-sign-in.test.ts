@@ -6,7 +6,7 @@ import { signInRegistry } from '../pages/sign-in-registry.js'
 
 const RATE = 20
 
-/** The status for somebody at an address of their own. */
+/** The status for a user at an address of their own. */
 const statusFrom = (localAddress: string, url: string): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
     request(url, { agent: false, localAddress, headers: PAGE }, (response) => {

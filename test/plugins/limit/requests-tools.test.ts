@@ -184,6 +184,8 @@ test('`tools` without a limit by tool is refused, and so is an empty list', asyn
   await refused({ by: 'tool', rate: '1/1m', tools: [] }, /expected a name or pattern/)
   await refused({ by: 'tool', rate: '1/1m', tools: [''] }, /expected the name of a tool/)
   const twice = { by: 'tool', rate: '1/1m', tools: ['a'] }
-  await assert.rejects(booted(t, listWith({ limits: [twice, twice] })), { message: /the same `by`, span and tools/ })
+  await assert.rejects(booted(t, listWith({ limits: [twice, twice] })), {
+    message: /the same `by`, span and tools/,
+  })
   await limited(t, [twice, { ...twice, tools: ['b'] }, { by: 'tool', rate: '5/1m' }])
 })

@@ -62,7 +62,7 @@ test('after `Retry-After` the next request passes, and not much before', async (
 
   const { statusCode, headers } = await ask('alice')
   assert.deepEqual([statusCode, headers['retry-after']], [429, '2'])
-  // What one limit refuses does not count for the other: the third of this address.
+  // A request that one limit refuses does not count for the other: this is the third of this address.
   assert.equal((await ask('bob')).statusCode, 200)
   assert.equal((await ask('bob')).statusCode, 429)
 

@@ -107,7 +107,7 @@ test('the slowest accepted expression delays no other request', () => {
     `${list}.exists(x, (${long}).lowerAscii().contains(x + "b"))`,
     `${list}.map(x, ${long}) == ["ab"]`,
   ]) {
-    // Of processor time, and far from the seconds that an expression without bounds takes: machines are slow and busy.
+    // Processor time, since machines are slow and busy; an expression without bounds would take many seconds.
     const times = Array.from({ length: 3 }, () => {
       const before = process.cpuUsage()
       isAllowed({ deny }, 'a'.repeat(256))

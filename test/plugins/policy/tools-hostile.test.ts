@@ -8,7 +8,7 @@ import { type Answer, asked, call, JSON_HEADERS, named, policed } from './police
 const ALLOWED = JSON.stringify(call('add'))
 const DENIED = JSON.stringify(call('delete'))
 
-/** A denial says that it is one: a client that heard of a missing tool would look for another server. */
+/** The response names the denial: after an error about a missing tool, a client would look for another server. */
 function assertDenied({ status, code, error, body }: Answer, what: string): void {
   assert.equal(status, 403, what)
   assert.equal(error, 'policy_denied', what)

@@ -38,7 +38,7 @@ async function policed(t: TestContext) {
   return { url: `${addresses.main}/mcp`, reached }
 }
 
-/** What a client of one era can do. */
+/** The operations of a client of one era. */
 interface Asking {
   list(method: string): Promise<readonly string[]>
   /** The text of the result. */

@@ -14,11 +14,13 @@ import { Person } from '#kit/person.js'
 const AUDIENCE = 'urn:example:tools'
 const REDIRECT = 'http://127.0.0.1:9/callback'
 
-/** What an application keeps for the official client: it sends a person to the issuer, and comes back with a code. */
+/**
+ * The OAuth provider of an application for the official client: it sends the user to the issuer, and returns a code.
+ */
 class Application implements OAuthClientProvider {
   readonly redirectUrl = REDIRECT
   readonly clientMetadata = { redirect_uris: [REDIRECT] }
-  /** The scopes that were asked for, in order. */
+  /** The scopes that were requested, in order. */
   readonly asked: (string | null)[] = []
   private saved: OAuthTokens | undefined
   private verifier = ''
@@ -39,7 +41,7 @@ class Application implements OAuthClientProvider {
     this.code = new URL(back).searchParams.get('code') ?? ''
   }
 
-  /** Does it, and once more after the person has signed in. */
+  /** Runs the operation, and once more after the user has signed in. */
   async signingIn<T>(work: () => Promise<T>, transport: () => StreamableHTTPClientTransport): Promise<T> {
     try {
       return await work()

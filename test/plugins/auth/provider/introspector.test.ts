@@ -5,7 +5,7 @@ import { recordedLog } from '#kit/booted.js'
 import { twoClocks } from '#kit/two-clocks.js'
 import { Introspector } from '#plugins/auth/provider/introspector.js'
 
-/** A provider whose every introspection fails like this; `asks` tells whether a token is sent to it. */
+/** A provider whose every introspection fails with this code; `asks` returns whether a token was sent to it. */
 function failing(t: TestContext, code: string) {
   const clock = twoClocks(t, { stopped: true })
   let asked = 0

@@ -77,7 +77,7 @@ for (const kind of ['jwt', 'opaque'] as const) {
       assert.equal(await status(token, other), 401)
       assert.equal(await status(token, mine, { path: '/inside' }), 401, 'in-process there is no certificate')
     }
-    // What a proxy that ends TLS would tell is what anybody could write.
+    // A header in which a proxy that terminates TLS would pass the certificate: any client could write it.
     const thumbprint = thumbprintOf(mine)
     const pem = encodeURIComponent(mine.cert)
     const headers = [
@@ -88,7 +88,7 @@ for (const kind of ['jwt', 'opaque'] as const) {
       'X-Forwarded-Proto: https',
     ]
     assert.equal(await status(token, {}, { headers }), 401)
-    // Many connections at once, while the verdict is being made and while it is remembered.
+    // Many connections at once, during the verification and with the cached verdict.
     const fresh = await issuer[kind](bound(mine))
     const all = Array.from({ length: 12 }, (_, index) => status(fresh, [mine, other, {}][index % 3]))
     assert.deepEqual(

@@ -36,7 +36,7 @@ function sharedStore() {
     goAway() {
       isAway = true
     },
-    /** Without what it held. */
+    /** Comes back without its content. */
     comeBackEmpty() {
       isAway = false
       values.clear()

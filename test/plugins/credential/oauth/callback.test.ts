@@ -186,7 +186,7 @@ test('a sign-in goes on after the request that began it, and the next request us
   assert.equal(status, 503)
   const { message } = JSON.parse(body).error
   assert.match(message, /--remote-auth-timeout/)
-  // Whoever has the page can sign in as somebody else, and everybody would use that session.
+  // A caller with the URL could sign in with another account, and all callers would use that session.
   assert.ok(!body.includes(page.searchParams.get('state') ?? ''), body)
 
   assert.match(await (await fetch(page)).text(), /You are signed in/)

@@ -61,7 +61,7 @@ test('a user signs in only at an issuer with PKCE by S256, where a stolen code i
     [undefined, false, 502],
     [['plain'], false, 502],
     [['plain'], true, 502],
-    // An operator who names an issuer vouches for what it does not say.
+    // With an issuer that the operator configured, the metadata need not name PKCE.
     [undefined, true, 200],
   ] as const) {
     const server = await startAuthorizationServer(t)

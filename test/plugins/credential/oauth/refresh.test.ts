@@ -216,7 +216,7 @@ test('a client that the issuer has deleted is registered again, also without a s
 
     server.revokeTokens()
     server.revokeGrant()
-    // Of a device first the refresh ends, then the login.
+    // With the device flow first the refresh fails, then the login.
     if (grant === 'device_code')
       server.tokenFaults.push((response) => sendJson(response, 400, { error: 'invalid_grant' }))
     server.tokenFaults.push((response) => sendJson(response, 401, { error: 'invalid_client' }))

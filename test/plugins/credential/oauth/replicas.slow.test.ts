@@ -65,7 +65,7 @@ test('while the database is away a token is used until it expires, and then refr
   assert.deepEqual([urls.length, server.grantsOf('refresh_token')], [1, 1])
 })
 
-test('the connection to the database ends during a refresh: its token is not redeemed twice, and nobody signs in again (T15)', {
+test('a connection to the database that ends during a refresh causes no second redemption and no login (T15)', {
   skip,
 }, async (t) => {
   const { server, database, both, urls, a, b } = await replicas(t)
@@ -74,7 +74,7 @@ test('the connection to the database ends during a refresh: its token is not red
     await cluster.terminateBackends(database)
   }
   server.revokeTokens()
-  // Who waits for the lock may hear that the server ends its connections, and is asked to try again.
+  // A request that waits for the lock may get the error that the server ends its connections, and has to try again.
   assert.equal((await both())[0], 200)
   await eventually(async () => (await b.status()) === 200)
   assert.deepEqual(await both(), ALL)

@@ -32,7 +32,7 @@ async function refusingProxy(t: TestContext, status: 401 | 403, challenge: strin
   return {
     server,
     works,
-    told: () => readiness(running),
+    readinessText: () => readiness(running),
     refused: async () => (await send(main, { ...call(1), path: '/refused' })).status,
     /** Whether all calls go on while tokens expire. */
     async goesOn(milliseconds: number): Promise<void> {
@@ -54,7 +54,7 @@ test('T15: a caller whose requests the target refuses keeps no other caller from
 
 test('T15: a failed login for more scopes keeps no other caller from a new token', async (t) => {
   const challenge = 'Bearer error="insufficient_scope", scope="more"'
-  const { server, works, refused, told, goesOn } = await refusingProxy(t, 403, challenge)
+  const { server, works, refused, readinessText, goesOn } = await refusingProxy(t, 403, challenge)
   server.life = 2
   await works()
   server.revokeTokens()
@@ -62,9 +62,9 @@ test('T15: a failed login for more scopes keeps no other caller from a new token
   server.tokenFaults.push((response) => sendJson(response, 400, { error: 'invalid_scope' }))
   assert.notEqual(await refused(), 200)
   assert.equal(server.tokenFaults.length, 0)
-  assert.match(await told(), /degraded/)
+  assert.match(await readinessText(), /degraded/)
   await goesOn(2500)
-  assert.doesNotMatch(await told(), /degraded/)
+  assert.doesNotMatch(await readinessText(), /degraded/)
 })
 
 test('a 403 that requires no scopes is passed on, and begins no login', async (t) => {
@@ -96,14 +96,14 @@ test('readiness reports a failed login, until there is a session of another proc
       ...loginEntries({ target: server.target, login: 'start' }, { directory }),
     ])
   const first = await replica()
-  const told = () => readiness(first.running)
+  const readinessText = () => readiness(first.running)
   assert.equal((await send(first.main, call(1))).status, 503)
-  assert.match(await told(), /degraded/)
+  assert.match(await readinessText(), /degraded/)
 
   const second = await replica()
   assert.equal((await send(second.main, call(1))).status, 200)
   assert.equal((await send(first.main, call(1))).status, 200)
-  assert.doesNotMatch(await told(), /degraded/)
+  assert.doesNotMatch(await readinessText(), /degraded/)
 })
 
 test('with `login: demand`, a failed login keeps no request from the session of another process', async (t) => {

@@ -7,7 +7,7 @@ import { call, send } from '../../forward/proxied.js'
 import { startAuthorizationServer } from './authorization-server.js'
 import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 
-/** Two proxies with one store. Somebody has signed in, and does not open the page of the next login. */
+/** Two proxies with one store. The user has signed in, and does not open the page of the next login. */
 async function twoProxies(t: TestContext) {
   const server = await startAuthorizationServer(t)
   const { urls } = signInUser(t, (url) => (urls.length === 1 ? fetch(url) : undefined))

@@ -39,7 +39,7 @@ async function replicas(t: TestContext, life = 3600) {
   return { server, urls, store, a, b }
 }
 
-/** Resolves when a refresh was granted; it is answered when the test says so. */
+/** Resolves when a refresh was granted; the test decides when the response is sent. */
 async function heldRefresh(server: AuthorizationServer) {
   let answer = (): void => {}
   const granted = new Promise<void>((resolve) => {
@@ -54,7 +54,7 @@ async function heldRefresh(server: AuthorizationServer) {
   return { granted, answer: () => answer() }
 }
 
-/** A refresh of the first replica that was granted, is not answered yet, and has lost its lock. */
+/** A refresh of the first replica that was granted, has no response yet, and has lost its lock. */
 async function lostRefresh(t: TestContext) {
   const clock = twoClocks(t, { stopped: true })
   const all = await replicas(t)

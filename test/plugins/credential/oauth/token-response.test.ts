@@ -10,7 +10,7 @@ import { proxyWithLogin, signInUser } from './proxy-with-login.js'
 
 const GIVEN = { access_token: 'access', token_type: 'Bearer' }
 
-/** What is made of a token response. */
+/** The tokens of a token response. */
 function tokensOf(body: unknown) {
   const server = { issuer: 'https://idp.example', token_endpoint: 'https://idp.example/token' }
   const client = { issuer: server.issuer, clientId: 'me' }

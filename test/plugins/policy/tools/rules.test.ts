@@ -92,11 +92,11 @@ test('a rule about resources holds only for the callers that it names', () => {
 
 test('on a public path, without a caller, only rules for all callers hold', () => {
   const rules = [{ allow: ['a'] }, { allow: ['b'], when: { x: 1 } }, { allow: ['c'], scopes: ['c'] }]
-  const nobody = (name: string): Judgement =>
+  const withoutCaller = (name: string): Judgement =>
     new Rules(rules, () => true).judge(undefined, callOf('tools/call'), { kind: 'tool', name })
-  assert.ok(nobody('a').allowed)
+  assert.ok(withoutCaller('a').allowed)
   for (const name of ['b', 'c']) {
-    const judgement = nobody(name)
+    const judgement = withoutCaller(name)
     assert.ok(!judgement.allowed && judgement.scopes === undefined)
   }
 })
@@ -177,7 +177,7 @@ const rule: fc.Arbitrary<Rule> = fc
     ...(isAllow ? { allow: patterns, ...(scopes && { scopes }) } : { deny: patterns }),
     ...(when && { when }),
   }))
-const somebody = fc.option(
+const identities = fc.option(
   fc
     .tuple(some('x', 'y', 'z'), fc.subarray(['s', 't']))
     .map(([groups, scopes]) => person({ groups }, scopes)),
@@ -193,7 +193,7 @@ const expression = (text: string): RegExp =>
     's',
   )
 
-/** What the rules say of a tool or a prompt, word for word. */
+/** The verdict of a literal reading of the rules on a tool or a prompt. */
 function expected(
   rules: readonly Rule[],
   identity: Identity | undefined,
@@ -217,7 +217,7 @@ test('tools and prompts get the verdict of a literal reading of the rules', () =
   fc.assert(
     fc.property(
       fc.array(rule, { minLength: 1, maxLength: 5 }),
-      somebody,
+      identities,
       fc.constantFrom<McpSubject['kind'][]>('tool', 'prompt'),
       word,
       (rules, identity, of, name) => {
@@ -236,7 +236,7 @@ test('lists show the names that are allowed, or lack only scopes that would allo
   fc.assert(
     fc.property(
       fc.array(rule, { minLength: 1, maxLength: 5 }),
-      somebody,
+      identities,
       fc.constantFrom<McpSubject['kind'][]>('tool', 'prompt', 'resource'),
       word,
       (written, identity, of, name) => {
