@@ -15,7 +15,7 @@ const skip = noDisk ?? false
 const writing = (t: TestContext, path: string, more: Readonly<Record<string, unknown>> = {}) =>
   auditing(t, { use: 'audit/file', with: { path, ...more } })
 
-test('a full disk tears no line and loses none that has room in memory', { skip }, async (t) => {
+test('a full disk tears no line, and loses no line that fits into memory', { skip }, async (t) => {
   const disk = smallDisk(t)
   const path = join(disk.place, 'audit.jsonl')
   const { running, feed, said, lost } = await writing(t, path)
@@ -35,7 +35,7 @@ test('a full disk tears no line and loses none that has room in memory', { skip 
   assert.equal(said(AGAIN)[0]?.['lost'], 0)
 })
 
-test('what has no room in memory is lost, and counted and said', { skip }, async (t) => {
+test('events that do not fit into memory are lost, counted and logged', { skip }, async (t) => {
   const disk = smallDisk(t)
   const path = join(disk.place, 'audit.jsonl')
   const { running, feed, said, lost } = await writing(t, path)
@@ -57,7 +57,7 @@ test('what has no room in memory is lost, and counted and said', { skip }, async
   assert.equal(said(AGAIN)[0]?.['lost'], lost())
 })
 
-test('a stop with a full disk ends in time, and says how many are lost', { skip }, async (t) => {
+test('a stop with a full disk ends in time, and logs how many events are lost', { skip }, async (t) => {
   const disk = smallDisk(t)
   const { running, feed, said, lost } = await writing(t, join(disk.place, 'audit.jsonl'))
   disk.faults.full.begin()

@@ -78,7 +78,7 @@ for (const workers of [[], ['--workers', '2']]) {
   })
 }
 
-test('doctor says whether the file can be written, and changes nothing', async (t) => {
+test('doctor reports whether the file can be written, and changes nothing', async (t) => {
   const place = folder(t)
   const path = join(place, 'audit.jsonl')
   const doctor = async (file: string) => {

@@ -86,7 +86,7 @@ for (const [name, request] of Object.entries(UNDER_WAY)) {
   })
 }
 
-test('what a reload with another path cuts off has its line in the file of before', async (t) => {
+test('a request that a reload with another path cuts off has its line in the old file', async (t) => {
   const requests = Object.values(UNDER_WAY)
   const { running, listTo, audited, errors } = await busy(t, requests)
   await running.swap(listTo('other.jsonl'))
@@ -94,7 +94,7 @@ test('what a reload with another path cuts off has its line in the file of befor
   assert.deepEqual(errors(), [])
 })
 
-test('what hangs is told of after five seconds, and a stop waits for it as long', async (t) => {
+test('the log reports a file that hangs after five seconds, and a stop waits as long', async (t) => {
   const path = join(folder(t), 'audit.jsonl')
   const entry = { use: 'audit/file', with: { path, maxBytes: '64KiB' } }
   const { running, feed, said, lost } = await auditing(t, entry)
