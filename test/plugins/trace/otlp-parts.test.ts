@@ -29,7 +29,7 @@ function partsOf(spans: readonly ExportedSpan[]): readonly (readonly [string, un
   return parts.map(({ name, attributes }) => [name, attributes['error.type']])
 }
 
-test('the verification of a token and its exchange are parts, each in its own time', async (t) => {
+test('the verification of a token and its exchange are parts, each with its own times', async (t) => {
   const { url, spans } = await collector(t)
   const issuer = await realIssuer(t)
   const endpoint = await tokenEndpoint(t, granting({}))
@@ -77,7 +77,7 @@ test('a login after a 401 is a part between two attempts, and the target has the
   )
 })
 
-test('a redirect is an attempt of its own, which has not failed; its body is what was sent first', async (t) => {
+test('a redirect is an attempt of its own, which has not failed; both attempts send the same body', async (t) => {
   const { url, spans } = await collector(t)
   const seen: (readonly [parent: string, body: string])[] = []
   const target = await listening(t, (request, response) => {

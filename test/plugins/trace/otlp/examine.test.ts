@@ -19,7 +19,7 @@ async function examined(t: TestContext, url: string) {
   return { code, text }
 }
 
-test('doctor sends the collector an empty export, and says what came back', async (t) => {
+test('doctor sends the collector an empty export, and reports the response', async (t) => {
   const good = await collector(t)
   const taken = await examined(t, good.url)
   assert.match(taken.text, /it takes traces \(200\)/)

@@ -76,7 +76,7 @@ test('spans that wait while the authority of the collector changes are sent', as
   assert.equal(list.counts.get('sallyport_trace_lost_total trace/otlp not_taken'), 0)
 })
 
-test('an authority that is no longer in the file is not trusted for a connection that is open either', async (t) => {
+test('an open connection is not reused once its authority is no longer in the file', async (t) => {
   const { ours, theirs, sockets, ask, trust } = await asking(t)
   assert.equal(await ask(), 200)
   assert.equal(await ask(), 200)
@@ -88,7 +88,7 @@ test('an authority that is no longer in the file is not trusted for a connection
   assert.equal(await ask(), 200)
 })
 
-test('what is being sent while the file changes arrives, and is the last on its connection', async (t) => {
+test('an export that runs while the file changes arrives, as the last on its connection', async (t) => {
   const held: ServerResponse[] = []
   const { theirs, sockets, ask, trust } = await asking(t, (_, response) => {
     if (held.push(response) > 1) response.end('{}')

@@ -32,7 +32,7 @@ const failures = ({ lines }: Tracing) => [
   ...new Set(lines.filter(({ reason }) => reason === 'not_taken').map(({ failure }) => failure)),
 ]
 
-test('spans are sent in batches, and a stop sends what waits', async (t) => {
+test('spans are sent in batches, and a stop sends the waiting ones', async (t) => {
   const { url, spans, received, sockets } = await collector(t)
   const list = await tracing(t, { url })
   await traced(list, 1_300)
@@ -50,7 +50,7 @@ test('spans are sent in batches, and a stop sends what waits', async (t) => {
   await eventually(() => sockets.size === 0)
 })
 
-test('without a stop, spans are sent before long', async (t) => {
+test('without a stop, spans are sent after a short delay', async (t) => {
   const { url, spans } = await collector(t)
   const list = await tracing(t, { url })
   await traced(list, 1)
@@ -118,7 +118,7 @@ test('a hostile collector costs its spans, and nothing else', async (t) => {
   await Promise.all(cases)
 })
 
-test('what is no HTTP, nothing that listens, and a redirect cost their spans too', async (t) => {
+test('a closed port, a server without HTTP and a redirect cost their spans too', async (t) => {
   const garbage = createServer((socket: Socket) => {
     socket.on('error', () => {})
     socket.end('SSH-2.0-CANARY\r\n\r\n')
@@ -169,7 +169,7 @@ test('spans are exported again once the collector is back', async (t) => {
   assert.equal(list.counts.get(NOT_TAKEN), 512)
 })
 
-test('a stop does not wait for the next attempt of an export that runs', async (t) => {
+test('a stop does not wait for the next attempt of a running export', async (t) => {
   let asked = 0
   const { url } = await collector(t, (_, response) => {
     asked++
@@ -209,7 +209,7 @@ test('after a stop no timer and no socket is left for longer than an export take
   }
 })
 
-test('a collector with TLS is trusted by caCertPath, and by nothing else', async (t: TestContext) => {
+test('only caCertPath makes a collector with TLS trusted', async (t: TestContext) => {
   const ca = authority(t)
   let asked = 0
   const port = await tlsListening(t, ca.issue(['127.0.0.1']), (request, response) => {
