@@ -7,7 +7,7 @@ import { sshArguments } from '#plugins/tunnel/ssh/arguments.js'
 import { options } from '#plugins/tunnel/ssh/options.js'
 import { noSshd } from '../sshd.js'
 
-test('what the configuration of a user says keeps no tunnel from being opened', { skip: noSshd }, (t) => {
+test('no ssh configuration of the user keeps the tunnel from opening', { skip: noSshd }, (t) => {
   const lines = [
     'ClearAllForwardings yes',
     'ControlMaster auto',
