@@ -11,7 +11,7 @@ import { authority, secureListener } from '#kit/tls.js'
 const END = 'sallyport_certificate_not_after_timestamp_seconds'
 const secondsOf = (pem: string): number => Date.parse(new X509Certificate(pem).validTo) / 1000
 
-test('the end of the certificate is measured, of a chain the first one, and again when the files change', async (t) => {
+test('the metric shows the earliest end in a chain, and follows the files when they change', async (t) => {
   const ours = authority(t)
   const listen = secureListener(t, ours)
   const { cert, key } = listen.with.tls
@@ -30,7 +30,7 @@ test('the end of the certificate is measured, of a chain the first one, and agai
   assert.equal(inDays(), 90)
 })
 
-test('without TLS no end is measured', async (t) => {
+test('without TLS there is no metric of an end', async (t) => {
   const { entry, last } = measurements()
   await serving(t, [listen, entry])
   assert.equal(last(END), undefined)

@@ -53,7 +53,7 @@ async function seenBy(t: TestContext, transport: unknown): Promise<object> {
 }
 
 for (const transport of ['streamableHttp', 'sse'] as const) {
-  test(`the official client gets the same through the bridge as directly (${transport})`, {
+  test(`the official client gets the same results through the bridge as directly (${transport})`, {
     timeout: 60_000,
   }, async (t) => {
     const target = await everything(t, transport)

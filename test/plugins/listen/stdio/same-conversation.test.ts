@@ -148,7 +148,9 @@ const isOfCancelled = ({ params }: Message): boolean => {
   return total === CANCELLED_STEPS && (progress ?? 0) > 1
 }
 
-test('the same conversation as directly, message for message', { timeout: 120_000 }, async (t) => {
+test('the conversation through the bridge equals the direct one, message for message', {
+  timeout: 120_000,
+}, async (t) => {
   const target = await everything(t)
   const bin = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
 
