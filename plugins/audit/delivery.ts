@@ -41,8 +41,8 @@ const END_LIMIT = 5_000
 const SLOW = 5_000
 
 /**
- * Stores lines in order, batch by batch, after their requests. The lists before and after a reload add to the same queue,
- * and the newer list decides where the lines go.
+ * Stores lines in order, batch by batch, after their requests. The lists before and after a reload add to the same
+ * queue, and the newer list decides where the lines go.
  */
 export class Delivery {
   private readonly queue = new LineQueue(QUEUE_SIZE)

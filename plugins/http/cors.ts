@@ -32,7 +32,8 @@ export default definePlugin({
         .header('access-control-expose-headers', exposed.join(', '))
       addVary(reply)
     }
-    // `onRequest` covers responses that a handler writes without Fastify; `onSend` also covers earlier errors, as a 401.
+    // `onRequest` covers responses that a handler writes without Fastify; `onSend` also covers earlier errors, as a
+    // 401.
     gateway.http.addHook('onRequest', (request, reply, done) => {
       addCorsHeaders(request, reply)
       done()

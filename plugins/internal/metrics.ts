@@ -15,7 +15,8 @@ export default definePlugin({
   }),
 
   setup(gateway, options) {
-    // Counters are shared with later lists: a call that outlasts a reload counts when it ends. Each list has its own gauges.
+    // Counters are shared with later lists: a call that outlasts a reload counts when it ends. Each list has its own
+    // gauges.
     const counters = gateway.share('counted', openInstruments)
     const gauges = openInstruments()
     const processMetrics = gateway.share('process', () => new ProcessMetrics())

@@ -38,8 +38,8 @@ export default definePlugin({
 })
 
 /**
- * By DNS rebinding the host name of a page can point to this machine, and the page could read this port. `Host` then has
- * that name.
+ * By DNS rebinding the host name of a page can point to this machine, and the page could read this port. `Host` then
+ * has that name.
  */
 function refuseForeignHost({ raw }: FastifyRequest): void {
   const { host } = raw.headers

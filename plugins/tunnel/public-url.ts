@@ -4,8 +4,8 @@ import { insecureHttpAllowed, isInsecure, PLAIN_HTTP_RULE } from 'sallyport/tool
 const ORIGIN = /^https?:\/\/(?:[a-z\d](?:[a-z\d.-]*[a-z\d])?|\[[\da-f:.]+\])(?::\d{1,5})?\/?$/i
 
 /**
- * The origin of a URL, or why it cannot be the public address of the main port. The text is not trusted: it may come from
- * a program's output.
+ * The origin of a URL, or why it cannot be the public address of the main port. The text is not trusted: it may come
+ * from a program's output.
  */
 export function publicOrigin(text: string): { readonly origin: string } | { readonly fault: string } {
   if (text.length > 300 || !ORIGIN.test(text) || !URL.canParse(text)) {

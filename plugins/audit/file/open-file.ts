@@ -64,8 +64,8 @@ export class OpenFile {
   }
 
   /**
-   * Appends whole lines in one write, so that lines of other processes come before or after them. Returns how many lines are
-   * in the file: fewer when the disk is full.
+   * Appends whole lines in one write, so that lines of other processes come before or after them. Returns how many
+   * lines are in the file: fewer when the disk is full.
    */
   async append({ bytes: lines, lengths }: Lines, size: number): Promise<number> {
     await this.blank()
@@ -128,7 +128,9 @@ function wholeLines(lengths: readonly number[], written: number): { whole: numbe
   return { whole, end }
 }
 
-/** Whether the last line has no end. A file that still grows is checked again: another process may be writing the line. */
+/**
+ * Whether the last line has no end. A file that still grows is checked again: another process may be writing the line.
+ */
 async function isTorn(file: FileHandle): Promise<boolean> {
   for (let before = -1; ; await pause(CHECK_AGAIN)) {
     const { size } = await file.stat()

@@ -8,8 +8,8 @@ interface PendingCount {
 type LabelTree = Map<string | undefined, unknown>
 
 /**
- * Counts since the last scrape, by the values of their labels. Requests make most of them, and prom-client would look up
- * the series each time, which costs more than one addition at the scrape.
+ * Counts since the last scrape, by the values of their labels. Requests make most of them, and prom-client would look
+ * up the series each time, which costs more than one addition at the scrape.
  */
 export class PendingCounts {
   private readonly counts: PendingCount[] = []

@@ -196,7 +196,9 @@ export class Conversation {
     return this.renewing
   }
 
-  /** Replays the messages that set up the old session in a new one. The client does not notice, so all have to succeed. */
+  /**
+   * Replays the messages that set up the old session in a new one. The client does not notice, so all have to succeed.
+   */
   private async replaySession(): Promise<boolean> {
     const { log } = this.options
     this.sessionLost = undefined

@@ -13,7 +13,9 @@ interface Connection {
   lost: boolean
 }
 
-/** The HTTP+SSE transport of 2024-11-05: one event stream for all messages of the target, and an endpoint to post to. */
+/**
+ * The HTTP+SSE transport of 2024-11-05: one event stream for all messages of the target, and an endpoint to post to.
+ */
 export class LegacySse implements Transport {
   session: object = {}
   private connection: Promise<Connection | undefined> | undefined

@@ -14,8 +14,8 @@ const MAX_PAGES = 100
 const MAX_TOOLS = 10_000
 
 /**
- * Repeats arguments of a call in headers. Since 2026-07-28 a tool's schema names these arguments, and a target refuses a
- * call without the headers. A client on stdio sends no headers.
+ * Repeats arguments of a call in headers. Since 2026-07-28 a tool's schema names these arguments, and a target refuses
+ * a call without the headers. A client on stdio sends no headers.
  */
 export class ParameterHeaders {
   private readonly tools = new Map<string, readonly MirroredParameter[]>()

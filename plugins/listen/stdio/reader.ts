@@ -8,8 +8,8 @@ import { type Message, readMessage } from './messages.js'
 const AFTER_RESPONSE = 2_000
 
 /**
- * Reads an event stream to its end and passes its messages on, one by one. A stream that breaks off counts as ended, and so
- * does one with an event for which `onOther` throws.
+ * Reads an event stream to its end and passes its messages on, one by one. A stream that breaks off counts as ended,
+ * and so does one with an event for which `onOther` throws.
  */
 export async function readEvents(
   stream: IncomingMessage,

@@ -7,7 +7,9 @@ interface JsonRpcError {
   readonly message: string
 }
 
-/** The error of a JSON-RPC response, whatever its HTTP status. The gateway and most targets send errors in this form. */
+/**
+ * The error of a JSON-RPC response, whatever its HTTP status. The gateway and most targets send errors in this form.
+ */
 export function errorIn(body: Buffer | undefined): JsonRpcError | undefined {
   const error = fieldsOf(jsonObject(body?.toString() ?? '')?.['error'])
   const { code, message } = error
@@ -15,8 +17,8 @@ export function errorIn(body: Buffer | undefined): JsonRpcError | undefined {
 }
 
 /**
- * Whether a response says that the target does not know the session: by 404, or by 400 and these words, as in the examples
- * of the official SDKs.
+ * Whether a response says that the target does not know the session: by 404, or by 400 and these words, as in the
+ * examples of the official SDKs.
  */
 export const isSessionUnknown = (status: number, body: Buffer | undefined): boolean =>
   status === 404 || (status === 400 && /\bno valid session\b/i.test(body?.toString('utf8', 0, 1_000) ?? ''))

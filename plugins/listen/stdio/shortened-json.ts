@@ -5,8 +5,8 @@ const LONG = 64 * 1024
 const ESCAPE = 6
 
 /**
- * JSON text with an empty string instead of each long one, which is validated here and not needed for routing. It saves two
- * copies of a large message. The parser validates the rest.
+ * JSON text with an empty string instead of each long one, which is validated here and not needed for routing. It saves
+ * two copies of a large message. The parser validates the rest.
  */
 export function shortenedJson(bytes: Buffer): string {
   const kept: string[] = []

@@ -250,7 +250,9 @@ const STABLE_AFTER = 10_000
 const FIRST = 1_000
 const LONGEST = 30_000
 
-/** Waits before the next attempt, at least as long as the target wants, and longer each time. `false` if it is aborted. */
+/**
+ * Waits before the next attempt, at least as long as the target wants, and longer each time. `false` if it is aborted.
+ */
 async function pause(tries: number, wanted: number | undefined, signal: AbortSignal): Promise<boolean> {
   const backOff = Math.min(FIRST * 2 ** tries, LONGEST)
   // Otherwise all clients of a restarted server would reconnect at once.

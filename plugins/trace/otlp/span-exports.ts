@@ -31,8 +31,8 @@ const SUCCESS = 0
 const FAILED = 1
 
 /**
- * Sends spans in batches, and counts lost ones. The SDK provides the queue, the serializer and further attempts. But it drops
- * spans silently, waits for a response as long as any byte comes, and leaves sockets open.
+ * Sends spans in batches, and counts lost ones. The SDK provides the queue, the serializer and further attempts. But it
+ * drops spans silently, waits for a response as long as any byte comes, and leaves sockets open.
  */
 export class SpanExports implements SpanExporter {
   private waiting = 0
@@ -181,7 +181,9 @@ export function collectorAgent(url: string, certificates?: WatchedFile): HttpAge
   return certificates === undefined ? new HttpsAgent({ keepAlive }) : new ReloadingAgent(certificates)
 }
 
-/** Gives each connection the current certificates: the exporter asks for an agent once, and an agent for its options. */
+/**
+ * Gives each connection the current certificates: the exporter asks for an agent once, and an agent for its options.
+ */
 class ReloadingAgent extends HttpsAgent {
   private trusted = new WeakSet<Duplex>()
 

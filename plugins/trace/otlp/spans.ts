@@ -22,8 +22,8 @@ export interface SpanParts {
 }
 
 /**
- * Makes spans that have ended. The SDK's tracer makes a span when it begins, and chooses its id and whether it is sampled.
- * But the target gets the id of its span before that span begins.
+ * Makes spans that have ended. The SDK's tracer makes a span when it begins, and chooses its id and whether it is
+ * sampled. But the target gets the id of its span before that span begins.
  */
 export class Spans {
   private readonly resource

@@ -52,8 +52,8 @@ export class OtlpTracer implements Tracer {
 }
 
 /**
- * The context of most requests. Its span is not exported, so its id is part of the trace id: a second random id would take
- * as long as the first.
+ * The context of most requests. Its span is not exported, so its id is part of the trace id: a second random id would
+ * take as long as the first.
  */
 const ownContext = (traceId: string): Context => ({
   traceId,

@@ -10,7 +10,9 @@ const MAX_LINES = 500
 /** Finds the public URL in a line; undefined when it has none. */
 export type UrlFinder = (line: string) => string | undefined
 
-/** Finds the first https URL without a path: the URLs of documentation and terms, which programs print too, have one. */
+/**
+ * Finds the first https URL without a path: the URLs of documentation and terms, which programs print too, have one.
+ */
 export const findHttpsOrigin: UrlFinder = (line) => {
   for (const [text] of line.matchAll(/https:\/\/[^\s"'<>|()]+/gi)) {
     const url = text.replace(/[.,;:]+$/, '')

@@ -5,8 +5,8 @@ export interface Destination {
   readonly host: string
 }
 
-// Neither begins with a dash, which would make it an option. Neither has a character that a shell interprets: the user's
-// `ProxyCommand` may pass both to a shell.
+// Neither begins with a dash, which would make it an option. Neither has a character that a shell interprets: the
+// user's `ProxyCommand` may pass both to a shell.
 const USER = /^[a-z\d_][\w.+-]*$/i
 const HOST = /^[a-z\d_][\w.-]*$/i
 

@@ -51,7 +51,7 @@ test('a body is not too slow while the target does not read', async (t) => {
   assert.deepEqual([status, body], [200, 'all of it'])
 })
 
-test('a body that has come whole before its answer costs no timer', async (t) => {
+test('a body that arrives whole before its response costs no timer', async (t) => {
   const target = await rawTarget(t, () => OK)
   const bodyTimeout = 54_321
   const deny = { use: 'policy/tools', with: { rules: [{ deny: ['secret'] }] } }

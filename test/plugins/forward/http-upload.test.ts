@@ -104,7 +104,7 @@ for (const { use, place, framing, frame, failure } of uploads) {
   })
 }
 
-test('a body that goes on after its answer is read for a while only (T16)', async (t) => {
+test('the gateway reads a body that goes on after its response for a limited time (T16)', async (t) => {
   const { main } = await proxied(t, await closedPort(), { bodyTimeout: 300 })
   const caller = dial(main)
   t.after(() => caller.destroy())

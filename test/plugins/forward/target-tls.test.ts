@@ -53,7 +53,7 @@ async function strictTarget(t: TestContext, listener: RequestListener = SAYS_CAL
   return { ca, port, pair, options: { targetCaCert: ca.file, ...pair.files } }
 }
 
-test('a target that asks for a client certificate is told as that', async (t) => {
+test('the error says when a target asks for a client certificate', async (t) => {
   const ca = authority(t)
   const more = { requestCert: true, rejectUnauthorized: true, ca: ca.certificate }
   const port = await tlsListening(t, ca.issue(['127.0.0.1']), SAYS_CALLER, more)
@@ -141,7 +141,7 @@ for (const use of ['forward/http', 'forward/balanced']) {
   })
 }
 
-test('a certificate of a new authority is trusted from then on', async (t) => {
+test('a new authority in the file is trusted from then on', async (t) => {
   const [old, next] = [authority(t), authority(t)]
   const port = await tlsListening(t, next.issue(['127.0.0.1']), (_request, response) =>
     response.end('reached'),
@@ -159,7 +159,7 @@ test('a certificate of a new authority is trusted from then on', async (t) => {
     await eventually(async () => (await send(main, asked)).body === 'reached')
 })
 
-test('an upgrade gets them too', async (t) => {
+test('an upgrade uses the operator’s certificates too', async (t) => {
   const { port, options } = await strictTarget(t, SAYS_CALLER)
   const { main } = await proxied(t, `https://127.0.0.1:${port}`, options)
   const { hostname, port: own } = new URL(main)
@@ -174,7 +174,7 @@ test('an upgrade gets them too', async (t) => {
 })
 
 for (const use of ['forward/http', 'forward/balanced']) {
-  test(`${use}: through an outgoing proxy as well, and again with new files`, async (t) => {
+  test(`${use}: certificates also work through an outgoing proxy, and after a change of the files`, async (t) => {
     const { ca, port, pair, options } = await strictTarget(t, SAYS_CALLER, ['mcp.test'])
     const proxy = await connectProxy(t, { to: port })
     variables(t, { HTTPS_PROXY: proxy.url })
@@ -217,7 +217,7 @@ async function refused(
   )
 }
 
-test('everything that is wrong with the files is told at once, at the start', async (t) => {
+test('one error at the start reports every problem of the files', async (t) => {
   const ca: Authority = authority(t)
   const place = folder(t)
   const [one, other] = [ca.issue(['a']), ca.issue(['b'])]
@@ -252,7 +252,7 @@ test('everything that is wrong with the files is told at once, at the start', as
   assert.match(plain['targetCaCert'] ?? '', /https URL/)
 })
 
-test('a client certificate that has expired is a warning', async (t) => {
+test('an expired client certificate causes a warning', async (t) => {
   const { ca, port, pair, options } = await strictTarget(t)
   pair.write(ca.issue(['client'], -1))
   const { lines } = await proxied(t, `https://127.0.0.1:${port}`, options)

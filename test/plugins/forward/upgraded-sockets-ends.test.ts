@@ -75,7 +75,7 @@ for (const leaves of ['the caller', 'the target']) {
   })
 }
 
-test('bytes in flight when both sides end arrive', async (t) => {
+test('bytes that are in flight when both sides end still arrive', async (t) => {
   const { accepted, main, caller, told, behind, asked } = await joined(t)
   const [ours] = accepted.socketsAt(main)
   const before = told.text.length
