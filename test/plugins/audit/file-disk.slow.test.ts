@@ -87,7 +87,7 @@ test('processes that share a full disk tear no line of each other', { skip }, as
   const names = ['a', 'b', 'c']
   const others = names.map((name) => appending(t, name, 3_000, { path }))
   await eventually(() => existsSync(path) && statSync(path).size > 0)
-  // Room comes in small pieces, so that writes end in the middle of lines, again and again.
+  // The disk gets free in small pieces, so that writes often end in the middle of lines.
   for (let kibibytes = 256; kibibytes < 3_500; kibibytes += 28) {
     disk.resize(`${kibibytes}k`)
     await setTimeout(60)
@@ -121,7 +121,7 @@ test('processes that share a file rotate it together, and lose nothing', async (
     const own = found.filter((id) => id.startsWith(name))
     assert.deepEqual(own, upTo(2_000, name))
   }
-  // Each process looks at the size by itself, and all of them may fill the same room at once; none is renamed too soon.
+  // Each process checks the size alone, so all may write at once and exceed it; no file is renamed too soon.
   for (const file of files) assert.ok(statSync(file).size <= names.length * 64 * 1024, file)
   for (const file of files.slice(1)) assert.ok(statSync(file).size > 60 * 1024, file)
 })

@@ -133,7 +133,7 @@ test('after another program moved, deleted or replaced the file, a new one is wr
   await eventually(() => linesIn(path).length === 1)
   unlinkSync(path)
   feed(event('3'))
-  // The line before it is there again, when it was deleted before the gateway knew it to be written.
+  // The line before may be there again: the file was deleted before the gateway knew that the line was written.
   await eventually(() => linesIn(path).at(-1) === '3')
   renameSync(path, `${path}.moved.2`)
   writeFileSync(path, '')

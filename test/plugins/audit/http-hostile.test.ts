@@ -10,12 +10,12 @@ import { AGAIN, LOSING, LOST, WAITING } from './auditing.js'
 import { event, idsIn, upTo } from './feeder.js'
 import { receiver, sending } from './receiver.js'
 
-/** As many events wait for no others. */
+/** The number of events that are sent at once. */
 const FULL = 500
 
 const SECRET = 'not-for-the-log'
 
-/** A server that does this with every connection. */
+/** A server with this handler of connections. */
 async function connecting(t: TestContext, use: (socket: Socket) => void): Promise<string> {
   const { port } = await opened(t, createServer(use))
   return `http://127.0.0.1:${port}/in`
@@ -55,7 +55,7 @@ for (const [does, use] of Object.entries(hostile)) {
     for (const id of upTo(1_000)) feed(event(id, { subject: wide }))
     const took = performance.now() - began
     await eventually(() => said(WAITING).length === 1)
-    // 8 MiB wait, of lines of 10 kB.
+    // 8 MiB of lines wait, each of 10 kB.
     assert.ok(lost() > 100 && lost() < 250, `${lost()}`)
     assert.ok(took < 2_000, `${took} ms`)
     assert.equal(said(LOSING).length, 1)
@@ -87,7 +87,7 @@ test('the log reports repeated losses once', async (t) => {
     const before = { received: received.length, lost: lost() }
     for (const id of upTo(200)) feed(event(id, { subject: wide }))
     assert.ok(lost() > before.lost)
-    // Of eight batches that fit into memory, so many that it is less than half full.
+    // Memory holds eight batches: after six of them it is less than half full.
     await eventually(() => received.length >= before.received + 6)
   }
   assert.equal(said(LOSING).length, 1)

@@ -11,8 +11,8 @@ import { runs } from '#kit/runs.js'
 import { proxied, send } from './proxied.js'
 
 /**
- * A target at `/api/mcp` that redirects what has the query `from` to what its header says, and else says what it is
- * asked for.
+ * A target at `/api/mcp` that redirects requests with the query `from` to the URL in their header, and responds to
+ * others with the URL of the request.
  */
 async function redirecting(t: Parameters<typeof listening>[0], status = 307) {
   const target = await listening(t, ({ url = '', headers }, response) => {
@@ -127,7 +127,7 @@ test('any location leads where the target sends clients, or to the same path thr
       const atTarget = from.replace(/^\/(?:notes|whole)/, '') || '/'
       const base = from.startsWith('/whole') ? atTarget : atTarget === '/' ? '/api/mcp' : atTarget
       const meant = new URL(written, `${target}${base}?from`)
-      // It leads to itself.
+      // The location leads to itself.
       if (meant.search === '?from') return
       assert.deepEqual([to?.origin, meant.origin], [main, target])
       assert.equal(reached, meant.pathname + meant.search)

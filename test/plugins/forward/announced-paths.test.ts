@@ -8,7 +8,7 @@ import { listen } from '#kit/plugin.js'
 import { startedProgram } from '#kit/started-program.js'
 import { openRequest, proxied, send } from './proxied.js'
 
-// Its types lead to a package whose `source` condition is no library for this compiler, so none are read.
+// Without its types: they import a package whose `source` condition this compiler cannot use.
 const legacyClient: string = '@modelcontextprotocol/sdk/client/sse.js'
 const { SSEClientTransport } = await import(legacyClient)
 
@@ -49,7 +49,7 @@ test('every worker accepts the endpoint that the target announced to another wor
   for (let client = 0; client < 4; client++) assert.deepEqual(await sumBy(t, new URL('/sse', url).href), five)
 })
 
-/** A target below `/api/sse` that announces this, and says what it is asked for after that. */
+/** A target below `/api/sse` that announces this endpoint, and then responds with the request that it gets. */
 async function announcing(t: TestContext, endpoint: string, headers: Record<string, string> = {}) {
   const target = await listening(t, (request, response) => {
     if (request.method !== 'GET') return response.end(`${request.method} ${request.url}`)

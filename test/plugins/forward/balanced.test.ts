@@ -12,7 +12,7 @@ import { spoken } from '#kit/raw.js'
 import { authority, tlsListening } from '#kit/tls.js'
 import { call, openRequest, send } from './proxied.js'
 
-/** A balancing forwarder in front of these. */
+/** A balancing forwarder in front of these targets. */
 async function balanced(
   t: TestContext,
   targets: readonly string[],
@@ -119,7 +119,7 @@ test('a replica that is stopped is left out, and a killed one', async (t) => {
   assert.equal((await send(main, call(1))).body, '0')
 
   child.kill('SIGSTOP')
-  // Its turn: it accepts the connection, and never answers.
+  // The stopped replica has its turn: it accepts the connection, and never responds.
   assert.equal((await send(main, { path: '/' })).body, '0')
   for (let sent = 0; sent < 4; sent++) assert.equal((await send(main, call(1))).body, '0')
 

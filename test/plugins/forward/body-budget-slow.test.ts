@@ -26,7 +26,7 @@ test('a body below the minimum rate is a 408, buffered or streamed; one at the r
       if (sent++ < pieces) socket.write(text)
       else if (framing.endsWith('chunked') && sent === pieces + 2) socket.write('0\r\n\r\n')
     }, 20)
-    // A reset after the answer is no failure: what was sent of the body was not read.
+    // A reset after the response is no failure: the gateway has not read the sent part of the body.
     socket.on('error', () => {})
     await new Promise((resolve) => socket.once('close', resolve))
     clearInterval(timer)

@@ -4,22 +4,22 @@ import { BodyBudget, KeptBytes } from '#plugins/forward/body-budget.js'
 
 const KIB = 1024
 
-/** A body of a caller, which says when it had to give up. */
+/** A body of a caller, which records when it was evicted. */
 function bodyOf(budget: BodyBudget, caller: string | undefined) {
-  const keeper = {
-    gaveUp: false,
+  const holder = {
+    wasEvicted: false,
     evict() {
-      keeper.gaveUp = true
+      holder.wasEvicted = true
       kept.free()
     },
   }
-  const kept = new KeptBytes(budget, caller, keeper)
+  const kept = new KeptBytes(budget, caller, holder)
   const arrive = (bytes: number): boolean => {
     const fits = kept.demand(bytes)
     if (fits) kept.arrived()
     return fits
   }
-  return { kept, keeper, arrive }
+  return { kept, holder, arrive }
 }
 
 function clock(t: TestContext) {
@@ -59,7 +59,7 @@ test('when the budget is full, the body that has stalled for longest ends, from 
 
   assert.equal(late.arrive(10 * KIB), true)
   assert.deepEqual(
-    bodies.map(({ keeper }) => keeper.gaveUp),
+    bodies.map(({ holder }) => holder.wasEvicted),
     bodies.map((_, index) => index === 1),
   )
 })
@@ -74,7 +74,7 @@ test('a complete body is never evicted', (t) => {
   }
   pass(10_000)
   assert.equal(bodyOf(budget, 'late').arrive(1), false)
-  assert.ok(bodies.every(({ keeper }) => !keeper.gaveUp))
+  assert.ok(bodies.every(({ holder }) => !holder.wasEvicted))
 })
 
 test('large bodies leave memory for ordinary calls (T16)', () => {

@@ -52,7 +52,7 @@ const endpointEvent = fc
       const name = `event:${space}endpoint${end}`
       const line = `data:${space}${data}${end}`
       const more = other === '' ? '' : other + end
-      // The last name is the one that counts.
+      // The last name counts.
       return other === 'event: x' || !nameFirst ? more + line + name + end : name + more + line + end
     }
     return { sent: eventWith(announced), expected: eventWith(replaced(announced)) }

@@ -19,7 +19,7 @@ const toolCall = (argument: string) =>
     params: { name: 'add', arguments: { text: argument } },
   })
 
-/** A proxy that is observed in every way, before a target that says what it got. */
+/** A proxy with all kinds of observers, before a target that responds with its request. */
 async function observedProxy(t: TestContext, status = 200) {
   const reached: { readonly headers: NodeJS.Dict<string | string[]>; readonly body: string }[] = []
   const target = await listening(t, (incoming, response) => {
@@ -34,7 +34,7 @@ async function observedProxy(t: TestContext, status = 200) {
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Sends a body in chunks, or as it is asked for. */
+/** Sends a body in chunks, or after `100 Continue`. */
 function streamed(origin: string, headers: Readonly<Record<string, string>>, chunks: readonly string[]) {
   return new Promise<number | undefined>((resolve, reject) => {
     const asking = httpRequest(origin, {
@@ -115,7 +115,7 @@ test('a body that is too large to observe passes unchanged, and its event says s
   )
 })
 
-/** How each went. On a busy machine a verification is long enough to be told too. */
+/** The outcome of each part. On a busy machine a verification is long enough to be a part too. */
 const targetPartsOf = (trace: Traced | undefined) =>
   trace?.parts.filter(({ name }) => name === 'target').map(({ failure }) => failure)
 

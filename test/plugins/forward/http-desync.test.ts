@@ -176,7 +176,7 @@ test('a response without chunks may announce trailers without failing', async (t
     ['GET / HTTP/1.1', '200 OK', 'Content-Length: 2', 'hi'],
     ['GET / HTTP/1.1', '304 Not Modified', 'ETag: "a"', ''],
     ['HEAD / HTTP/1.1', '200 OK', 'Transfer-Encoding: chunked', ''],
-    // As nginx asks, unless told otherwise.
+    // As nginx requests by default.
     ['GET / HTTP/1.0', '200 OK', 'Transfer-Encoding: chunked', '2\r\nhi\r\n0\r\nX-Sum: 1\r\n\r\n'],
   ]) {
     const target = await rawTarget(t, () => `HTTP/1.1 ${line}\r\n${head}\r\nTrailer: X-Sum\r\n\r\n${body}`)

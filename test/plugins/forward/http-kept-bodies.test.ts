@@ -43,7 +43,7 @@ async function target(t: TestContext) {
   return { origin, counts }
 }
 
-/** Whether exactly so many bytes can be kept, and not one more. */
+/** Whether exactly this number of bytes can be kept, and not one more. */
 async function roomIsExactly(main: string, bytes: number): Promise<boolean> {
   const ask = async (size: number, chunked: boolean) => {
     const headers: Record<string, string> = chunked ? { 'transfer-encoding': 'chunked' } : {}
@@ -98,7 +98,7 @@ test('T16 many endless bodies take no more memory than the limit of kept bytes',
 
 type Fate = 'done' | 'renew' | 'early' | 'break' | 'hang' | 'abort'
 
-/** Sends one body in pieces, which ends as `fate` says. */
+/** Sends one body in pieces, and ends it as `fate` says. */
 async function meets(t: TestContext, main: string, fate: Fate, pieces: readonly number[], chunked: boolean) {
   const sum = pieces.reduce((total, piece) => total + piece, 0)
   const missing = fate === 'abort' ? 1 : 0

@@ -209,7 +209,7 @@ test('a caller that disconnects cancels its request, on both transports', async 
   }
 })
 
-/** An authenticator that the test lets decide. */
+/** An authenticator that decides when the test says so. */
 function delayedAuthenticator() {
   const events = new EventEmitter()
   const deciding = providing('deciding', Authenticator, {

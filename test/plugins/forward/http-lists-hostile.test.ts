@@ -26,7 +26,7 @@ async function filtered(
 }
 
 /**
- * What the caller of a POST gets as error code, alone or as the last event, or that its connection was closed half way.
+ * The error code that the caller of a POST gets, alone or as the last event, or that its connection was cut off.
  */
 async function outcome(main: string, path: string): Promise<string> {
   try {
@@ -139,7 +139,7 @@ test('the stream of a client that waits for no single answer, or has unread even
 
 const size = 13 * MIB
 
-/** A target that sends so much of a body, or an event, and no end. */
+/** A target that sends a part of a body or of an event, and never ends it. */
 function stalling(t: TestContext): Promise<string> {
   return listening(t, (request, answer) => {
     request.resume()
@@ -168,7 +168,7 @@ test('a target that stalls cannot hold its share of the memory for ever', async 
 
 test('when the memory is full a response is refused, and a caller that disconnects frees its share', async (t) => {
   const main = await filtered(t, await stalling(t))
-  // Four have room. Which one is refused depends on what arrives first; the head of a stream is sent at once.
+  // Four responses fit. The order of arrival decides which one is refused; the head of a stream is sent at once.
   const refusal = (path: string, socket: Socket): Promise<string> =>
     new Promise((resolve) => {
       if (path === '/sse') socket.resume().once('close', () => resolve('closed'))

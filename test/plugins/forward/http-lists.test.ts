@@ -18,7 +18,7 @@ const LIST = '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}, {"name":"
 const LEFT = '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}]}}'
 const SSE = 'text/event-stream'
 
-/** A target that answers so, and what it was asked with. */
+/** A target with this response, and the headers of its requests. */
 async function answering(t: TestContext, answer: (response: ServerResponse, path: string) => unknown) {
   const seen: IncomingHttpHeaders[] = []
   const origin = await listening(t, (request, response) => {

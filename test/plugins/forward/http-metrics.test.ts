@@ -9,7 +9,7 @@ import { call, proxied, send } from './proxied.js'
 
 const TARGET_ANSWERS = 'sallyport_target_answers_total'
 
-/** Keeps the labels of what is counted of the target. */
+/** Keeps the labels of the counter of the target. */
 const countingInto = (labels: Labels[]): Entry =>
   providing('counting', Telemetry, {
     measure: ({ name }, _value, values) => void (name === TARGET_ANSWERS && labels.push(values)),

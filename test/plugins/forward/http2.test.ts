@@ -24,7 +24,7 @@ import { call, openRequest, renewed, send } from './proxied.js'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** A gateway before a target that answers each stream so. */
+/** A gateway before a target with this handler of streams. */
 const answering = (
   t: TestContext,
   answer: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => unknown,
@@ -245,7 +245,7 @@ test('events pass as they come, and a caller that disconnects cancels the stream
   const headers = { accept: 'text/event-stream' }
   const events = await openRequest(main, { headers })
   assert.equal(String((await once(events, 'data'))[0]), 'data: 1\n\n')
-  // Longer than the target's time for the head.
+  // Longer than the target may take for its head.
   await new Promise((resolve) => setTimeout(resolve, 400))
   const left = once(seen, 'closed')
   events.destroy()

@@ -17,7 +17,7 @@ const listTo = (target: string, options: object = {}, credential = bearer): Entr
   { use: 'forward/http', with: { target, ...options } },
 ]
 
-/** The name server of this process knows only this. */
+/** Names and addresses that the name server of this process knows. */
 function resolving(t: TestContext, addresses: Record<string, string>): void {
   const lookup = async (name: string) => [{ address: addresses[name] ?? '127.0.0.1', family: 4 }]
   t.mock.method(dns, 'lookup', lookup)

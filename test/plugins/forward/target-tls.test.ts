@@ -19,7 +19,7 @@ import { call, openRequest, proxied, send } from './proxied.js'
 
 const chunked = { ...call(1), headers: { 'transfer-encoding': 'chunked' } }
 
-/** A pair of files, which is written as a program would: beside, and renamed. */
+/** A pair of files. Like a program, it writes a new file beside the old one, and renames it. */
 function pairIn(place: string) {
   const files = { targetClientCert: join(place, 'client.pem'), targetClientKey: join(place, 'client.key') }
   const put = (path: string, text: string): void => {
@@ -43,7 +43,7 @@ const SAYS_CALLER: RequestListener = (request, response) => {
   response.end(callerOf(request))
 }
 
-/** A target that wants a certificate of its authority, and the files for it. */
+/** A target that requires a certificate of its authority, and files with one. */
 async function strictTarget(t: TestContext, listener: RequestListener = SAYS_CALLER, names = ['127.0.0.1']) {
   const ca = authority(t)
   const more = { requestCert: true, ca: ca.certificate, keepAliveTimeout: 60_000 }
@@ -169,7 +169,7 @@ test('an upgrade uses the operator’s certificates too', async (t) => {
   const [response]: IncomingMessage[] = await once(request, 'response')
   const chunks = await response?.setEncoding('utf8').toArray()
 
-  // This target speaks no WebSocket: it answers over the connection that an upgrade has.
+  // This target speaks no WebSocket: it responds over the connection of the upgrade.
   assert.match(chunks?.join('') ?? '', /^[\dA-F]+$/)
 })
 
@@ -200,7 +200,7 @@ for (const use of ['forward/http', 'forward/balanced']) {
   })
 }
 
-/** What the start says of each option. */
+/** The message of the start for each option. */
 async function refused(
   t: TestContext,
   options: object,

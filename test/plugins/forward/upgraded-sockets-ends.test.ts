@@ -27,7 +27,7 @@ async function bytesTarget(t: TestContext, answer: string) {
   return { origin: `http://127.0.0.1:${port}`, sockets }
 }
 
-/** What a socket has received, and whether it has ended. */
+/** The text that a socket has received, and whether it has ended. */
 function received(socket: Socket) {
   const heard = { text: '', ended: false }
   socket.allowHalfOpen = true

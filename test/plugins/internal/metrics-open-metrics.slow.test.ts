@@ -10,7 +10,7 @@ import { noPrometheus, promtool, scraping } from '#kit/prometheus.js'
 import { runs } from '#kit/runs.js'
 import { prefersOpenMetrics } from '../../../plugins/internal/metrics.js'
 
-// As Prometheus 2.42, as version 3, and as version 3 that was told to take the text format first.
+// The `Accept` of Prometheus 2.42, of version 3, and of version 3 with the text format first.
 const OPEN_METRICS = [
   'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
   'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1',
@@ -126,7 +126,7 @@ test('a scrape with the metrics of the process follows the rules of both formats
   const { text } = await scrape()
   assert.match(text, /^process_cpu_seconds_total /m)
   if (noPrometheus !== undefined) return
-  // It also advises on the names that the library gives; only these may be among what it says.
+  // promtool also advises on names that prom-client chooses; its output may hold only such advice.
   const { stderr } = promtool(['check', 'metrics'], text)
   assert.deepEqual(
     stderr.split('\n').filter((line) => /sallyport_/.test(line)),
@@ -173,7 +173,7 @@ interface Wishes {
   readonly further?: Parameters<typeof serving>[1]
 }
 
-/** A gateway with a meter to measure with. */
+/** A gateway, and its meter. */
 async function measuring(t: TestContext, { process = false, further = [] }: Wishes = {}) {
   let meter: Meter | undefined
   const measures = plugin('measures', (gateway) => {

@@ -16,7 +16,7 @@ test('the metric shows the earliest end in a chain, and follows the files when t
   const listen = secureListener(t, ours)
   const { cert, key } = listen.with.tls
   const { entry, last } = measurements()
-  // Before the plugin that measures: what is measured during setup would reach nobody.
+  // The listener comes before the telemetry, which would miss a measurement in the listener's `setup`.
   await serving(t, [listen, entry])
   const inDays = (): number => Math.round(((last(END) ?? 0) - Date.now() / 1000) / 86_400)
   assert.equal(inDays(), 2)

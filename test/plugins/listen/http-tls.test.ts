@@ -16,7 +16,7 @@ import { plugin } from '#kit/plugin.js'
 import { dial } from '#kit/raw.js'
 import { authority, type Identity, secureListener } from '#kit/tls.js'
 
-/** The serial number of the certificate that a new connection is shown. */
+/** The serial number of the certificate that a new connection gets. */
 async function serialAt(origin: string): Promise<string> {
   const socket = dial(origin) as TLSSocket
   await once(socket, 'secureConnect')
@@ -60,7 +60,7 @@ test('the port uses new files within five seconds, never half a pair, and drops 
   writeFileSync(key, second.key)
   await eventually(async () => (await serialAt(main)) === '2', 5)
 
-  // Garbage, a file that goes, and then a pair that comes in one go.
+  // Garbage, then a missing file, and then both files of a new pair at once.
   writeFileSync(cert, 'nonsense')
   rmSync(key)
   await eventually(said(/file cannot be used/), 5)

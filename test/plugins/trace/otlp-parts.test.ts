@@ -10,7 +10,7 @@ import { CLIENT, collector, type ExportedSpan, JSON_TYPE, SERVER, traced } from 
 
 const call = { method: 'POST', headers: JSON_TYPE, body: '{"id":7,"method":"ping"}' }
 
-/** What each part of the one request is, in the order of their beginnings, once it is certain that they fit into it. */
+/** The parts of the one request, in the order of their beginnings. Asserts that they fit into the request. */
 function partsOf(spans: readonly ExportedSpan[]): readonly (readonly [string, unknown])[] {
   const [request, ...others] = spans.filter(({ kind }) => kind === SERVER)
   assert.ok(request && others.length === 0, JSON.stringify(spans))
@@ -52,7 +52,7 @@ test('the verification of a token and its exchange are parts, each with its own 
   ])
 })
 
-/** On a busy machine it is long enough to be told, whatever it does. */
+/** Removes the verification, which is long enough to be a part on a busy machine only. */
 const withoutVerification = (parts: ReturnType<typeof partsOf>) =>
   parts.filter(([name]) => name !== 'verification')
 

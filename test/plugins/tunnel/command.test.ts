@@ -27,7 +27,7 @@ const client = (more = '') => ({
   tunnelCommandPattern: PATTERN,
 })
 
-/** What tells the processes of a test apart. None of them outlives it, whatever becomes of the test. */
+/** A text in the command line of a test's processes. They end with the test, also when it fails. */
 function word(t: TestContext): string {
   const mark = `word${Math.random().toString(36).slice(2)}`
   t.after(() => endAll(mark))
@@ -71,7 +71,7 @@ test('a client that dies is started again, with all its processes, and its new U
   assert.equal(running(`grandchild-${mark}`).length, 1)
   assert.notEqual(running(`grandchild-${mark}`)[0]?.pid, old)
 
-  // Whoever holds the old host now is somebody else.
+  // The old host may belong to another user of the tunnel service now.
   assert.equal(await statusOf(url, { host: new URL(before).host }), 403)
   assert.equal(await statusOf(url, { origin: before }), 403)
   assert.equal(await statusOf(url, { origin: url }), 401)
@@ -170,7 +170,7 @@ test('the secrets of the gateway are not in the environment of the client', asyn
   assert.equal(last, 'url=http://127.0.0.1:1')
 })
 
-/** The URL that is read off these lines, or why there is none. */
+/** The URL that the plugin finds in these lines, or why it finds none. */
 async function readOff(t: TestContext, lines: readonly string[], pattern?: string): Promise<string> {
   const file = join(folder(t), 'lines')
   writeFileSync(file, lines.map((line) => `${line}\n`).join(''))
@@ -226,7 +226,7 @@ test('the client gets the port of the main URL, also when the URL leaves it out'
 })
 
 test('the plugin finds the URL in the output of well-known clients', async (t) => {
-  // As their sources and users show it: none of them could be run here.
+  // Output from their sources and users' reports: none of the clients could be run here.
   const cloudflared = [
     '2026-01-01T00:00:00Z INF Thank you for trying Cloudflare Tunnel. Terms of Use (https://www.cloudflare.com/website-terms/), and https://developers.cloudflare.com/cloudflare-one/connections/connect-apps',
     '2026-01-01T00:00:01Z INF Requesting new quick Tunnel on trycloudflare.com...',

@@ -19,7 +19,7 @@ const welcome = plugin(
   ({ http }) => void http.get('/', { config: { public: true } }, () => 'welcome'),
 )
 
-/** A tunnel that leads nowhere, under the URL that it is told to have. */
+/** A tunnel that leads nowhere, with a given URL. */
 function leading(url: string, notes: string[] = [], key = 'one'): Entry {
   return providing('leading', Tunnel, {
     name: 'leading',

@@ -57,7 +57,7 @@ test('white space that a full disk left at the end is no torn line', async (t) =
 
 test('a line that another process is writing is no torn line', async (t) => {
   const whole = String(line('0', 100))
-  // So that some of them are written between two looks, which are ten milliseconds apart.
+  // So that some parts are written between two checks, which are ten milliseconds apart.
   for (let milliseconds = 0; milliseconds < 8; ) {
     const path = join(folder(t, { 'audit.jsonl': whole.slice(0, 20) }), 'audit.jsonl')
     const began = performance.now()
@@ -66,7 +66,7 @@ test('a line that another process is writing is no torn line', async (t) => {
     await appendFile(path, whole.slice(20))
     const late = performance.now() - began >= 10
     const file = await opening
-    // A busy machine took so long that the line did look torn.
+    // The machine was so busy that the line looked torn.
     if (late) continue
     await file.append(all(line('1')), statSync(path).size)
     assert.equal(readFileSync(path, 'utf8'), whole + String(line('1')))

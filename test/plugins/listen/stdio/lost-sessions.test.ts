@@ -25,7 +25,7 @@ test('a lost session is replaced silently, when the new one has the same version
 })
 
 test('a session that a server of the official SDK has forgotten is replaced too', async (t) => {
-  // As its examples say it, in TypeScript and in Python.
+  // The texts of the SDK's examples, in TypeScript and in Python.
   const message = 'Bad Request: No valid session ID provided'
   for (const body of [JSON.stringify({ jsonrpc: '2.0', error: { code: -32_000, message } }), message]) {
     const { url, forget } = await target(t, undefined, undefined, (response) => {

@@ -31,7 +31,7 @@ test('a bridge that is asked to stop ends before its client kills it, though the
   const before = Date.now()
   bridge.process.kill('SIGTERM')
   assert.equal(await bridge.ended(), 0)
-  // Milliseconds that the official client gives it.
+  // Milliseconds that the official client waits.
   assert.ok(Date.now() - before < 2_000, `${Date.now() - before} ms`)
 })
 
@@ -59,7 +59,7 @@ test('a bridge whose client no longer reads still stops, and ends the session', 
   const exit = once(bridge.process, 'exit')
   await ended
   assert.deepEqual(await exit, [0, null])
-  // Milliseconds that the SDK for Go gives it.
+  // Milliseconds that the SDK for Go waits.
   assert.ok(Date.now() - before < 5_000, `${Date.now() - before} ms`)
   assert.doesNotMatch(bridge.log(), /MaxListeners/)
 })

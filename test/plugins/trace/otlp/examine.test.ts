@@ -6,7 +6,7 @@ import { closedPort } from '#kit/listening.js'
 import { program } from '#kit/program.js'
 import { collector } from '../collector.js'
 
-/** What doctor says of a list that exports traces. */
+/** The report of doctor about a list that exports traces. */
 async function examined(t: TestContext, url: string) {
   const files = folder(t, { token: 'CANARY-token' })
   const traces = { url, bearerTokenFile: join(files, 'token'), headers: { 'x-key': 'CANARY-key' } }

@@ -21,7 +21,7 @@ test('no ssh configuration of the user keeps the tunnel from opening', { skip: n
     9000,
   )
 
-  // What ssh makes of both.
+  // The settings that ssh uses, from its configuration and these arguments.
   const effective = execFileSync('ssh', ['-F', config, '-G', ...argv], { encoding: 'utf8' }).split('\n')
   for (const line of [
     'remoteforward [127.0.0.1]:9000 [127.0.0.1]:8080',
