@@ -14,7 +14,7 @@ const list = (target: string) => [
   { use: 'forward/balanced', with: { targets: [target] } },
 ]
 
-test('with replicas too, a caller is told whether its connection ends', async (t) => {
+test('with replicas too, a response says whether its connection ends', async (t) => {
   const { addresses } = await serving(t, list(await listening(t, (_request, response) => response.end('x'))))
   const main = addresses.main ?? ''
 
@@ -25,7 +25,7 @@ test('with replicas too, a caller is told whether its connection ends', async (t
   assert.deepEqual(both.match(/(?<=\r\nConnection: )[\w-]+/gi), ['keep-alive', 'close'])
 })
 
-test('with replicas too, a call that ends during a stop tells its caller to use no more of the connection', async (t) => {
+test('with replicas too, a response during a stop says that its connection closes', async (t) => {
   const answers: ServerResponse[] = []
   let came = (): void => {}
   const asked = new Promise<void>((resolve) => {
@@ -46,7 +46,7 @@ test('with replicas too, a call that ends during a stop tells its caller to use 
   await stopped
 })
 
-test('with replicas too, an answer before the end of the body is the last of its connection', async (t) => {
+test('with replicas too, a response before the end of the body is the last of its connection', async (t) => {
   const { addresses } = await serving(t, list(await listening(t, (_request, response) => response.end('x'))))
   const request = httpRequest(addresses.main ?? '', { method: 'POST', headers: { connection: 'keep-alive' } })
   t.after(() => request.destroy())

@@ -14,7 +14,7 @@ const transports = [
   ['streaming', 'HEAD / HTTP/1.1\r\nHost: a\r\n'],
 ] as const
 
-test('T13 an upgrade with a body is sent with it: the next request is not taken for the body', async (t) => {
+test('T13 an upgrade is sent with its body, and the next request is not taken for the body', async (t) => {
   const seen: string[] = []
   // It responds before it reads the body, as most servers do.
   const origin = await listening(t, ({ method, url }, response) => {
@@ -71,7 +71,7 @@ for (const [transport, request] of transports) {
   })
 }
 
-test('T13 a header with underscores cannot pass for a credential, framing or a forwarded header', async (t) => {
+test('T13 a header with underscores cannot pass as a credential, framing or a forwarded header', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin, {}, [
     {
@@ -113,7 +113,7 @@ test('only a caller with Expect gets 100 Continue', async (t) => {
   assert.match(await spoken(main, 'HEAD / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n'), /^HTTP\/1.1 200 /)
 })
 
-test('T13 a body that was not asked for is not waited for: its connection is closed', async (t) => {
+test('T13 the gateway does not wait for a body that it did not request, and closes the connection', async (t) => {
   const answer = 'HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n'
   const target = createServer((socket) => socket.once('data', () => socket.end(answer)))
   const { port } = await opened(t, target)
@@ -171,12 +171,12 @@ test('T13 many headers hide neither the framing of a body nor added headers', as
   assert.deepEqual(seen, [['/outer', inner, 'Bearer mine']])
 })
 
-test('trailers that are announced for a response without chunks are no failure', async (t) => {
+test('a response without chunks may announce trailers without failing', async (t) => {
   for (const [request, line, head, body] of [
     ['GET / HTTP/1.1', '200 OK', 'Content-Length: 2', 'hi'],
     ['GET / HTTP/1.1', '304 Not Modified', 'ETag: "a"', ''],
     ['HEAD / HTTP/1.1', '200 OK', 'Transfer-Encoding: chunked', ''],
-    // As nginx asks, unless told otherwise.
+    // As nginx requests by default.
     ['GET / HTTP/1.0', '200 OK', 'Transfer-Encoding: chunked', '2\r\nhi\r\n0\r\nX-Sum: 1\r\n\r\n'],
   ]) {
     const target = await rawTarget(t, () => `HTTP/1.1 ${line}\r\n${head}\r\nTrailer: X-Sum\r\n\r\n${body}`)

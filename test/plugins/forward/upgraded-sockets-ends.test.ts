@@ -27,7 +27,7 @@ async function bytesTarget(t: TestContext, answer: string) {
   return { origin: `http://127.0.0.1:${port}`, sockets }
 }
 
-/** What a socket has received, and whether it has ended. */
+/** The text that a socket has received, and whether it has ended. */
 function received(socket: Socket) {
   const heard = { text: '', ended: false }
   socket.allowHalfOpen = true
@@ -75,7 +75,7 @@ for (const leaves of ['the caller', 'the target']) {
   })
 }
 
-test('bytes in flight when both sides end arrive', async (t) => {
+test('bytes that are in flight when both sides end still arrive', async (t) => {
   const { accepted, main, caller, told, behind, asked } = await joined(t)
   const [ours] = accepted.socketsAt(main)
   const before = told.text.length
