@@ -76,7 +76,7 @@ export const loginAnswer = z
 export const notJson = (message = 'expected a body of JSON in UTF-8'): Refusal =>
   new Refusal(400, 'BODY_NOT_JSON', message)
 
-/** Refuses what is not JSON. */
+/** Refuses a body that is not JSON. */
 export function jsonIn(body: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
@@ -85,7 +85,7 @@ export function jsonIn(body: Uint8Array): unknown {
   }
 }
 
-/** What a schema finds wrong with a body, in the form of the issues of a document. */
+/** The schema errors of a body, in the form of the issues of a document. */
 export const issuesOf = ({ issues }: z.ZodError, reference: string): Issue[] =>
   issues.map(({ path, message }) => ({
     type: 'schema',
@@ -95,7 +95,7 @@ export const issuesOf = ({ issues }: z.ZodError, reference: string): Issue[] =>
     reference,
   }))
 
-/** Refuses bodies with all that is wrong with them: as a refusal for log and audit, as a problem (RFC 9457) for the caller. */
+/** Refuses bodies with a list of all issues: as a refusal for log and audit, as a problem (RFC 9457) for the caller. */
 export class InvalidBodies {
   private readonly issues = new WeakMap<FastifyRequest, readonly Issue[]>()
 

@@ -12,7 +12,7 @@ const pattern = z
     'expected the name of a server such as com.example/search, or how names begin and then *, such as com.example/*',
   )
 
-/** Who may publish which names. */
+/** The rules about which callers may publish which names. */
 export const publisherRules = z.array(
   z.strictObject({
     when: claimCondition().describe(
@@ -37,7 +37,7 @@ const VERBS = { publish: 'publish', edit: 'change the status of', purge: 'purge'
 
 const MOST_TOLD = 20
 
-/** Decides who may publish or edit what. */
+/** Decides which caller may publish or edit which name. */
 export class Publishers {
   private readonly rules: readonly CompiledRule[]
 
@@ -45,7 +45,7 @@ export class Publishers {
     this.rules = rules.map((rule) => ({ ...rule, globs: rule.names.map((each) => globOf(each)) }))
   }
 
-  /** Refuses a caller that may not do this. Without a name only one that may do it with no name at all is refused. */
+  /** Refuses a caller that may not do this. Without a name, refuses only a caller that may not do it for any name. */
   check(action: PublisherRule['may'][number], name: string | undefined, caller: Identity): void {
     const rules = this.rules.filter(({ when, may }) => may.includes(action) && matchesClaims(when, caller))
     const isAllowed =
