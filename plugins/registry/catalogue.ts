@@ -214,7 +214,10 @@ function checkNames(sources: readonly Source[], { registries }: Options): void {
 
 const syncParams = z.object({ source: z.string() })
 
-/** `POST /sync/{source}`: reads a source now. It responds when the result is served, or when the leader has the request. */
+/**
+ * `POST /sync/{source}`: reads a source now. It responds when the result is served, or when the leader has the
+ * request.
+ */
 function syncTrigger(
   internal: Gateway['internal'],
   replicaOf: (name: string) => SourceReplica | undefined,

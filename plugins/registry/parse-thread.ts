@@ -59,8 +59,8 @@ function* digestsIn(bytes: Buffer): Generator<Digest> {
 }
 
 /**
- * Sends one batch for a job, and one for each request for more, so that at most one batch waits for the store. Undefined
- * marks the end. An error ends the thread, and the sync that waits for it.
+ * Sends one batch for a job, and one for each request for more, so that at most one batch waits for the store.
+ * Undefined marks the end. An error ends the thread, and the sync that waits for it.
  */
 function serve(): void {
   let batches: Generator<Batch> | undefined

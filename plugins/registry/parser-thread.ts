@@ -8,8 +8,8 @@ import { buffersOf } from './payloads.js'
 const YOUNG_GENERATION_MB = 8
 
 /**
- * Parses documents in a thread of its own, so that requests do not wait for the parsing. A thread waits for the next job,
- * but ends after a large one: a waiting thread would keep the memory of that job.
+ * Parses documents in a thread of its own, so that requests do not wait for the parsing. A thread waits for the next
+ * job, but ends after a large one: a waiting thread would keep the memory of that job.
  */
 export class ParserThread {
   private idle: Worker | undefined

@@ -22,7 +22,10 @@ const MIN_ADOPTED = 64 * 1024
 const CHUNK = 256 * 1024
 const STEP = 64 * 1024
 
-/** Copies each payload before it requests the next, since sources may reuse the memory. A transferred payload is not copied. */
+/**
+ * Copies each payload before it requests the next, since sources may reuse the memory. A transferred payload is not
+ * copied.
+ */
 export async function collected(
   { payloads, handedOver }: Pick<FetchedDocuments, 'payloads' | 'handedOver'>,
   timeSlice: TimeSlice,

@@ -50,6 +50,8 @@ export function stillRefused(
   })
 }
 
-/** Refused documents are not stored: after a restart or reload the gateway reads the whole source to find them again. */
+/**
+ * Refused documents are not stored: after a restart or reload the gateway reads the whole source to find them again.
+ */
 export const resumable = (bookmark: string | undefined, { count }: Refusals): string | undefined =>
   count === 0 ? bookmark : undefined

@@ -91,8 +91,8 @@ export class SourceReplica {
 }
 
 /**
- * Syncs a source at its interval, when it reports a change, and after a failure: with exponential backoff and jitter, and
- * not before its `Retry-After`. The signal ends the loop.
+ * Syncs a source at its interval, when it reports a change, and after a failure: with exponential backoff and jitter,
+ * and not before its `Retry-After`. The signal ends the loop.
  */
 class Schedule {
   private timer: NodeJS.Timeout | undefined

@@ -50,7 +50,9 @@ export class SourceSync {
   private readonly work = new Sequence()
   private readonly saves = new Sequence()
   private saveTimer: NodeJS.Timeout | undefined
-  /** Starts a sync now or, when one is running, after it: the running one may have read the source before it changed. */
+  /**
+   * Starts a sync now or, when one is running, after it: the running one may have read the source before it changed.
+   */
   readonly sync = coalesced(this.work, () => this.run())
   /** Restores the stored state; logs and returns `false` when it cannot be used. */
   readonly catchUp = coalesced(this.work, () => this.load())

@@ -111,7 +111,10 @@ export class SyncReport {
     this.storedFailure = failure
   }
 
-  /** Clears the failures that only this process knows when its lead ends: the next leader may store nothing about them. */
+  /**
+   * Clears the failures that only this process knows when its lead ends: the next leader may store nothing about
+   * them.
+   */
   leadEnded(): void {
     this.refusals(NO_REFUSALS)
     this.failure = this.storedFailure

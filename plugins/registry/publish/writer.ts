@@ -207,7 +207,9 @@ interface PublishTarget {
   readonly registry: string
   readonly source: string
   readonly publications: Publications
-  /** The earlier sources of the registry: the registry serves their versions of a name instead of the published ones. */
+  /**
+   * The earlier sources of the registry: the registry serves their versions of a name instead of the published ones.
+   */
   readonly earlier: ReadonlySet<string>
 }
 

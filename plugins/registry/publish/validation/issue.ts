@@ -34,7 +34,10 @@ export const semantic = (at: Path, reference: string, message: string): Finding 
 export const warning = (at: Path, reference: string, message: string): Finding =>
   finding('linter', at, reference, message, 'warning')
 
-/** How many issues of one document are reported in full: a hostile document must fill neither a response nor the memory. */
+/**
+ * How many issues of one document are reported in full: a hostile document must fill neither a response nor the
+ * memory.
+ */
 export const MOST_ISSUES = 100
 
 /** Findings of which there may be thousands, and all of them errors. */

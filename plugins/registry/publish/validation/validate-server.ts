@@ -107,7 +107,9 @@ function documentErrors(value: unknown, bytes: Uint8Array): Errors {
   return { findings: [...findings, ...byRules, ...(isRefused ? [] : catalogueErrors(value))], more }
 }
 
-/** The issues for which the catalogue would refuse the document: the store must hold no document that is never served. */
+/**
+ * The issues for which the catalogue would refuse the document: the store must hold no document that is never served.
+ */
 function catalogueErrors(value: JsonObject): readonly Finding[] {
   const issues = serverDocument.safeParse(value).error?.issues ?? []
   return issues.slice(0, MOST_ISSUES).map(({ path, message }) => {

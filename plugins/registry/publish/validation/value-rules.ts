@@ -65,7 +65,10 @@ interface AddressRule {
   readonly anyHttp?: true
 }
 
-/** A company's registry may list internal servers: private hosts, also with plain http, are warnings; public plain http is an error. */
+/**
+ * A company's registry may list internal servers: private hosts, also with plain http, are warnings; public plain
+ * http is an error.
+ */
 export function addressFindings(text: string, at: Path, rule: AddressRule): readonly Finding[] {
   const { reference, hasVariables, anyHttp, tellsPrivate } = rule
   if (text.length > LONGEST_URL)
