@@ -159,10 +159,10 @@ export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings =
     ...publicEntry('auth/public-paths:oauth', settings?.publicPaths ?? [], [...OAUTH, 'publicPaths']),
   ]
   if (mode === 'anonymous') return [{ use: 'auth/anonymous' }, ...open]
-  // A list in which nobody accepts lets nobody in, which is what a section without providers means.
+  // A list without an authenticator refuses every caller, as a section without providers should.
   if (settings === undefined) return open
 
-  const { resourceUrl, publicPaths: _, signIn: _signIn, providers, ...told } = settings
+  const { resourceUrl, publicPaths: _, signIn: _signIn, providers, ...options } = settings
   return [
     { use: 'discovery/issuer' },
     ...providers.map((each, index) => providerEntry(each, index, origins?.provider)),
@@ -170,7 +170,7 @@ export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings =
     {
       use: 'discovery/resource',
       with: {
-        ...told,
+        ...options,
         ...(resourceUrl !== undefined && { resource: resourceUrl }),
         ...(resourcePath !== undefined && { path: resourcePath }),
       },

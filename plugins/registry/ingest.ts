@@ -15,7 +15,7 @@ const LARGE = 1024 * 1024
 const UNKNOWN = new Date(UNKNOWN_DATE)
 
 /** The payloads that a source gave, or a store, which adds revisions. */
-export type Given = FetchedDocuments & Pick<Partial<StoredContents>, 'removed' | 'revision'>
+export type IngestInput = FetchedDocuments & Pick<Partial<StoredContents>, 'removed' | 'revision'>
 
 /** The results of the earlier syncs of a source. */
 export interface SyncedBefore extends Pick<SyncInput, 'refused' | 'keepsDates'> {
@@ -49,11 +49,11 @@ export class Ingest {
 
   /** Returns the next contents of a source; undefined when nothing changed. */
   async run(
-    fetched: Given,
+    fetched: IngestInput,
     before: SyncedBefore,
     signal: AbortSignal,
   ): Promise<SyncOutput & { readonly bookmark: string | undefined }> {
-    const output = await this.taken(fetched, before, signal)
+    const output = await this.merge(fetched, before, signal)
     const { accepted, refusals } = output
     const { count, first } = refusals
     // A leader replaces the contents that processes share, even when it refuses all of the old ones; and publishers can
@@ -67,12 +67,12 @@ export class Ingest {
   /** Parses the payloads of a source without previous contents, and drops the result. */
   async count(fetched: FetchedDocuments, signal: AbortSignal): Promise<DocumentCount> {
     const before = { contents: EMPTY, refused: [], keepsDates: false }
-    const { accepted, refusals } = await this.taken(fetched, before, signal)
+    const { accepted, refusals } = await this.merge(fetched, before, signal)
     return { accepted, refused: refusals.count, first: refusals.fresh }
   }
 
-  private async taken(
-    fetched: Given,
+  private async merge(
+    fetched: IngestInput,
     { contents, refused, keepsDates, isStored }: SyncedBefore,
     signal: AbortSignal,
   ): Promise<SyncOutput & { readonly bookmark: string | undefined }> {

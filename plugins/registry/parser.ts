@@ -82,7 +82,7 @@ export const withMetadata = ({ bytes, depth, values }: DocumentLimits): Document
 })
 
 /** A document, and the list that collects the heads of its batch. */
-interface Given {
+interface ParserInput {
   readonly scan: JsonScan
   readonly span: Span
   /** How many documents came before. */
@@ -106,7 +106,7 @@ export class Heads {
 }
 
 /** Validates a document. `known`: the digests of those that need not be parsed again. */
-export function parse(given: Given, known: ReadonlySet<Digest>): ParsedDocument {
+export function parse(given: ParserInput, known: ReadonlySet<Digest>): ParsedDocument {
   const { scan, span, limits, index } = given
   const number = `document ${index + 1}`
   if (span.end - span.start > limits.bytes) return refused(number, `larger than ${limits.bytes} bytes`)
@@ -127,7 +127,7 @@ export function parse(given: Given, known: ReadonlySet<Digest>): ParsedDocument 
 }
 
 function validated(
-  { scan, span, heads }: Given,
+  { scan, span, heads }: ParserInput,
   value: unknown,
   number: string,
   sourceDigest: Digest,

@@ -1,6 +1,6 @@
 import type { HealthState, Log, Source, SourceStore, StoredContents } from 'sallyport'
 import { Sequence, within } from 'sallyport/toolkit'
-import type { Given, Ingest } from './ingest.js'
+import type { Ingest, IngestInput } from './ingest.js'
 import { NO_REFUSALS, type Refusals, resumable } from './refusals.js'
 import { changeOf, documentsOf, EMPTY, type SourceContents } from './source-contents.js'
 import {
@@ -214,7 +214,7 @@ export class SourceSync {
     return { outcome: changed ? 'changed' : 'unchanged', versions: contents.size, refused: refusals.count }
   }
 
-  private ingest(given: Given, { list: refused }: Refusals, signal: AbortSignal) {
+  private ingest(given: IngestInput, { list: refused }: Refusals, signal: AbortSignal) {
     const { contents, shared, source } = this
     const before = { contents, refused, keepsDates: shared !== undefined, isStored: source.stored === true }
     return this.options.ingest.run(given, before, signal)

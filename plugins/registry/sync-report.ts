@@ -75,15 +75,15 @@ export class SyncReport {
 
   refusals(refusals: Refusals): void {
     this.refused = refusals
-    this.tell(refusals, 'a document was refused')
+    this.logRefused(refusals, 'a document was refused')
   }
 
   refusedStored(refusals: Refusals): void {
     this.unusable = refusals
-    this.tell(refusals, 'a stored document was refused')
+    this.logRefused(refusals, 'a stored document was refused')
   }
 
-  private tell({ fresh, freshCount }: Refusals, message: string): void {
+  private logRefused({ fresh, freshCount }: Refusals, message: string): void {
     const { source } = this
     for (const each of fresh) this.log.warn({ source, document: each.name, reason: reasonIn(each) }, message)
     if (freshCount > fresh.length)

@@ -1,6 +1,6 @@
 import { definePlugin, StateStore } from 'sallyport'
 import { z } from 'zod'
-import { Turns } from '#plugins/store/turns.js'
+import { KeyedMutex } from '#plugins/store/keyed-mutex.js'
 
 interface Held {
   readonly value: string
@@ -17,9 +17,9 @@ export default definePlugin({
 
   setup(gateway) {
     // A reload would have a person sign in again.
-    const { values, turns } = gateway.share(gateway.id, () => ({
+    const { values, mutex } = gateway.share(gateway.id, () => ({
       values: new MemoryValues(),
-      turns: new Turns(),
+      mutex: new KeyedMutex(),
     }))
     gateway.provide(StateStore, {
       get: async (key) => values.get(key),
@@ -28,7 +28,7 @@ export default definePlugin({
       take: async (key) => values.take(key),
       delete: async (key) => void values.take(key),
       keys: async (prefix) => values.keys(prefix),
-      locked: (key, work) => turns.run(key, work),
+      locked: (key, work) => mutex.run(key, work),
     })
   },
 })

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { type Log, type StateStore, UpstreamError } from 'sallyport'
+import { KeyedMutex } from '#plugins/store/keyed-mutex.js'
 import { type RedisConnection, WRITE_LIMIT } from '#plugins/store/redis/connection.js'
-import { Turns } from '#plugins/store/turns.js'
 import type { SealedValues } from './sealed-values.js'
 
 interface Dependencies {
@@ -163,7 +163,7 @@ return 0`
 
 /** Locks across processes that end by themselves, so a write under one says which lock it needs. */
 class RedisLocks {
-  private readonly turns = new Turns()
+  private readonly mutex = new KeyedMutex()
   private readonly held = new AsyncLocalStorage<readonly HeldLock[]>()
 
   constructor(
@@ -178,7 +178,7 @@ class RedisLocks {
 
   /** Queued within this process, so that only one of its waiters polls. */
   locked<T>(name: string, work: () => Promise<T>): Promise<T> {
-    return this.turns.run(name, () => this.withLock(name, work))
+    return this.mutex.run(name, () => this.withLock(name, work))
   }
 
   private async withLock<T>(name: string, work: () => Promise<T>): Promise<T> {

@@ -9,14 +9,14 @@ const issue = z
     type: z.string().describe('a class of issues'),
     path: z.string().describe('where, such as packages[0].transport.url; empty for the whole document'),
     message: z.string().describe('a sentence for people'),
-    severity: z.enum(['error', 'warning']).describe('a document with errors is not taken'),
+    severity: z.enum(['error', 'warning']).describe('a document with errors is refused'),
     reference: z.string().describe('the rule'),
   })
   .meta({ id: 'Issue', description: 'something about a document' })
 
 export const validationBody = z
   .strictObject({ valid: z.boolean(), issues: z.array(issue) })
-  .meta({ id: 'Validation', description: 'whether a document would be taken' })
+  .meta({ id: 'Validation', description: 'whether a document would be accepted' })
 
 /** RFC 9457. */
 export const problemBody = z
@@ -26,7 +26,7 @@ export const problemBody = z
     detail: z.string(),
     issues: z.array(issue).describe('all that is wrong with it'),
   })
-  .meta({ id: 'Problem', description: 'why a body was not taken' })
+  .meta({ id: 'Problem', description: 'why a body was refused' })
 
 export const statusBody = z
   .strictObject({

@@ -35,7 +35,7 @@ export type PublisherRule = z.output<typeof publisherRules>[number]
 
 const VERBS = { publish: 'publish', edit: 'change the status of', purge: 'purge' } as const
 
-const MOST_TOLD = 20
+const MOST_SHOWN = 20
 
 /** Decides which caller may publish or edit which name. */
 export class Publishers {
@@ -65,6 +65,6 @@ interface CompiledRule extends PublisherRule {
 function sentenceFor(verb: string, patterns: readonly string[]): string {
   const all = [...new Set(patterns)]
   if (all.length === 0) return `you may ${verb} nothing here: no rule of this registry's publishers lets you`
-  const told = all.slice(0, MOST_TOLD).join(', ')
-  return `you may ${verb} ${told}${all.length > MOST_TOLD ? ' and others' : ''}, and this name is none of them`
+  const shown = all.slice(0, MOST_SHOWN).join(', ')
+  return `you may ${verb} ${shown}${all.length > MOST_SHOWN ? ' and others' : ''}, and this name is none of them`
 }

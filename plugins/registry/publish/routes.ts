@@ -170,7 +170,7 @@ const TABLE: Readonly<Record<Name, Declared>> = {
   validate: {
     method: 'POST',
     path: '/validate',
-    summary: 'Check whether a document would be taken',
+    summary: 'Check whether a document would be accepted',
     params: registryParams,
     requestBody: serverDocument,
     response: { 200: validationBody },

@@ -4,11 +4,11 @@ import { dirname, join } from 'node:path'
 import type { HealthState, Log, StateStore } from 'sallyport'
 import { jsonObject } from 'sallyport/toolkit'
 import { bytesOf, textOf } from '#plugins/store/bytes.js'
+import { KeyedMutex } from '#plugins/store/keyed-mutex.js'
 import { type Database, DatabaseError, isDiskFailure } from '#plugins/store/sqlite/database.js'
 import { failureOf } from '#plugins/store/sqlite/failure.js'
 import { FileLock, type HeldLock } from '#plugins/store/sqlite/file-lock.js'
 import type { Row } from '#plugins/store/sqlite/state-tables.js'
-import { Turns } from '#plugins/store/turns.js'
 import { cannotDecrypt, EncryptedValue, notEncrypted } from '../sealed-values.js'
 import type { Encryption, KeyNameStore } from '../stored-keys.js'
 import { UNKNOWN, UnsavedValues, type UnsavedWrites } from './unsaved-values.js'
@@ -28,7 +28,7 @@ type SetOptions = NonNullable<Parameters<StateStore['set']>[2]>
  * take are used in this process until it does.
  */
 export class SqliteStore implements StateStore {
-  private readonly turns = new Turns()
+  private readonly mutex = new KeyedMutex()
   private readonly unsaved: UnsavedValues
   /** Not encrypted: it is needed to decrypt anything else. */
   private readonly keyName: KeyNameStore = {
@@ -122,7 +122,7 @@ export class SqliteStore implements StateStore {
 
   /** Queued within this process, so that only one of its waiters polls. */
   locked<T>(key: string, work: () => Promise<T>): Promise<T> {
-    return this.turns.run(key, async () => {
+    return this.mutex.run(key, async () => {
       const lock = await this.lock(key)
       try {
         return await work()

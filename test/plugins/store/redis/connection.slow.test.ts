@@ -64,7 +64,7 @@ test('a server that stops and starts is connected to again, and commands meanwhi
   const said = lines.map(({ msg }) => String(msg)).filter((line) => line.startsWith('Redis can'))
   assert.deepEqual(
     [said[0], said.at(-1)],
-    ['Redis cannot be used; it is tried again', 'Redis can be used again'],
+    ['Redis cannot be used; the gateway retries', 'Redis can be used again'],
   )
 })
 

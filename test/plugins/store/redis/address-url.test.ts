@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { settingsOf, urlFault } from '#plugins/store/redis/place.js'
+import { settingsOf, urlFault } from '#plugins/store/redis/address.js'
 
 test('user, password, host, port and database are read, and nothing else is taken', () => {
   assert.deepEqual(settingsOf('redis://127.0.0.1', undefined), { host: '127.0.0.1', port: 6379, db: 0 })
