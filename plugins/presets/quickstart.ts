@@ -13,7 +13,7 @@ export const QuickstartFlags = settingsSchema(quickstartTable, { plugins: furthe
 
 export type QuickstartFlags = z.output<typeof QuickstartFlags>
 
-/** Where the parts of quickstart are. Every port is known before: the parts speak of each other. */
+/** The addresses of quickstart's parts. Every port is known beforehand, because the parts name each other's URLs. */
 export const QuickstartSettings = z
   .strictObject({
     address: address.describe('where the registry is, below /catalogue, and the proxy, below /sample'),
@@ -30,13 +30,15 @@ export const QuickstartSettings = z
 
 export type QuickstartSettings = z.output<typeof QuickstartSettings>
 
-// The one scope of `dev/issuer`: a client that asks for none is given nothing when somebody signs in.
+// The one scope of `dev/issuer`: a client that requests no scope gets none at a sign-in.
 const SCOPES = ['mcp']
 
-/** Where the registry is, and where the proxy: beside each other, since whoever a scope lets in is let in below it too. */
+/** The scopes of the registry and the proxy: siblings, since a caller that a scope accepts is accepted below it too. */
 export const PLACES = { registry: '/catalogue', sample: '/sample' } as const
 
-/** A registry and a proxy, each with tokens of its own, and what both need: an identity provider and a server, for one machine. */
+/**
+ * A registry and a proxy, each with tokens of its own, with an identity provider and an MCP server, for one machine.
+ */
 export const quickstart = (settings: QuickstartSettings): List =>
   withFurther(ownList(settings), settings.plugins).list
 
@@ -47,11 +49,11 @@ function ownList(settings: QuickstartSettings): List {
   const isDoor = ({ use }: Entry): boolean =>
     typeof use === 'string' && /^(?:listen|internal|log|guard|http)\//.test(use)
   return [
-    // First, so that its keys are there when the gate asks for them.
+    // First, so that its keys are available when the authenticators fetch them.
     { use: 'dev/issuer', with: { address: issuerAddress, clientId, clientSecret, redirectUri } },
     { use: 'dev/mcp-server', with: { address: serverAddress, token: serverToken } },
     ...entries.filter(isDoor),
-    // What the ready line says is what a person opens.
+    // The ready line shows this address, which a person opens.
     { use: 'http/redirect', with: { to: `${PLACES.registry}/` } },
     { scope: PLACES.registry, plugins: entries.filter((entry) => !isDoor(entry)) },
     { scope: PLACES.sample, plugins: sampleProxy(settings) },

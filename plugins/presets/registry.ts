@@ -16,10 +16,10 @@ const name = z
   .string()
   .regex(/^[\w.~-]{1,64}$/, 'expected a name of letters, digits, ".", "_", "~" and "-", 64 at most')
 
-// What stands below is the business of the plugin, which has a schema of its own.
+// The plugin validates the values below, with its own schema.
 const options = z.record(z.string(), z.unknown())
 
-/** The same, where many write the one thing that is in it: what is expected is said by an example. */
+/** The same for a key where people often write its only value directly: the message shows an example. */
 const optionsSuchAs = (example: string) =>
   z
     .unknown()
@@ -112,7 +112,7 @@ function ownEntries(settings: RegistrySettings): Entry[] {
     { use: 'internal/metrics' },
     ...accessLog(settings),
     ...guards(settings),
-    // It describes the routes that come after it.
+    // The document describes the routes that come after this entry.
     { use: 'registry/openapi' },
     ...incomingEntries(auth),
     ...sources.map(sourceEntry),
@@ -164,7 +164,7 @@ function sourceEntry(written: RegistrySettings['sources'][number], index: number
   }
 }
 
-/** What is for operators would be open to everybody, if it could listen there at all. */
+/** Refuses one port for both: the operators' routes would be open to every client. */
 function refuseSharedPort({ address, internalAddress }: RegistrySettings, context: Context): void {
   const [main, internal] = [parseHostPort(address), parseHostPort(internalAddress)]
   if (main === undefined || main.port === 0 || main.port !== internal?.port) return

@@ -23,7 +23,7 @@ export type TunnelSettings = z.output<typeof TunnelSettings>
 export const tunnel = (settings: TunnelSettings): List =>
   withFurther(ownEntries(settings), settings.plugins).list
 
-/** The tunnel is in the list before those who have to know the address that it brings. */
+/** Puts the tunnel in the list before the entries that need its public address. */
 function ownEntries(settings: TunnelSettings): Entry[] {
   const connection = { timeout: spanOf(settings.tunnelTimeout) }
   return proxyEntries(settings, [
@@ -78,15 +78,15 @@ function command(
 ): void {
   const wrong = (message: string) => complain('tunnelCommand', message)
   const words = splitWords(tunnelCommand ?? '')
-  // Without words there is no command, which is the plugin's to say.
+  // An empty command is reported by the plugin.
   if (words === undefined) wrong('has a quote that does not end')
   else if (port === 0 && words.length > 0 && !words.some((word) => /\{(?:host|port|url)\}/.test(word)))
-    wrong('does not say where the proxy is: expected {url}, {port} or {host} in it, or --port')
+    wrong('does not name the address of the proxy: expected {url}, {port} or {host} in it, or --port')
 }
 
 /**
- * A command line as words: spaces part them, and single or double quotes keep together what is between them. Nothing
- * else means anything, no backslash, no dollar and no pipe. Nothing when a quote does not end.
+ * Splits a command line into words at spaces; single or double quotes keep spaces. No other character is special: no
+ * backslash, no dollar and no pipe. Returns undefined when a quote does not end.
  */
 function splitWords(text: string): string[] | undefined {
   const words = text.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? []

@@ -16,7 +16,7 @@ export default definePlugin({
   options: z.strictObject({}),
 
   setup(gateway) {
-    // A reload would have a person sign in again.
+    // Shared over a reload, which would otherwise make people sign in again.
     const { values, mutex } = gateway.share(gateway.id, () => ({
       values: new MemoryValues(),
       mutex: new KeyedMutex(),
@@ -33,10 +33,10 @@ export default definePlugin({
   },
 })
 
-// Two for each value that is added: what has expired is found at the latest when as many were added as there are.
+// Each added value checks two others, so that expired values go after as many additions as there are values.
 const SWEPT = 2
 
-/** Values that expire; each write looks at a few others, so that none stays that nobody asks for. */
+/** Values that expire; each write checks a few others, so that unread expired values go too. */
 class MemoryValues {
   private readonly values = new Map<string, Held>()
   private sweep = this.values.entries()

@@ -14,7 +14,7 @@ export const entryFields = {
   required: z.boolean().optional().describe('false lets the gateway start without it'),
 }
 
-/** Plugins beside those of a preset: the key `plugins` of its file, and its flag. */
+/** The operator's own plugins in a preset: the key `plugins` of its file, and its flag. */
 export const furtherPlugins = z
   .array(
     z
@@ -40,11 +40,13 @@ interface Fault {
   readonly index: number
   readonly place: Place
   readonly message: string
-  /** The names that there are, where it has none of them. */
+  /** The known names, when the given name is unknown. */
   readonly known?: readonly string[]
 }
 
-/** A list with the further plugins where they want to be, each beside those before it too; one without a place is last. */
+/**
+ * Inserts each further plugin at its position, counted with those inserted before it; one without a position is last.
+ */
 export function withFurther<Item extends Entry | Scope>(
   own: readonly Item[],
   further: FurtherPlugins,
@@ -66,17 +68,17 @@ export function withFurther<Item extends Entry | Scope>(
       faults.push(
         isLater
           ? { index, place, message: 'it is below this one in `plugins`: expected one above it' }
-          : { index, place, message: 'no entry is called so', known },
+          : { index, place, message: 'no entry has this name', known },
       )
     } else if (place === 'replaces' && found.length > 1) {
       const names = found.map(nameOf).join(', ')
-      faults.push({ index, place, message: `several entries are called so: expected one of ${names}` })
+      faults.push({ index, place, message: `several entries have this name: expected one of ${names}` })
     } else list = placed(list, target, place, entryOf(row, index))
   }
   return { list, faults }
 }
 
-/** What is wrong with the places of further plugins. */
+/** The faults in the positions of further plugins. */
 export function furtherRules(own: List, further: FurtherPlugins, context: z.core.$RefinementCtx): void {
   for (const { index, place, message, known } of withFurther(own, further).faults) {
     const path = ['plugins', index, place]
@@ -85,7 +87,7 @@ export function furtherRules(own: List, further: FurtherPlugins, context: z.core
   }
 }
 
-/** Whether further plugins leave an entry in the list, or put the same plugin into it. */
+/** Whether the list, with the further plugins, still has an entry, or has the same plugin again. */
 export const isReplaced = (use: string, further: FurtherPlugins): boolean =>
   further.some(({ replaces }) => replaces === use)
 
@@ -103,7 +105,7 @@ function entryOf({ use, with: options, id, required }: FurtherPlugins[number], i
   }
 }
 
-/** The entries of a name, those of scopes too. An entry with an `id` of its own is found by its plugin where no `id` is meant. */
+/** The entries with a name, in scopes too. The name is an `id`, or else the plugin of an entry. */
 function candidates(list: List, name: string): readonly Entry[] {
   const entries = entriesIn(list)
   const exact = entries.filter((entry) => nameOf(entry) === name)
