@@ -26,7 +26,7 @@ test('user, password, host, port and database are read, and nothing else is take
     assert.match(urlFault(text) ?? '', /redis:\/\/USER:PASSWORD@HOST/, text)
 })
 
-test('any password comes through, and a fault never quotes one', () => {
+test('any password is parsed, and a fault never quotes one', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), (password) => {
       assert.equal(settingsOf(`redis://u:${encodeURIComponent(password)}@h`, undefined).password, password)

@@ -8,7 +8,7 @@ import { eventually } from '#kit/captured-log.js'
 import { folder } from '#kit/folder.js'
 import { RedisAddress } from '#plugins/store/redis/address.js'
 
-test('where the certificates are missing the file of the URL is not watched any more', async (t) => {
+test('with missing certificates the file of the URL is no longer watched', async (t) => {
   const urlFile = join(folder(t, { url: 'redis://127.0.0.1:1' }), 'url')
   chmodSync(urlFile, 0o600)
   const path = pathsFrom('')
