@@ -6,8 +6,8 @@ import { incomingEntries } from './incoming.js'
 import { type LoginManner, oauthEntries } from './proxy/oauth.js'
 import { checksCallers, proxyRules } from './proxy/rules.js'
 import { proxyTable } from './proxy/table.js'
+import { addedPluginRules, addedPlugins, withAddedPlugins } from './settings/added-plugins.js'
 import { EntryMaker, spanOf } from './settings/entry.js'
-import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
 import { settingsSchema } from './settings/schema.js'
 import type { SettingsOf } from './settings/setting.js'
 import { tlsSection } from './tls-section.js'
@@ -15,20 +15,20 @@ import { tlsSection } from './tls-section.js'
 export const proxySections = {
   name: z.string().min(1).default('mcp').describe('the target in logs, and the realm of the challenge'),
   tls: tlsSection,
-  plugins: furtherPlugins,
+  plugins: addedPlugins,
 }
 
 /** The settings of `sallyport proxy`: its flags in camel case. */
 export const ProxySettings = settingsSchema(proxyTable, proxySections).superRefine((settings, context) => {
   proxyRules(settings, context)
-  furtherRules(ownEntries(settings), settings.plugins, context)
+  addedPluginRules(ownEntries(settings), settings.plugins, context)
 })
 
 export type ProxySettings = z.output<typeof ProxySettings>
 
 /** A transparent proxy: guards, authentication of callers, outgoing credentials, then the connection to the target. */
 export const proxy = (settings: ProxySettings): List =>
-  withFurther(ownEntries(settings), settings.plugins).list
+  withAddedPlugins(ownEntries(settings), settings.plugins).list
 
 /** The proxy's own entries. `outside`: the entries that give its main port a public address. */
 export function ownEntries(settings: ProxySettings, outside: readonly Entry[] = []): Entry[] {

@@ -3,13 +3,13 @@ import { secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { quickstartTable } from './quickstart/table.js'
 import { RegistrySettings, registry } from './registry.js'
-import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
+import { addedPluginRules, addedPlugins, withAddedPlugins } from './settings/added-plugins.js'
 import { settingsSchema } from './settings/schema.js'
 
 const address = z.string().regex(/^127\.0\.0\.1:\d+$/, 'expected 127.0.0.1:PORT')
 
 /** The flags of `sallyport quickstart`. */
-export const QuickstartFlags = settingsSchema(quickstartTable, { plugins: furtherPlugins })
+export const QuickstartFlags = settingsSchema(quickstartTable, { plugins: addedPlugins })
 
 export type QuickstartFlags = z.output<typeof QuickstartFlags>
 
@@ -24,9 +24,9 @@ export const QuickstartSettings = z
     clientSecret: secretText().describe('what gets a token from the identity provider'),
     serverToken: secretText().describe('what the proxy shows to the sample server'),
     servers: z.string().describe('file of the server documents that the registry serves'),
-    plugins: furtherPlugins,
+    plugins: addedPlugins,
   })
-  .superRefine((settings, context) => furtherRules(ownList(settings), settings.plugins, context))
+  .superRefine((settings, context) => addedPluginRules(ownList(settings), settings.plugins, context))
 
 export type QuickstartSettings = z.output<typeof QuickstartSettings>
 
@@ -40,7 +40,7 @@ export const PLACES = { registry: '/catalogue', sample: '/sample' } as const
  * A registry and a proxy, each with tokens of its own, with an identity provider and an MCP server, for one machine.
  */
 export const quickstart = (settings: QuickstartSettings): List =>
-  withFurther(ownList(settings), settings.plugins).list
+  withAddedPlugins(ownList(settings), settings.plugins).list
 
 function ownList(settings: QuickstartSettings): List {
   const { address, issuerAddress, serverAddress, clientId, clientSecret, serverToken } = settings

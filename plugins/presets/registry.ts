@@ -6,8 +6,8 @@ import { authSection, incomingEntries, signInEntries } from './incoming.js'
 import { publishEntries, publisherRules, publishersSection } from './registry/publishers.js'
 import { signedOutEntries, stateDirectory, storeEntries, storeRules, storeSection } from './registry/store.js'
 import { registryTable } from './registry/table.js'
+import { addedPluginRules, addedPlugins, withAddedPlugins } from './settings/added-plugins.js'
 import { EntryMaker, spanOf } from './settings/entry.js'
-import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
 import { oneKindOf, refuse, refuseRepeats, refuseUnknown } from './settings/refuse.js'
 import { settingsSchema } from './settings/schema.js'
 import { tlsSection } from './tls-section.js'
@@ -77,7 +77,7 @@ export const RegistrySettings = settingsSchema(registryTable, {
     .default([])
     .describe('further values of `Host`, for a registry on loopback behind a proxy on the same machine'),
   tls: tlsSection,
-  plugins: furtherPlugins,
+  plugins: addedPlugins,
 }).superRefine((settings, context) => {
   refuseRepeats(namesOf(settings.sources), ['sources'], context)
   refuseRepeats(namesOf(settings.registries ?? []), ['registries'], context)
@@ -85,7 +85,7 @@ export const RegistrySettings = settingsSchema(registryTable, {
   refuseSharedPort(settings, context)
   storeRules(settings, context)
   publisherRules(settings, context)
-  furtherRules(ownEntries(settings), settings.plugins, context)
+  addedPluginRules(ownEntries(settings), settings.plugins, context)
 })
 
 export type RegistrySettings = z.output<typeof RegistrySettings>
@@ -96,7 +96,7 @@ const namesOf = (list: readonly { readonly name: string }[]): readonly string[] 
 
 /** The registry server: the API, its description and its pages behind the gate, over a catalogue of sources. */
 export const registry = (settings: RegistrySettings): readonly Entry[] =>
-  withFurther(ownEntries(settings), settings.plugins).list
+  withAddedPlugins(ownEntries(settings), settings.plugins).list
 
 const make = new EntryMaker(registryTable)
 

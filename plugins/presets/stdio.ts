@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { proxyRules } from './proxy/rules.js'
 import { proxyTable } from './proxy/table.js'
 import { forwarder, outgoing, proxySections } from './proxy.js'
-import { furtherRules, withFurther } from './settings/further.js'
+import { addedPluginRules, withAddedPlugins } from './settings/added-plugins.js'
 import { refuse } from './settings/refuse.js'
 import { settingsSchema } from './settings/schema.js'
 
@@ -15,7 +15,7 @@ export const StdioSettings = settingsSchema(proxyTable, proxySections).superRefi
     const message = 'is for a proxy that listens on a port: this one speaks on standard input and output'
     refuse(context, [setting], message)
   }
-  furtherRules(ownEntries(settings), settings.plugins, context)
+  addedPluginRules(ownEntries(settings), settings.plugins, context)
 })
 
 export type StdioSettings = z.output<typeof StdioSettings>
@@ -39,7 +39,7 @@ const NEED_PORT = [
 
 /** The proxy with its client side on standard input and output, for clients that can only start a command. */
 export const stdio = (settings: StdioSettings): List =>
-  withFurther(ownEntries(settings), settings.plugins).list
+  withAddedPlugins(ownEntries(settings), settings.plugins).list
 
 function ownEntries(settings: StdioSettings): Entry[] {
   const { targetUri: target, targetTimeout } = settings

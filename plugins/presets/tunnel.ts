@@ -4,8 +4,8 @@ import type { z } from 'zod'
 import { isOpenToInternet, proxyRules } from './proxy/rules.js'
 import { tunnelGroup, tunnelTable } from './proxy/table.js'
 import { ownEntries as proxyEntries, proxySections } from './proxy.js'
+import { addedPluginRules, withAddedPlugins } from './settings/added-plugins.js'
 import { EntryMaker, spanOf } from './settings/entry.js'
-import { furtherRules, withFurther } from './settings/further.js'
 import { type Needs, refuseUseless } from './settings/needs.js'
 import { refuse } from './settings/refuse.js'
 import { settingsSchema } from './settings/schema.js'
@@ -14,14 +14,14 @@ import { settingsSchema } from './settings/schema.js'
 export const TunnelSettings = settingsSchema(tunnelTable, proxySections).superRefine((settings, context) => {
   proxyRules(settings, context)
   tunnelRules(settings, context)
-  furtherRules(ownEntries(settings), settings.plugins, context)
+  addedPluginRules(ownEntries(settings), settings.plugins, context)
 })
 
 export type TunnelSettings = z.output<typeof TunnelSettings>
 
 /** The proxy, reachable from outside. */
 export const tunnel = (settings: TunnelSettings): List =>
-  withFurther(ownEntries(settings), settings.plugins).list
+  withAddedPlugins(ownEntries(settings), settings.plugins).list
 
 /** Puts the tunnel in the list before the entries that need its public address. */
 function ownEntries(settings: TunnelSettings): Entry[] {

@@ -1,6 +1,6 @@
 import { isLoopbackHost } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { type FurtherPlugins, isAdded, isReplaced } from '../settings/further.js'
+import { type AddedPlugins, isAdded, isReplaced } from '../settings/added-plugins.js'
 import { type Needs, refuseUseless } from '../settings/needs.js'
 import { refuse } from '../settings/refuse.js'
 import type { SettingsOf } from '../settings/setting.js'
@@ -10,7 +10,7 @@ import { proxyTable } from './table.js'
 type Flags = SettingsOf<typeof proxyTable>
 
 interface Settings extends Flags {
-  readonly plugins: FurtherPlugins
+  readonly plugins: AddedPlugins
 }
 
 type Complain = (setting: keyof Flags, message: string) => void

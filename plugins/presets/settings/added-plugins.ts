@@ -15,7 +15,7 @@ export const entryFields = {
 }
 
 /** The operator's own plugins in a preset: the key `plugins` of its file, and its flag. */
-export const furtherPlugins = z
+export const addedPlugins = z
   .array(
     z
       .strictObject({
@@ -31,10 +31,10 @@ export const furtherPlugins = z
   )
   .default([])
   .describe(
-    'further plugins; `sallyport plugins` lists what there is, --print-plugins the names for their places',
+    'added plugins; `sallyport plugins` lists the built-in ones, --print-plugins the names for their positions',
   )
 
-export type FurtherPlugins = z.output<typeof furtherPlugins>
+export type AddedPlugins = z.output<typeof addedPlugins>
 
 interface Fault {
   readonly index: number
@@ -45,15 +45,15 @@ interface Fault {
 }
 
 /**
- * Inserts each further plugin at its position, counted with those inserted before it; one without a position is last.
+ * Inserts each added plugin at its position, counted with those inserted before it; one without a position is last.
  */
-export function withFurther<Item extends Entry | Scope>(
+export function withAddedPlugins<Item extends Entry | Scope>(
   own: readonly Item[],
-  further: FurtherPlugins,
+  added: AddedPlugins,
 ): { readonly list: readonly (Item | Entry)[]; readonly faults: readonly Fault[] } {
   const faults: Fault[] = []
   let list: readonly (Item | Entry)[] = own
-  for (const [index, row] of further.entries()) {
+  for (const [index, row] of added.entries()) {
     const place = PLACES.find((each) => row[each] !== undefined)
     const wanted = place === undefined ? undefined : row[place]
     if (place === undefined || wanted === undefined) {
@@ -64,7 +64,7 @@ export function withFurther<Item extends Entry | Scope>(
     const [target] = place === 'after' ? found.slice(-1) : found
     if (target === undefined) {
       const known = [...new Set(entriesIn(list).map(nameOf))]
-      const isLater = candidates(further.slice(index + 1).map(entryOf), wanted).length > 0
+      const isLater = candidates(added.slice(index + 1).map(entryOf), wanted).length > 0
       faults.push(
         isLater
           ? { index, place, message: 'it is below this one in `plugins`: expected one above it' }
@@ -78,23 +78,22 @@ export function withFurther<Item extends Entry | Scope>(
   return { list, faults }
 }
 
-/** The faults in the positions of further plugins. */
-export function furtherRules(own: List, further: FurtherPlugins, context: z.core.$RefinementCtx): void {
-  for (const { index, place, message, known } of withFurther(own, further).faults) {
+/** The faults in the positions of added plugins. */
+export function addedPluginRules(own: List, added: AddedPlugins, context: z.core.$RefinementCtx): void {
+  for (const { index, place, message, known } of withAddedPlugins(own, added).faults) {
     const path = ['plugins', index, place]
     if (known === undefined) refuse(context, path, message)
     else refuseUnknown(context, path, message, { known })
   }
 }
 
-/** Whether the list, with the further plugins, still has an entry, or has the same plugin again. */
-export const isReplaced = (use: string, further: FurtherPlugins): boolean =>
-  further.some(({ replaces }) => replaces === use)
+/** Whether the list, with the added plugins, still has an entry, or has the same plugin again. */
+export const isReplaced = (use: string, added: AddedPlugins): boolean =>
+  added.some(({ replaces }) => replaces === use)
 
-export const isAdded = (use: string, further: FurtherPlugins): boolean =>
-  further.some((row) => row.use === use)
+export const isAdded = (use: string, added: AddedPlugins): boolean => added.some((row) => row.use === use)
 
-function entryOf({ use, with: options, id, required }: FurtherPlugins[number], index: number): Entry {
+function entryOf({ use, with: options, id, required }: AddedPlugins[number], index: number): Entry {
   return {
     use,
     ...(options !== undefined && { with: options }),
