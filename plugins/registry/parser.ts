@@ -157,8 +157,8 @@ function validated(
 
   const { status, publishedAt, updatedAt } = metadata.data
   const head = headOf(scan, span, wrapped, metadata.data)
-  const place = { ...heads.add(head), headDigest: digestOf(head) }
-  return { name, version, status, publishedAt, updatedAt, sourceDigest, ...place }
+  const stored = { ...heads.add(head), headDigest: digestOf(head) }
+  return { name, version, status, publishedAt, updatedAt, sourceDigest, ...stored }
 }
 
 const SERVER = Buffer.from('{"server":')

@@ -66,7 +66,7 @@ export default definePlugin({
     gateway.provide(CatalogueStore, {
       open: ({ name, location }) =>
         new PostgresSource(
-          { name, place: location },
+          { name, location },
           {
             database,
             copy: copies?.open({ name, location }),

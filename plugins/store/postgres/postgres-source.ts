@@ -133,7 +133,7 @@ export class PostgresSource implements SourceStore, SharedSource {
   }
 
   private topic(event: string): string {
-    return JSON.stringify([event, this.key.name, this.key.place])
+    return JSON.stringify([event, this.key.name, this.key.location])
   }
 }
 

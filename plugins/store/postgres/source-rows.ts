@@ -3,10 +3,10 @@ import { bytesOf, listOf, textOf } from '../bytes.js'
 import type { Statements } from '../database/database.js'
 import { payloadsOf } from './open-contents.js'
 
-/** The key of a source's rows. Processes with another configuration use the rows of other places, side by side. */
+/** The key of a source's rows. Processes with another configuration use the rows of other locations, side by side. */
 export interface SourceKey {
   readonly name: string
-  readonly place: string
+  readonly location: string
 }
 
 /** The stored state of a source, without its versions. */
@@ -21,7 +21,7 @@ interface SourceRow {
 /** The condition for one source, whose parameters are those of `keyValues`. */
 const IS_SOURCE = 'sha256(source) = sha256($1) and sha256(place) = sha256($2)'
 
-const keyValues = ({ name, place }: SourceKey): [Buffer, Buffer] => [bytesOf(name), bytesOf(place)]
+const keyValues = ({ name, location }: SourceKey): [Buffer, Buffer] => [bytesOf(name), bytesOf(location)]
 
 async function findSource(statements: Statements, key: SourceKey): Promise<SourceRow | undefined> {
   const [row] = await statements.query<{
@@ -103,7 +103,7 @@ export async function takeSyncRequest(statements: Statements, key: SourceKey): P
   return taken.length > 0
 }
 
-/** Keeps the rows of this place of the source, and deletes rows of other places that are no longer in use. */
+/** Keeps the rows of this location of the source, and deletes rows of other locations that are no longer in use. */
 export async function keepPlace(statements: Statements, key: SourceKey): Promise<void> {
   await statements.query(
     `update source_state set used_at = now() where ${IS_SOURCE} and used_at < now() - interval '1 day'`,

@@ -2,8 +2,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import { listOf } from '../bytes.js'
 import { type ServedTables, statementsOf } from './served-database.js'
 
-/** A source by its name and place, as bytes: SQLite's text loses half surrogates. */
-export type SourceKey = readonly [name: Uint8Array, place: Uint8Array]
+/** A source by its name and location, as bytes: SQLite's text loses half surrogates. */
+export type SourceKey = readonly [name: Uint8Array, location: Uint8Array]
 
 /** The end of a write, after its documents were added: which earlier contents go, and the new bookmark. */
 export interface CatalogueWrite {

@@ -44,7 +44,7 @@ export class ServedDatabase {
     const identity = identityOf(path)
     if (opened !== undefined && opened.identity === identity) return opened
     if (opened !== undefined && tables.isOnly)
-      throw new Unusable('its file is gone, or another one is in its place: put it back before you restart')
+      throw new Unusable('its file is gone, or another file replaced it: put it back before you restart')
     this.close()
     const database = openFile(path, tables)
     const { reads, writes } = tables.prepare(database)

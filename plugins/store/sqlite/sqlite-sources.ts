@@ -32,7 +32,7 @@ export const registryFolder = (): string => join(userFolder('state', process.env
 /** Bytes copied at once for the database thread: requests wait no longer than for this. */
 const BATCH = 256 * 1024
 
-/** The last good state of one source. Each place has its own state, which is never served for another place. */
+/** The last good state of one source. Each location has its own state, never served for another location. */
 export class SqliteSource implements SourceStore {
   private readonly key: SourceKey
 

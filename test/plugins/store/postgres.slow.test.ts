@@ -242,7 +242,7 @@ test('a process finds a change without notifications, by its regular check', { s
   const directUrl = `postgres://nobody@127.0.0.1:${new URL(await closedPort()).port}/nothing`
   const { database } = await opening(t, { url, schema: 'own', directUrl })
   const follower = new PostgresSource(
-    { name: 'main', place: 'https://registry.example.com' },
+    { name: 'main', location: 'https://registry.example.com' },
     { database, copy: undefined, isCurrent: () => {}, longestPoll: 100 },
   )
   const found: (string | undefined)[] = []

@@ -76,7 +76,7 @@ test('when a disk failure ends the transaction nothing of it is stored, and ever
 test('writes to a database whose file was moved away fail when there is no other copy', (t) => {
   const path = join(folder(t), 'test.sqlite')
   const run = served(t, path, true)
-  const gone = 'its file is gone, or another one is in its place: put it back before you restart'
+  const gone = 'its file is gone, or another file replaced it: put it back before you restart'
   assert.deepEqual(run(['addAndMove', 'a', path]), [`0 ${gone}`])
   assert.deepEqual(run(['add', 'b']), [`0 ${gone}`])
 })

@@ -49,7 +49,7 @@ const isCause = ({ keyword, params, schemaPath }: ErrorObject): boolean =>
   !(keyword === 'discriminator' && params['error'] === 'tag' && params['tagValue'] === undefined) &&
   !/\/anyOf\/\d+\/required$/.test(schemaPath)
 
-/** Ajv names a place by JSON Pointer, which does not tell an index from a member. */
+/** Ajv names a place by JSON Pointer, which does not distinguish an index from a member. */
 function stepsOf(pointer: string, document: unknown): Path {
   let value = document
   return pointer
