@@ -146,7 +146,7 @@ test('a missing repository, a missing branch and a path without files each have 
   const wrong: [string, object, RegExp][] = [
     [join(root, 'nothing'), {}, /ls-remote/],
     [root, { ref: 'nope' }, /no "nope"/],
-    [root, { path: 'servers' }, /nothing to read at "servers"/],
+    [root, { path: 'servers' }, /no file at "servers"/],
   ]
   for (const [url, more, reason] of wrong) {
     const app = await registryOver(t, url, more)
