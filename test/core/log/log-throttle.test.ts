@@ -114,7 +114,7 @@ test('errors that need no credentials are summarized too', async (t) => {
     await running.app.inject({ method: 'POST', url: '/wrong', headers, payload: '{' })
   await running.stop()
 
-  for (const message of ['a request failed', 'a request was wrong']) {
+  for (const message of ['a request failed', 'a request was invalid']) {
     assert.equal(told(message).length, 11, message)
     assert.equal(told(`${message}, and`)[0]?.['more'], 20)
   }
