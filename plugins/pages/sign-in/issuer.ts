@@ -25,22 +25,22 @@ import { type Fetch, type IssuerMetadata, UpstreamError } from 'sallyport'
 import { basicAuthorization, insecureHttpAllowed, isInsecure, type Secret } from 'sallyport/toolkit'
 import type { SignInOptions } from './options.js'
 
-/** What has to be known of a sign-in when its answer comes. */
+/** The state of a sign-in that its callback needs. */
 export interface Checks {
   readonly state: string
   readonly nonce: string
   readonly verifier: string
 }
 
-/** The tokens of somebody who signed in. */
+/** The tokens of a signed-in person. */
 export interface Tokens {
-  /** Of the session, the same after a renewal. */
+  /** The ID of the session, the same after a renewal. */
   readonly id: string
   readonly access: string
   readonly refresh?: string | undefined
   /** Milliseconds since the epoch. */
   readonly until: number
-  /** As the ID token has it. */
+  /** The name from the ID token. */
   readonly name?: string | undefined
 }
 
@@ -54,14 +54,14 @@ interface Dependencies {
 
 const LONGEST_NAME = 100
 const METADATA_AGE = 600_000
-// After metadata could not be read again.
+// Milliseconds before the next attempt after a failed read of the metadata.
 const RETRY_AFTER = 30_000
-// In seconds, as for the `iat` of access tokens.
+// Seconds, as for the `iat` of access tokens.
 const CLOCK_TOLERANCE = 60
 
-/** The issuer where people sign in. Nothing is asked of it before the first sign-in. */
+/** The issuer where people sign in. The gateway sends it no request before the first sign-in. */
 export class Issuer {
-  /** Until a time of the monotonic clock. */
+  /** The time of the monotonic clock until which the metadata is valid. */
   private found: { readonly configuration: Promise<Configuration>; readonly until: number } | undefined
 
   constructor(private readonly dependencies: Dependencies) {}
@@ -84,7 +84,7 @@ export class Issuer {
     return { url, checks }
   }
 
-  /** Redeems the code of an answer, whose `iss` and `state` are compared before anything else of it is used. */
+  /** Redeems the code of a callback. Compares `iss` and `state` before it uses any other parameter. */
   async redeem(query: string, { state, nonce, verifier }: Checks): Promise<Tokens> {
     const answer = new URL(this.dependencies.redirectUri)
     answer.search = query
@@ -104,14 +104,16 @@ export class Issuer {
     return { refresh, id, name, ...tokensOf(response) }
   }
 
-  /** So that a copy of the cookie is worth less (RFC 7009). An issuer without it has nothing to do. */
+  /**
+   * Revokes the token (RFC 7009), so that a copy of the cookie is worth less. Does nothing without such an endpoint.
+   */
   async revoke(token: string): Promise<void> {
     const configuration = await this.configuration()
     if (configuration.serverMetadata().revocation_endpoint === undefined) return
     await tokenRevocation(configuration, token)
   }
 
-  /** Where a person signs out of the issuer, if it has such a page. */
+  /** The page at which a person signs out of the issuer, if it has one. */
   async endSession(): Promise<string | undefined> {
     const configuration = await this.configuration()
     if (configuration.serverMetadata().end_session_endpoint === undefined) return undefined
@@ -131,7 +133,7 @@ export class Issuer {
     const old = this.found
     if (old !== undefined && old.until > performance.now()) return old.configuration
     const configuration = this.discover().catch((error: unknown) => {
-      // Renewals and sign-ins may still work with what was found before.
+      // Renewals and sign-ins may still work with the old metadata.
       this.found = old && { ...old, until: performance.now() + RETRY_AFTER }
       if (old === undefined) throw error
       return old.configuration
@@ -165,19 +167,19 @@ function configurationOf(
   )
   // The fetcher checks the address itself, and more strictly than https alone.
   allowInsecureRequests(configuration)
-  // An ID token is verified by its signature too, not only by where it came from.
+  // Verifies the signature of an ID token too, although it came directly from the issuer over TLS.
   enableNonRepudiationChecks(configuration)
   configuration[customFetch] = async (url, { method, headers, body, signal }) => {
     const form = body instanceof URLSearchParams || typeof body === 'string' ? { body } : {}
     const response = await fetch(url, { method, headers, signal: signal ?? null, ...form })
-    // Of a response with a challenge openid-client reads nothing else, and the error is in its body.
+    // From a response with a challenge openid-client reads only the challenge, but the error is in the body.
     response.headers.delete('www-authenticate')
     return response
   }
   return configuration
 }
 
-/** Checks what a browser is sent to, and what the sign-in depends on. */
+/** Checks the URL to which browsers are redirected, and the features that the sign-in needs. */
 function usable(document: Readonly<Record<string, unknown>>): ServerMetadata {
   const server = document as Readonly<Record<string, unknown>> & ServerMetadata
   const { issuer, code_challenge_methods_supported: methods } = server
@@ -187,7 +189,7 @@ function usable(document: Readonly<Record<string, unknown>>): ServerMetadata {
     if (typeof url !== 'string' || !URL.canParse(url) || !isSafe(new URL(url)))
       throw unusable(issuer, `its metadata has no usable ${field}`)
   }
-  // Some large issuers support PKCE without saying so.
+  // Some large issuers support PKCE without listing it.
   if (Array.isArray(methods) && !methods.includes('S256'))
     throw unusable(issuer, 'it does not support PKCE with S256')
   return server
@@ -199,8 +201,8 @@ const isSafe = (url: URL): boolean =>
 const unusable = (issuer: string, what: string): UpstreamError =>
   new UpstreamError('SIGN_IN_UNSUPPORTED', `nobody can sign in at ${issuer}: ${what}`)
 
-// RFC 8414, 2: without this field, Basic is supported. Not by openid-client, which encodes a dash as `%2D`: many
-// issuers do not decode that.
+// RFC 8414, section 2: without this field, Basic is supported. Not used through openid-client, which encodes a dash as
+// `%2D`: many issuers do not decode that.
 function authentication(server: ServerMetadata, clientId: string, secret: Secret | undefined): ClientAuth {
   if (secret === undefined) return None()
   const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
@@ -220,13 +222,13 @@ function tokensOf(response: TokenEndpointResponse): Omit<Tokens, 'id'> {
 
 const UNKNOWN_LIFETIME = 3_600_000
 
-/** The authenticators decide whether a token is still good. This only says when a new one is needed. */
+/** When the token needs a renewal. The authenticators still decide whether it is valid. */
 function expiryOf(token: string): number {
   try {
     const { exp } = decodeJwt(token)
     if (exp !== undefined) return exp * 1000
   } catch {
-    // It is no JWT.
+    // The token is not a JWT.
   }
   return Date.now() + UNKNOWN_LIFETIME
 }

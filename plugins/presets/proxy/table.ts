@@ -46,7 +46,7 @@ const incoming = {
   ],
 } as const satisfies SettingGroup
 
-/** How the target and the proxy prove to each other who they are. */
+/** TLS between the proxy and the target. */
 // biome-ignore format: a setting is a line
 export const targetTls = [
   { name: 'target-ca-cert', type: 'string', placeholder: 'FILE', to: 'forward/http.targetCaCert', help: 'CA certificates to trust for the target, instead of the usual ones; read again when they change' },
@@ -59,7 +59,7 @@ export const plainHttp = [
   { name: 'allow-plain-http', type: 'boolean', to: 'forward/http.allowPlainHttp', help: 'Send credentials over plain http to a target that is neither on this machine nor in a private network' },
 ] as const satisfies SettingGroup['options']
 
-/** The credentials and headers that the operator gives. */
+/** The credentials and headers that the operator adds to requests. */
 // biome-ignore format: a setting is a line
 export const targetCredentials = [
   { name: 'remote-auth-bearer-token', type: 'string', secret: true, to: 'credential/static-bearer.token', help: `Bearer token for the target; ${SEEN}` },
@@ -142,7 +142,10 @@ const limits = {
   ],
 } as const satisfies SettingGroup
 
-/** Every setting of the proxy. A line here is a flag, a variable, a key of the file, a line of the help, and an option. */
+/**
+ * Every setting of the proxy. A line here is a flag, a variable, a key of the file, a line of the help, and an
+ * option.
+ */
 export const proxyTable = [
   { title: 'General', options: [...target, ...listening, ...mainPort] },
   tlsGroup,

@@ -51,7 +51,7 @@ test('providers stand in the written order, each with a plugin of its type', () 
   assert.deepEqual(entries[3]?.with, { name: 'own', key: 1 })
 })
 
-test('mode anonymous asks nobody, and has no metadata', async (t) => {
+test('mode anonymous authenticates no caller, and has no metadata', async (t) => {
   const entries = incomingEntries(authSection.parse({ mode: 'anonymous', oauth }))
   assert.deepEqual(usesOf(entries), ['auth/anonymous', 'auth/public-paths'])
   const app = await booted(t, [...entries, { use: closedRoute }])
@@ -60,13 +60,13 @@ test('mode anonymous asks nobody, and has no metadata', async (t) => {
   assert.deepEqual([metadata.statusCode, metadata.json().error], [404, 'not_found'])
 })
 
-test('mode oauth without providers, from whoever skips the schema, lets nobody in', async (t) => {
+test('mode oauth without providers, in settings that skip the schema, accepts no caller', async (t) => {
   const entries = incomingEntries({ mode: 'oauth', publicPaths: [] })
   const app = await booted(t, [...entries, { use: closedRoute }])
   assert.equal((await app.inject('/closed')).statusCode, 401)
 })
 
-test('`publicPaths` of both places hold beside the ones that are always public', async (t) => {
+test('both keys `publicPaths` add to the paths that are always public', async (t) => {
   const issuer = await issuing(t)
   const auth = authSection.parse({
     publicPaths: ['/a'],
@@ -85,7 +85,7 @@ test('`publicPaths` of both places hold beside the ones that are always public',
   assert.deepEqual(statuses, [200, 200, 401, 200, 404])
 })
 
-test('a wrong option of a provider is told at the place in the file where it stands', async (t) => {
+test('a wrong option of a provider is reported at its place in the file', async (t) => {
   const auth = authSection.parse({
     oauth: {
       resourceUrl: 'not a url',
@@ -100,7 +100,7 @@ test('a wrong option of a provider is told at the place in the file where it sta
   for (const place of wrong) assert.ok(places.has(place), place)
 })
 
-test('`unavailableStatus: 503` answers so when no provider that could decide was reachable, and 401 otherwise', async (t) => {
+test('`unavailableStatus: 503` applies when no provider that could decide was reachable; other failures are 401', async (t) => {
   const issuer = await issuing(t)
   const dead = { name: 'dead', issuerUrl: await closedPort(), audience: 'registry', allowPrivateIP: true }
   for (const unavailableStatus of [401, 503] as const) {
@@ -132,7 +132,7 @@ test('the entries can be printed: they are data and nothing else', () => {
   assert.equal(pathText(entries[1]?.origin?.[''] ?? []), 'auth.oauth.providers[0]')
 })
 
-test('a kind of provider that nobody here knows is a plugin, and gets every field that was written', async (t) => {
+test('an unknown type of provider is a plugin name, and the plugin gets every field', async (t) => {
   const own = `
     import { Authenticator, definePlugin } from 'sallyport'
     export default definePlugin({

@@ -126,7 +126,7 @@ test('a document that is as large as it may be is served by all, also from a cop
     assert.deepEqual(await servedBy(app), await servedBy(leader))
 })
 
-test('a date is that of the first write, and of each change, whoever leads then', async (t) => {
+test('a date is that of the first write, and of each change, whichever process leads then', async (t) => {
   const setup = new Setup(t)
   const since = Date.now()
   const datesOf = async (app: App, path = '/a.example%2Fone/versions/1.0.0') => {
@@ -168,7 +168,7 @@ test('a new leader goes on from the bookmark that is stored, and refused documen
   assert.match(String(await eventually(() => reason(third))), /refused; a\.example\/broken/)
 })
 
-test('who leads no longer stops reading, and what it read is nowhere', async (t) => {
+test('a former leader stops reading, and nothing that it read is stored or served', async (t) => {
   const setup = new Setup(t)
   const first = await setup.replica('first')
   const second = await setup.replica('second')
@@ -191,7 +191,7 @@ test('who leads no longer stops reading, and what it read is nowhere', async (t)
   await eventually(async () => (await first.inject(sync)).statusCode === 200)
 })
 
-test('what cannot be stored is not served, and is once it can be', async (t) => {
+test('contents that cannot be stored are not served until they can be', async (t) => {
   const setup = new Setup(t)
   const leader = await setup.replica('first')
   const follower = await setup.replica('second')
@@ -214,7 +214,7 @@ test('what cannot be stored is not served, and is once it can be', async (t) => 
   assert.equal(await reason(leader), undefined)
 })
 
-test('while the store is silent a request for a sync ends as the store does, and waits for nothing else', async (t) => {
+test('while the store is silent a request for a sync ends with the timeout of the store', async (t) => {
   const setup = new Setup(t)
   const silent: SharedStore['open'] = (...given) => {
     const store = SharedStore.prototype.open.apply(setup.store, given)
@@ -233,7 +233,7 @@ test('while the store is silent a request for a sync ends as the store does, and
   assert.match(answer.json().error_description, /the database cannot be used/)
 })
 
-test('who is appointed when it leads no longer reads nothing', async (t) => {
+test('a process that gets the lead after it has lost it again reads nothing', async (t) => {
   const setup = new Setup(t)
   let began: (signal: AbortSignal) => void = () => {}
   const { open } = setup.store
@@ -254,7 +254,7 @@ test('who is appointed when it leads no longer reads nothing', async (t) => {
   assert.deepEqual(setup.bookmarks, [])
 })
 
-test('who led is well again when the next leader refuses nothing', async (t) => {
+test('a former leader is healthy again when the next leader refuses nothing', async (t) => {
   const setup = new Setup(t)
   setup.gives(one, { name: 'a.example/broken' })
   const first = await setup.replica('first')
@@ -268,7 +268,7 @@ test('who led is well again when the next leader refuses nothing', async (t) => 
   }
 })
 
-test('who led while the store was away is well again under the next leader, whose source has not changed', async (t) => {
+test('a process that led while the store was away is healthy again under the next leader, with an unchanged source', async (t) => {
   const setup = new Setup(t)
   const first = await setup.replica('first')
   const second = await setup.replica('second')
@@ -290,7 +290,7 @@ test('who led while the store was away is well again under the next leader, whos
   assert.match(String(await reason(second)), AWAY_SOURCE, 'a failure that all read is kept')
 })
 
-test('a stored document that a replica refuses is told there, and is gone once that replica leads', async (t) => {
+test('a replica reports a stored document that it refuses, and removes it once it leads', async (t) => {
   for (const texts of [[one], []]) {
     const setup = new Setup(t)
     const large = server('a.example/large', '1.0.0', { x: 'x'.repeat(20_000) })
@@ -314,7 +314,7 @@ test('a stored document that a replica refuses is told there, and is gone once t
   }
 })
 
-test('a replica that refused a stored document is well again when its leader removed that', async (t) => {
+test('a replica that refused a stored document is healthy again when the leader has removed the document', async (t) => {
   const setup = new Setup(t)
   setup.gives(one, server('a.example/large', '1.0.0', { x: 'x'.repeat(20_000) }))
   const first = await setup.replica('first')
@@ -326,7 +326,7 @@ test('a replica that refused a stored document is well again when its leader rem
   await eventually(async () => (await reason(second)) === undefined)
 })
 
-test('a write whose answer was lost leaves nothing behind', async (t) => {
+test('a write whose response was lost leaves nothing behind', async (t) => {
   const setup = new Setup(t)
   const leader = await setup.replica('first')
   const follower = await setup.replica('second')

@@ -95,7 +95,7 @@ test('a missing passphrase is an error only when the file exists', async (t) => 
   await assert.rejects(async () => store?.get('name'), { code: 'PASSPHRASE_MISSING' })
 })
 
-test('what several processes store at once is all there, and what one deletes is gone', async (t) => {
+test('secrets that several processes store at once are all kept, and a deleted one is gone', async (t) => {
   const path = join(folder(t), 'secrets')
   const entry = encryptedFile(path, 'correct horse')
   const stores = await Promise.all([1, 2, 3].map(async () => (await storesOf(t, entry))[0]))
@@ -108,7 +108,7 @@ test('what several processes store at once is all there, and what one deletes is
   assert.deepEqual(await stores[0]?.keeping?.names(), ['name-0', 'name-1', 'name-2'])
 })
 
-test('a pipe in the place of the file is refused at once', {
+test('a pipe instead of the file is refused at once', {
   skip: process.platform === 'win32',
 }, async (t) => {
   const path = join(folder(t, {}), 'secrets')

@@ -39,7 +39,7 @@ test('on a full disk nothing is half stored, and it goes on once there is room',
   await again.stop()
 })
 
-test('a full disk stops the start, and is no mistake of the configuration: another try may find room', {
+test('a full disk stops the start with the exit code for a retry, not for a wrong configuration', {
   skip: noDisk ?? false,
 }, async (t) => {
   const { place, faults } = smallDisk(t)
@@ -56,7 +56,7 @@ test('a full disk stops the start, and is no mistake of the configuration: anoth
   await again.stop()
 })
 
-test('what a full disk did not take of a source is saved once there is room, also when the source changes no more', {
+test('the state of a source that a full disk refused is saved once there is room, also without another change', {
   skip: noDisk ?? false,
 }, async (t) => {
   const { place, faults } = smallDisk(t)
