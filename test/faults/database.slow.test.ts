@@ -23,7 +23,7 @@ test('while the disk of the database is full nothing is acknowledged, all is ser
   skip: noPostgres ?? noDisk,
 }, async (t) => {
   const disk = smallDisk(t, '192m')
-  const cluster = new PostgresCluster({ place: disk.place, settings: { max_wal_size: '32MB' } })
+  const cluster = new PostgresCluster({ directory: disk.mountPoint, settings: { max_wal_size: '32MB' } })
   const { upstream, registry, servedKeys } = await oneRegistry(t, cluster)
 
   disk.faults.full.begin()

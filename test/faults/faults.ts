@@ -42,7 +42,7 @@ function run({ minutes, seed, only }: Options): void {
   process.channel?.unref()
   void test(`${minutes} minutes of faults, --seed ${seed}`, async (t) => {
     const disk = noDisk === undefined ? smallDisk(t, DISK) : undefined
-    const stage = await createStage(t, disk?.place)
+    const stage = await createStage(t, disk?.mountPoint)
     const timer = setTimeout(() => stopping.abort(), minutes * 60_000)
     const scene = { stage, random: randomOf(seed), fullDisk: disk?.faults.full }
     const report = await disturbed(scene, only, stopping.signal)

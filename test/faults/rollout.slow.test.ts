@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
-import { balanced, noHaproxy } from '#kit/haproxy.js'
+import { noHaproxy, startHaproxy } from '#kit/haproxy.js'
 import { closedPort } from '#kit/listening.js'
 import { noPostgres, PostgresCluster } from '#kit/postgres.js'
 import { keysIn, pagesOf, readers } from './reading.js'
@@ -19,7 +19,7 @@ test('three registries are restarted in turn under load while their source chang
   const registries = await startRegistries(t, database, upstream.url, url)
   // One read it, for all.
   assert.equal(upstream.asked(), Math.ceil(upstream.keys().length / 100))
-  const balancer = await balanced(t, url, registries)
+  const balancer = await startHaproxy(t, url, registries)
   const is = (state: RegExp, name: string) =>
     eventually(async () => state.test((await balancer.status(name)) ?? ''), PATIENCE)
   for (const { name } of registries) await is(/^UP/, name)

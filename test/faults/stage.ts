@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test'
-import { balanced } from '#kit/haproxy.js'
+import { startHaproxy } from '#kit/haproxy.js'
 import { closedPort } from '#kit/listening.js'
 import { PostgresCluster, type TestDatabase } from '#kit/postgres.js'
 import { browse, realLogin } from '../plugins/credential/oauth/real-provider.js'
@@ -17,19 +17,19 @@ export interface Stage {
   readonly login: Awaited<ReturnType<typeof realLogin>>
   /** Of HAProxy. */
   readonly url: string
-  readonly balancer: Awaited<ReturnType<typeof balanced>>
+  readonly balancer: Awaited<ReturnType<typeof startHaproxy>>
 }
 
-/** @param place of the database, in place of a temporary folder */
-export async function createStage(t: TestContext, place?: string): Promise<Stage> {
-  const cluster = new PostgresCluster(place === undefined ? {} : { place })
+/** @param directory of the database, instead of a temporary one */
+export async function createStage(t: TestContext, directory?: string): Promise<Stage> {
+  const cluster = new PostgresCluster(directory === undefined ? {} : { directory })
   const database = await cluster.database()
   await migrate(t, database.url)
 
   const upstream = await changingRegistry(t)
   const url = await closedPort()
   const registries = await startRegistries(t, database, upstream.url, url)
-  const balancer = await balanced(t, url, registries, { retries: 3 })
+  const balancer = await startHaproxy(t, url, registries, { retries: 3 })
 
   const login = await realLogin(t, { life: 3600 })
   const proxies = await startProxies(t, database, login.target)

@@ -20,24 +20,24 @@ export interface AuthenticatorCase {
 }
 
 /** A route that needs a token, and answers with whom it let in. */
-export const closedRoute = definePlugin({
+export const protectedRoute = definePlugin({
   name: 'closed-route',
   api: 1,
   setup: ({ http }) => void http.all('/closed', ({ identity }) => ({ subject: identity?.subject })),
 })
 
-/** A gateway on a free port with these entries at its gate, and a way to knock. */
-export async function gateOf(t: TestContext, entries: List, listening: object = {}) {
+/** A gateway on a free port with these entries at its gate, and a way to requestWith. */
+export async function gatewayWith(t: TestContext, entries: List, listening: object = {}) {
   const { log, lines, scrubber } = recordedLog()
   const door = { use: 'listen/http', with: { address: '127.0.0.1:0', ...listening } }
-  const running = await serving(t, [door, { use: 'discovery/issuer' }, ...entries, { use: closedRoute }], {
+  const running = await serving(t, [door, { use: 'discovery/issuer' }, ...entries, { use: protectedRoute }], {
     log,
     scrubber,
   })
   const url = `${running.addresses.main}/closed`
-  const knock = (authorization?: string) =>
+  const requestWith = (authorization?: string) =>
     fetch(url, authorization === undefined ? {} : { headers: { authorization } })
-  return { running, lines, url, knock }
+  return { running, lines, url, requestWith }
 }
 
 /** Holds an authenticator to what every one of them must do, whatever it checks. */
@@ -56,7 +56,7 @@ export function authenticatorSuite(
 
 /** Nonsense is refused, leaves no trace in the log, and does not keep a good token out afterwards. */
 export async function refusesNonsense(t: TestContext, subject: AuthenticatorCase): Promise<void> {
-  const { knock, lines } = await gateOf(t, subject.entries(subject.provider))
+  const { requestWith, lines } = await gatewayWith(t, subject.entries(subject.provider))
   const good = await subject.token()
   const [head = '', body = '', signature = ''] = good.split('.')
   const nonsense = [
@@ -86,19 +86,19 @@ export async function refusesNonsense(t: TestContext, subject: AuthenticatorCase
     `Bearer ${'.'.repeat(10_000)}`,
     `Bearer ${'A'.repeat(20_000)}`,
   ]
-  assert.equal((await knock(`Bearer ${good}`)).status, 200)
-  for (const each of nonsense) assert.equal((await knock(each)).status, 401, each.slice(0, 60))
-  assert.equal((await knock()).status, 401)
-  assert.equal((await knock(`bEARER ${good}`)).status, 200)
+  assert.equal((await requestWith(`Bearer ${good}`)).status, 200)
+  for (const each of nonsense) assert.equal((await requestWith(each)).status, 401, each.slice(0, 60))
+  assert.equal((await requestWith()).status, 401)
+  assert.equal((await requestWith(`bEARER ${good}`)).status, 200)
   assert.equal(JSON.stringify(lines).includes(good), false, 'the token is in the log')
 }
 
 /** `iss`, `aud`, `exp`, `nbf`, `iat` and `cnf`, each wrong alone. */
 export async function judgesClaims(t: TestContext, subject: AuthenticatorCase): Promise<void> {
-  const { knock } = await gateOf(t, subject.entries(subject.provider))
+  const { requestWith } = await gatewayWith(t, subject.entries(subject.provider))
   const now = Math.floor(Date.now() / 1000)
   const status = async (claims: Readonly<Record<string, unknown>>) =>
-    (await knock(`Bearer ${await subject.token(claims)}`)).status
+    (await requestWith(`Bearer ${await subject.token(claims)}`)).status
 
   const { provider, audience } = subject
   const wrongIssuers = [
@@ -134,8 +134,8 @@ export async function refusesWhenFaulty(t: TestContext, subject: AuthenticatorCa
   const all = [...faulty, ['a port that is closed', await closedPort()] as const]
   await Promise.all(
     all.map(async ([fault, provider]) => {
-      const { knock } = await gateOf(t, subject.entries(provider))
-      const answer = await knock(`Bearer ${await subject.token({ iss: provider })}`)
+      const { requestWith } = await gatewayWith(t, subject.entries(provider))
+      const answer = await requestWith(`Bearer ${await subject.token({ iss: provider })}`)
       assert.ok([401, 503].includes(answer.status), `${fault}: ${answer.status}`)
     }),
   )
@@ -145,7 +145,7 @@ export async function refusesWhenFaulty(t: TestContext, subject: AuthenticatorCa
 export async function stopsCleanly(t: TestContext, subject: AuthenticatorCase): Promise<void> {
   const silent = await listening(t, () => {})
   const before = handles()
-  const { url, running } = await gateOf(t, subject.entries(silent))
+  const { url, running } = await gatewayWith(t, subject.entries(silent))
   const token = await subject.token()
   await new Promise<void>((left) => {
     const leaving = request(url, { headers: { authorization: `Bearer ${token}` } })

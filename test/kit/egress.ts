@@ -6,7 +6,7 @@ import { createFetcher, type Fetcher, type FetcherOptions, type Resolve } from '
 import { opened } from './listening.js'
 
 /** A resolver for which every name is this machine. */
-export const hereForAll: Resolve = async () => [{ address: '127.0.0.1', family: 4 }]
+export const resolveToLoopback: Resolve = async () => [{ address: '127.0.0.1', family: 4 }]
 
 /** A fetcher that the test closes, and that no proxy of this machine gets in the way of. */
 export function fetching(t: TestContext, options: FetcherOptions = {}): Fetcher {

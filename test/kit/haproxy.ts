@@ -21,7 +21,7 @@ interface Server {
  * HAProxy in front of gateways, by default as strict as can be: it tries nothing twice, so that whoever meets a closed
  * port is told. A request with `x-to` goes to the server of that name, and a response says in `x-served-by` which one it was.
  */
-export async function balanced(
+export async function startHaproxy(
   t: TestContext,
   url: string,
   servers: readonly Server[],

@@ -17,7 +17,7 @@ export interface IssuerOptions {
 }
 
 /** Paths of an issuer. */
-export interface IssuerPlaces {
+export interface IssuerPaths {
   readonly discovery: string
   readonly keys: string
   readonly introspection: string
@@ -25,7 +25,7 @@ export interface IssuerPlaces {
 }
 
 /** What an issuer or a target was asked. */
-export interface Asked {
+export interface ReceivedRequest {
   readonly method: string
   readonly path: string
   readonly headers: IncomingMessage['headers']
@@ -51,7 +51,7 @@ export class Issuer {
   origin = ''
   readonly audience = 'registry'
   /** Every request, in the order of arrival. */
-  readonly asked: Asked[] = []
+  readonly asked: ReceivedRequest[] = []
   readonly connections = new Set<Socket>()
   /** The keys that are published. */
   keys: JsonWebKey[] = []
@@ -59,10 +59,10 @@ export class Issuer {
   keyHeaders: Readonly<Record<string, string>> = {}
   /** The discovery document, but for what the test says. */
   metadata: Claims = {}
-  /** Answers of another kind, by path: `issuer.faults.set(issuer.places.keys, tooManyRequests(30))`. */
+  /** Answers of another kind, by path: `issuer.faults.set(issuer.paths.keys, tooManyRequests(30))`. */
   readonly faults = new Map<string, RequestListener>()
   /** The paths of what it serves, for `faults` and `times`. */
-  readonly places: IssuerPlaces
+  readonly paths: IssuerPaths
   /** Milliseconds of real time before each answer. */
   slowness = 0
   /** What the token endpoint grants for a form: the claims of the token, or an `error` to refuse with. */
@@ -74,7 +74,7 @@ export class Issuer {
     private readonly path: string,
     readonly algorithm: string,
   ) {
-    this.places = {
+    this.paths = {
       discovery: `${path.replace(/\/$/, '')}/.well-known/openid-configuration`,
       keys: '/jwks',
       introspection: '/introspect',
@@ -87,11 +87,11 @@ export class Issuer {
   }
 
   get introspectionUrl(): string {
-    return this.origin + this.places.introspection
+    return this.origin + this.paths.introspection
   }
 
   get tokenUrl(): string {
-    return this.origin + this.places.token
+    return this.origin + this.paths.token
   }
 
   /** The settings of a provider that trusts this issuer. */
@@ -129,12 +129,12 @@ export class Issuer {
   /** A token that only introspection can tell about. */
   opaque(changed: Claims = {}): string {
     const token = randomBytes(24).toString('base64url')
-    this.tells(token, { active: true, ...this.claims(changed) })
+    this.setIntrospection(token, { active: true, ...this.claims(changed) })
     return token
   }
 
   /** What introspection answers about a token; what it was never told about is inactive. */
-  tells(token: string, answer: Claims): void {
+  setIntrospection(token: string, answer: Claims): void {
     this.answers.set(token, answer)
   }
 
@@ -154,7 +154,7 @@ export class Issuer {
   }
 
   private async answer(path: string, body: string, response: ServerResponse): Promise<void> {
-    const { discovery, keys, introspection, token } = this.places
+    const { discovery, keys, introspection, token } = this.paths
     const form = new URLSearchParams(body)
     if (path === discovery) {
       const places = { jwks_uri: this.origin + keys, token_endpoint: this.tokenUrl }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
-import type { Asked } from './issuer.js'
+import type { ReceivedRequest } from './issuer.js'
 import { opened } from './listening.js'
 import { type Answering, answeringIn } from './mcp-eras.js'
 
@@ -18,7 +18,7 @@ export interface McpTargetOptions {
 export interface McpTarget {
   readonly url: string
   /** Every request, in the order of arrival. */
-  readonly asked: readonly Asked[]
+  readonly asked: readonly ReceivedRequest[]
   /** How many sessions are open; always 0 in an era without them. */
   readonly sessions: number
   /**
@@ -40,7 +40,7 @@ export async function mcpTarget(
   t: TestContext,
   { era = '2025-11-25' }: McpTargetOptions = {},
 ): Promise<McpTarget> {
-  const asked: Asked[] = []
+  const asked: ReceivedRequest[] = []
   const answering: Answering = await answeringIn(era)
   const target: Omit<McpTarget, 'url'> = {
     asked,

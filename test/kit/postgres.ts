@@ -49,8 +49,8 @@ export interface TestDatabase {
 interface ClusterOptions {
   /** Further settings of the server. */
   readonly settings?: Readonly<Record<string, string>>
-  /** A directory in place of a temporary one, such as a small disk. */
-  readonly place?: string
+  /** A directory instead of a temporary one, such as a small disk. */
+  readonly directory?: string
 }
 
 /** The password of every user that a test makes. */
@@ -73,8 +73,8 @@ export class PostgresCluster {
   port = 0
 
   constructor(private readonly options: ClusterOptions = {}) {
-    this.isTemporary = options.place === undefined
-    this.folder = options.place ?? mkdtempSync(join(tmpdir(), 'sallyport-pg-'))
+    this.isTemporary = options.directory === undefined
+    this.folder = options.directory ?? mkdtempSync(join(tmpdir(), 'sallyport-pg-'))
     after(() => this.remove())
   }
 
@@ -158,7 +158,7 @@ export class PostgresCluster {
       const path = join(this.folder, 'data', name)
       writeFileSync(path, text)
       chmodSync(path, 0o600)
-      this.giveAway(path)
+      this.chownToPostgres(path)
     }
     await this.query('postgres', 'alter system set ssl = on')
     await this.query('postgres', 'select pg_reload_conf()')
@@ -174,10 +174,10 @@ export class PostgresCluster {
     further: Readonly<Record<string, string | number>> = {},
   ): Promise<string> {
     const port = await freePort()
-    const place = mkdtempSync(join(this.folder, 'pooler-'))
-    const users = join(place, 'users')
+    const poolerFolder = mkdtempSync(join(this.folder, 'pooler-'))
+    const users = join(poolerFolder, 'users')
     writeFileSync(users, `"${database.name}" "${PASSWORD}"\n`)
-    const file = join(place, 'pgbouncer.ini')
+    const file = join(poolerFolder, 'pgbouncer.ini')
     const settings = {
       listen_addr: '127.0.0.1',
       listen_port: port,
@@ -193,7 +193,7 @@ export class PostgresCluster {
       file,
       ['[databases]', `* = host=127.0.0.1 port=${this.port}`, '[pgbouncer]', ...lines, ''].join('\n'),
     )
-    for (const path of [place, users, file]) this.giveAway(path)
+    for (const path of [poolerFolder, users, file]) this.chownToPostgres(path)
     const pooler = this.spawn(PGBOUNCER, [file])
     this.poolers.push(pooler)
     await eventually(() => {
@@ -204,7 +204,7 @@ export class PostgresCluster {
   }
 
   private async create(): Promise<void> {
-    this.giveAway(this.folder)
+    this.chownToPostgres(this.folder)
     this.port = await freePort()
     const argv = ['-D', join(this.folder, 'data'), '-U', 'postgres', '-N', '-E', 'UTF8', '--no-locale']
     const auth = ['--auth-local=trust', '--auth-host=scram-sha-256']
@@ -260,7 +260,7 @@ export class PostgresCluster {
     return child
   }
 
-  private giveAway(path: string): void {
+  private chownToPostgres(path: string): void {
     if (this.ids !== undefined) chownSync(path, this.ids.uid, this.ids.gid)
   }
 

@@ -24,7 +24,7 @@ export interface Program {
   reload(): void
 }
 
-export interface Surroundings {
+export interface ProgramOptions {
   readonly environment?: Readonly<Record<string, string>>
   readonly cwd?: string
   /** What it reads on stdin: nothing by default. */
@@ -39,7 +39,7 @@ export interface Surroundings {
  * Runs `sallyport` in this process, with only these variables in its environment; stopped when the test ends. Plugins see
  * the variables and the folder too, which are those of this process for so long.
  */
-export function program(t: TestContext, argv: readonly string[], surroundings: Surroundings = {}): Program {
+export function program(t: TestContext, argv: readonly string[], surroundings: ProgramOptions = {}): Program {
   const { environment = {}, cwd, patience = 30 } = surroundings
   const variables = { ...noKeyringOfUser, ...environment }
   runVariables.begin(variables)
@@ -77,13 +77,13 @@ export function program(t: TestContext, argv: readonly string[], surroundings: S
 }
 
 /** Runs `sallyport` in this process to its end. */
-export async function cli(t: TestContext, argv: readonly string[], surroundings: Surroundings = {}) {
+export async function cli(t: TestContext, argv: readonly string[], surroundings: ProgramOptions = {}) {
   const run = program(t, argv, surroundings)
   return { code: await run.ended(), ...run.output }
 }
 
 /** What a run has in place of a process, and what it says there. */
-export function testIo({ environment = {}, input = '', columns }: Surroundings = {}) {
+export function testIo({ environment = {}, input = '', columns }: ProgramOptions = {}) {
   const { PATH = '', HOME = '' } = process.env
   const output = { stdout: '', stderr: '' }
   const io = {

@@ -9,7 +9,7 @@ export function dial(origin: string, tls: ConnectionOptions = {}): Socket {
 }
 
 /** Sends bytes as they are, and answers with everything that came until the other side closed. */
-export async function spoken(
+export async function sendRaw(
   origin: string,
   bytes: string | Buffer,
   tls: ConnectionOptions = {},
@@ -26,13 +26,13 @@ export async function spoken(
 }
 
 /** One request of its own connection, as its status and body. */
-export async function asked(
+export async function requestRaw(
   origin: string,
   requestLine: string,
   headers: readonly string[] = ['Host: gateway'],
   tls: ConnectionOptions = {},
 ): Promise<{ status: number; body: string }> {
-  const answer = await spoken(
+  const answer = await sendRaw(
     origin,
     `${requestLine} HTTP/1.1\r\n${[...headers, 'Connection: close'].join('\r\n')}\r\n\r\n`,
     tls,

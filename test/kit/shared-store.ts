@@ -39,7 +39,7 @@ const payloadOf = (rows: readonly Row[]): Uint8Array =>
 /** What several registries share, in memory. Each gets a plugin of its own, and has its own copies. */
 export class SharedStore {
   /** Why it cannot be reached. */
-  away: string | undefined
+  unreachable: string | undefined
   /** The answer to the next write is lost, though not what it wrote. */
   losesAnswer = false
   readonly reads: (number | undefined)[] = []
@@ -57,7 +57,7 @@ export class SharedStore {
   }
 
   /** Takes the lead from whoever has it, as a lost connection does; the next in turn gets it. */
-  depose(): void {
+  changeLeader(): void {
     for (const stored of this.sources.values()) {
       const [first, ...others] = stored.queue
       if (first === undefined) continue
@@ -114,7 +114,7 @@ export class SharedStore {
     return {
       shared,
       read: async (since) => {
-        if (this.away !== undefined && since === undefined && copies.has(key)) return copies.get(key)
+        if (this.unreachable !== undefined && since === undefined && copies.has(key)) return copies.get(key)
         this.reach()
         this.reads.push(since)
         return contentsOf(stored, since)
@@ -131,7 +131,7 @@ export class SharedStore {
   }
 
   private reach(): void {
-    if (this.away !== undefined) throw new Error(this.away)
+    if (this.unreachable !== undefined) throw new Error(this.unreachable)
   }
 
   private appoint({ queue: [first] }: Stored): void {

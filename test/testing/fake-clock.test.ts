@@ -4,12 +4,12 @@ import { setTimeout as later } from 'node:timers/promises'
 import { Credential, type OutgoingCredential } from 'sallyport'
 import {
   booted,
-  closedRoute,
   eventually,
   fakeClock,
-  gateOf,
+  gatewayWith,
   issuing,
   listening,
+  protectedRoute,
   serving,
 } from 'sallyport/testing'
 import { plugin } from '#kit/plugin.js'
@@ -68,9 +68,9 @@ test('a timer that was set before the clock stood still can be cleared under it'
 test('a token is let in until the second it ends, remembered or not', async (t) => {
   const clock = fakeClock(t)
   const issuer = await issuing(t)
-  const { knock } = await gateOf(t, [{ use: 'auth/jwt', with: issuer.provider }])
+  const { requestWith } = await gatewayWith(t, [{ use: 'auth/jwt', with: issuer.provider }])
   const token = await issuer.jwt()
-  const status = async () => (await knock(`Bearer ${token}`)).status
+  const status = async () => (await requestWith(`Bearer ${token}`)).status
   assert.equal(await status(), 200)
   await clock.advance(298_000)
   assert.equal(await status(), 200)
@@ -82,25 +82,25 @@ test('a revoked token is let in for as long as the answer about it is remembered
   const clock = fakeClock(t)
   const issuer = await issuing(t)
   const settings = { ...issuer.provider, introspectionUrl: issuer.introspectionUrl }
-  const { knock } = await gateOf(t, [{ use: 'auth/introspection', with: settings }])
+  const { requestWith } = await gatewayWith(t, [{ use: 'auth/introspection', with: settings }])
   const token = issuer.opaque()
-  const status = async () => (await knock(`Bearer ${token}`)).status
+  const status = async () => (await requestWith(`Bearer ${token}`)).status
   assert.equal(await status(), 200)
-  issuer.tells(token, { active: false })
+  issuer.setIntrospection(token, { active: false })
   await clock.advance(29_000)
   assert.equal(await status(), 200)
   await clock.advance(1_000)
   assert.equal(await status(), 401)
-  assert.equal(issuer.times(issuer.places.introspection), 2)
+  assert.equal(issuer.times(issuer.paths.introspection), 2)
 })
 
 test('keys that cannot be fetched are asked for again, later each time', async (t) => {
   const clock = fakeClock(t)
   const issuer = await issuing(t)
-  issuer.faults.set(issuer.places.keys, (_request, response) => response.writeHead(503).end())
-  const { knock } = await gateOf(t, [{ use: 'auth/jwt', with: issuer.provider }])
+  issuer.faults.set(issuer.paths.keys, (_request, response) => response.writeHead(503).end())
+  const { requestWith } = await gatewayWith(t, [{ use: 'auth/jwt', with: issuer.provider }])
   const asked = (times: number) =>
-    eventually(() => (issuer.times(issuer.places.keys) >= times ? true : undefined))
+    eventually(() => (issuer.times(issuer.paths.keys) >= times ? true : undefined))
   await asked(1)
   // Each wait is the double of the one before it, less up to a half.
   for (const [times, wait] of [2, 3, 4].entries()) {
@@ -111,7 +111,7 @@ test('keys that cannot be fetched are asked for again, later each time', async (
   await clock.advance(60_000)
   await asked(5)
   await eventually(async () =>
-    (await knock(`Bearer ${await issuer.jwt()}`)).status === 200 ? true : undefined,
+    (await requestWith(`Bearer ${await issuer.jwt()}`)).status === 200 ? true : undefined,
   )
 })
 
@@ -140,10 +140,10 @@ test('an exchanged token is used again until shortly before it ends', async (t) 
   await ask()
   await clock.advance(240_000)
   await ask()
-  assert.equal(issuer.times(issuer.places.token), 1)
+  assert.equal(issuer.times(issuer.paths.token), 1)
   await clock.advance(60_000)
   await ask()
-  assert.equal(issuer.times(issuer.places.token), 2)
+  assert.equal(issuer.times(issuer.paths.token), 2)
   assert.notEqual(held.at(-1)?.value, held[0]?.value)
 })
 
@@ -162,7 +162,7 @@ test('a source is read again when its time has come, and not before', async (t) 
     { use: 'auth/anonymous' },
     { use: 'source/http', with: source },
     { use: 'registry/catalogue', with: { registries } },
-    { use: closedRoute },
+    { use: protectedRoute },
   ])
   await eventually(() => (asked === 1 ? true : undefined))
   await clock.advance(8 * 60_000)

@@ -46,7 +46,7 @@ const body = (types: boolean): string => `
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePlugin, Guard${types ? ', type Gateway' : ''} } from 'sallyport'
-import { booted, closedRoute, contractSuite, eventually, fakeClock, gateOf, issuing, mcpTarget } from 'sallyport/testing'
+import { booted, protectedRoute, contractSuite, eventually, fakeClock, gatewayWith, issuing, mcpTarget } from 'sallyport/testing'
 
 const mine = definePlugin({
   name: 'mine', api: 1, summary: 'Does nothing.', provides: [Guard],
@@ -56,16 +56,16 @@ const mine = definePlugin({
 test('a token of the issuer is let in until it ends', async (t) => {
   const clock = fakeClock(t)
   const issuer = await issuing(t)
-  const { knock } = await gateOf(t, [{ use: mine }, { use: 'auth/jwt', with: issuer.provider }])
+  const { requestWith } = await gatewayWith(t, [{ use: mine }, { use: 'auth/jwt', with: issuer.provider }])
   const token = await issuer.jwt()
-  assert.equal((await knock(\`Bearer \${token}\`)).status, 200)
+  assert.equal((await requestWith(\`Bearer \${token}\`)).status, 200)
   await clock.advance(300_000)
-  assert.equal((await knock(\`Bearer \${token}\`)).status, 401)
+  assert.equal((await requestWith(\`Bearer \${token}\`)).status, 401)
 })
 
 test('there is a target to stand in front of, and one whose packages are missing says which', async (t) => {
   const target = await mcpTarget(t)
-  const app = await booted(t, [{ use: 'auth/anonymous' }, { use: closedRoute }, { use: 'forward/http', with: { target: target.url } }])
+  const app = await booted(t, [{ use: 'auth/anonymous' }, { use: protectedRoute }, { use: 'forward/http', with: { target: target.url } }])
   assert.equal((await app.inject('/mcp')).statusCode >= 400, true)
   await eventually(() => (target.asked.length > 0 ? true : undefined))
   await assert.rejects(mcpTarget(t, { era: '2026-07-28' }), /npm install --save-dev @modelcontextprotocol\\/server/)

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { booted, contractSuite, gateOf } from 'sallyport/testing'
+import { booted, contractSuite, gatewayWith } from 'sallyport/testing'
 import plugin from './index.js'
 
 test('the key is let in, and nothing else is', async (t) => {
-  const { knock } = await gateOf(t, [{ use: plugin, with: { key: 'open-sesame' } }])
-  assert.equal((await knock('Bearer open-sesame')).status, 200)
-  assert.equal((await knock('Bearer open-sesam')).status, 401)
-  assert.equal((await knock()).status, 401)
+  const { requestWith } = await gatewayWith(t, [{ use: plugin, with: { key: 'open-sesame' } }])
+  assert.equal((await requestWith('Bearer open-sesame')).status, 200)
+  assert.equal((await requestWith('Bearer open-sesam')).status, 401)
+  assert.equal((await requestWith()).status, 401)
 })
 
 test('without a key nothing starts', async (t) => {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
-import { asked, dial } from '#kit/raw.js'
+import { dial, requestRaw } from '#kit/raw.js'
 
 test('`OPTIONS *` is answered by the gateway itself, also where all else is forwarded', async (t) => {
   let forwarded = 0
@@ -15,8 +15,8 @@ test('`OPTIONS *` is answered by the gateway itself, also where all else is forw
     { use: 'forward/http', with: { target } },
   ])
   const main = addresses.main ?? ''
-  assert.deepEqual(await asked(main, 'OPTIONS *'), { status: 204, body: '' })
-  assert.equal((await asked(main, 'GET *')).status, 400)
+  assert.deepEqual(await requestRaw(main, 'OPTIONS *'), { status: 204, body: '' })
+  assert.equal((await requestRaw(main, 'GET *')).status, 400)
   assert.equal(forwarded, 0)
 
   // What could be taken for the rest of that body is not read as a request.

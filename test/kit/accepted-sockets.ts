@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 import { eventually } from './captured-log.js'
 
 /** The sockets that the servers of this process accept from here on, until the test ends. */
-export class Accepted {
+export class AcceptedSockets {
   // A closed socket forgets its port.
   private readonly ports = new Map<Socket, number | undefined>()
 
