@@ -1,4 +1,4 @@
-// What plugin authors test with, too: it is published as `sallyport/testing`.
+// Published as `sallyport/testing`: plugin authors use it too.
 export {
   type CheckResult,
   type ConformanceContext,

@@ -28,21 +28,22 @@ const missing = (program: string): boolean => {
   }
 }
 
-/** Why a test can have no PostgreSQL; nothing when it can. */
-export const noPostgres: string | undefined = release === undefined ? 'there is no PostgreSQL' : undefined
+/** Why a test cannot have PostgreSQL; undefined when it can. */
+export const noPostgres: string | undefined =
+  release === undefined ? 'PostgreSQL is not installed' : undefined
 export const noPooler: string | undefined =
-  noPostgres ?? (missing(PGBOUNCER) ? 'there is no PgBouncer' : undefined)
+  noPostgres ?? (missing(PGBOUNCER) ? 'PgBouncer is not installed' : undefined)
 
 /** A database with a user that owns it. */
 export interface TestDatabase {
-  /** Of its owner, over TCP. */
+  /** The URL for its owner, over TCP. */
   readonly url: string
   readonly name: string
-  /** Of the owner, and of any other user that `role` made. */
+  /** The URL for the owner, or for another user that `role` created. */
   urlOf(user: string): string
-  /** Another user, without rights; returns its name. Its password is that of all users. */
+  /** Creates another user, without rights, and returns its name. Every user has the same password. */
   role(): Promise<string>
-  /** As a superuser. */
+  /** Runs a query as superuser. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
 }
 
@@ -57,8 +58,8 @@ interface ClusterOptions {
 export const PASSWORD = 'pass-of/tests'
 
 /**
- * A PostgreSQL of its own for the tests of a file: started by the first that asks for a database, and gone after the last.
- * It runs as the user `postgres` when root tests, since it refuses root.
+ * A PostgreSQL server for the tests of one file: started for the first database, and removed after the last test. When
+ * root runs the tests it runs as the user `postgres`, since it refuses root.
  */
 export class PostgresCluster {
   private readonly ids = idsOfUser()
@@ -68,8 +69,8 @@ export class PostgresCluster {
   private server: ChildProcess | undefined
   private readonly poolers: ChildProcess[] = []
   private output = ''
-  private made = 0
-  /** Known once there is a database. */
+  private created = 0
+  /** Set once there is a database. */
   port = 0
 
   constructor(private readonly options: ClusterOptions = {}) {
@@ -81,7 +82,7 @@ export class PostgresCluster {
   async database(): Promise<TestDatabase> {
     this.ready ??= this.create()
     await this.ready
-    const name = `test_${++this.made}`
+    const name = `test_${++this.created}`
     await this.createRole(name)
     await this.query('postgres', `create database ${name} owner ${name}`)
     const urlOf = (user: string) =>
@@ -91,7 +92,7 @@ export class PostgresCluster {
       url: urlOf(name),
       urlOf,
       role: async () => {
-        const role = `role_${++this.made}`
+        const role = `role_${++this.created}`
         await this.createRole(role)
         return role
       },
@@ -99,12 +100,12 @@ export class PostgresCluster {
     }
   }
 
-  /** As when the machine loses power, but for the disk. */
+  /** Stops the server as a power failure does; the disk keeps its content. */
   async stop(): Promise<void> {
     const { server } = this
     if (server === undefined) return
     this.server = undefined
-    // A disk that is full ends it too.
+    // A full disk may have ended it already.
     if (server.exitCode !== null || server.signalCode !== null) return
     const exit = once(server, 'exit')
     this.signal(server, 'SIGCONT')
@@ -133,7 +134,7 @@ export class PostgresCluster {
     }, 30)
   }
 
-  /** No process of it runs until `resume`: connections are accepted by the kernel, and nothing answers. */
+  /** Stops its processes until `resume`: the kernel accepts connections, and the server does not respond. */
   pause(): void {
     if (this.server !== undefined) this.signal(this.server, 'SIGSTOP')
   }
@@ -142,7 +143,7 @@ export class PostgresCluster {
     if (this.server !== undefined) this.signal(this.server, 'SIGCONT')
   }
 
-  /** Ends the connections of everybody to this database. Returns how many there were. */
+  /** Ends all connections to this database, and returns how many there were. */
   async terminateBackends({ name }: TestDatabase, where = 'true'): Promise<number> {
     const ended = await this.query(
       'postgres',
@@ -152,7 +153,7 @@ export class PostgresCluster {
     return ended.length
   }
 
-  /** Speaks TLS from now on, and also without. */
+  /** From now on the server accepts connections with TLS, and still without. */
   async secure({ cert, key }: { readonly cert: string; readonly key: string }): Promise<void> {
     for (const [name, text] of Object.entries({ 'server.crt': cert, 'server.key': key })) {
       const path = join(this.folder, 'data', name)
@@ -168,10 +169,10 @@ export class PostgresCluster {
     })
   }
 
-  /** PgBouncer in transaction mode before a database. Returns the URL that leads through it. */
+  /** Starts PgBouncer in transaction mode in front of a database, and returns the URL that leads through it. */
   async pooler(
     database: TestDatabase,
-    further: Readonly<Record<string, string | number>> = {},
+    moreSettings: Readonly<Record<string, string | number>> = {},
   ): Promise<string> {
     const port = await freePort()
     const poolerFolder = mkdtempSync(join(this.folder, 'pooler-'))
@@ -186,7 +187,7 @@ export class PostgresCluster {
       auth_type: 'scram-sha-256',
       auth_file: users,
       default_pool_size: 4,
-      ...further,
+      ...moreSettings,
     }
     const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`)
     writeFileSync(
@@ -244,7 +245,7 @@ export class PostgresCluster {
     if (this.isTemporary) rmSync(this.folder, { recursive: true, force: true })
   }
 
-  /** It ends with this process, however that ends. */
+  /** Starts a process that the kernel ends when this process ends. */
   private spawn(program: string, argv: readonly string[]): ChildProcess {
     const { ids } = this
     const user = ids === undefined ? [] : [`--reuid=${ids.uid}`, `--regid=${ids.gid}`, '--clear-groups']
@@ -270,7 +271,7 @@ export class PostgresCluster {
       try {
         if (each > 0) process.kill(each, signal)
       } catch {
-        // A backend that has just ended.
+        // This backend has just ended.
       }
     }
   }

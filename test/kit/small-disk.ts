@@ -6,16 +6,16 @@ import type { TestContext } from 'node:test'
 
 const mount = (...argv: string[]): boolean => spawnSync('mount', argv).status === 0
 
-/** Why a test can have no disk of its own; nothing when it can. */
+/** Why a test cannot have a disk of its own; undefined when it can. */
 export const noDisk: string | undefined = (() => {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root can mount a disk'
   const mountPoint = newMountPoint()
   const mounted = mount('-t', 'tmpfs', 'none', mountPoint)
   unmount(mountPoint)
-  return mounted ? undefined : 'this system lets nobody mount'
+  return mounted ? undefined : 'this system does not let root mount'
 })()
 
-/** A small disk, with what can happen to it. Gone when the test ends. */
+/** Mounts a small disk, with its faults. Unmounted when the test ends. */
 export function smallDisk(t: TestContext, size = '256k') {
   const mountPoint = newMountPoint()
   t.after(() => unmount(mountPoint))
@@ -23,7 +23,7 @@ export function smallDisk(t: TestContext, size = '256k') {
   const filler = join(mountPoint, 'filler')
   return {
     mountPoint,
-    /** Makes it so large. */
+    /** Changes its size. */
     resize: (to: string) => mount('-o', `remount,size=${to}`, mountPoint),
     faults: {
       full: {

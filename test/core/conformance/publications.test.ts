@@ -32,7 +32,7 @@ findsFaults(PublicationStore, {
     make: store('publisher by events'),
   },
   'bytes without an end': { code: 'BYTES_UNBOUNDED', make: store('bytes') },
-  'a purge that nobody is told of': { code: 'PURGE_WRONG', make: store('purged and not told') },
+  'a purge that nobody is told of': { code: 'PURGE_WRONG', make: store('purge not reported') },
   'a purged version that is published again': { code: 'PURGE_WRONG', make: store('published again') },
   'nobody that is told': { code: 'WATCH_SILENT', make: store('silent') },
   'sources that share what is published': { code: 'NAMES_MIXED', make: shared },
