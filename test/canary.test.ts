@@ -9,7 +9,7 @@ import { listening } from '#kit/listening.js'
 import { oidcSettings } from '#kit/oidc-settings.js'
 import { type StartedProgram, startedProgram } from '#kit/started-program.js'
 
-/** A value that stands nowhere but where it was put, in the spellings in which it could come out. */
+/** A value that occurs nowhere else, in the encodings in which it could leak. */
 function canary(name: string): string {
   return `canary-${name}-${Math.random().toString(36).slice(2)}`
 }
@@ -35,7 +35,7 @@ async function ended(running: StartedProgram): Promise<string> {
   return running.output.stdout + running.output.stderr
 }
 
-/** What callers get, all of it as one text. */
+/** Everything that callers receive, as one text. */
 async function told(
   url: string,
   requests: readonly RequestInit[],
@@ -51,7 +51,7 @@ async function told(
   return text
 }
 
-test('T10, RS-31: the proxy at debug level tells no secret to anybody', async (t) => {
+test('T10, RS-31: the proxy at debug level leaks no secret', async (t) => {
   const issuer = await issuing(t)
   const target = await listening(t, (request, response) => {
     if (request.url?.startsWith('/mcp/broken') === true) response.destroy()
@@ -131,7 +131,7 @@ test('T10, RS-31: the proxy at debug level tells no secret to anybody', async (t
   assert.deepEqual(readdirSync(home).toSorted(), ['bearer', 'client', 'secrets'], 'no file was written')
 })
 
-test('T10: what was called is written down everywhere, and nothing that was said', async (t) => {
+test('T10: logs, audits and traces name every call, and hold no content of it', async (t) => {
   const issuer = await issuing(t)
   const values = {
     argument: canary('argument'),
@@ -231,7 +231,7 @@ test('T10: what was called is written down everywhere, and nothing that was said
   }
 })
 
-test('T10, RS-31: the registry at debug level tells no secret to anybody', async (t) => {
+test('T10, RS-31: the registry at debug level leaks no secret', async (t) => {
   const issuer = await issuing(t)
   const values = {
     client: canary('client'),

@@ -9,7 +9,7 @@ import { program } from '#kit/program.js'
 import { requestRaw, sendRaw } from '#kit/raw.js'
 import { authority } from '#kit/tls.js'
 
-test('the example lets in callers with a certificate of its authority, and nobody else', async (t) => {
+test('the example accepts only callers with a certificate of its authority', async (t) => {
   const home = folder(t)
   cpSync(join(import.meta.dirname, '../../examples/mutual-tls'), home, { recursive: true })
   execFileSync(join(home, 'certificates.sh'), { cwd: home })

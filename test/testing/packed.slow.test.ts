@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
 
-/** What a stranger's machine has: nothing of this checkout, and no word that this is a test already. */
+/** The environment of another machine: without this checkout, and without the variables of this test run. */
 const { PATH = '', HOME = '' } = process.env
 const env = { PATH, HOME }
 
@@ -23,7 +23,7 @@ async function ran(cwd: string, ...argv: readonly string[]): Promise<string> {
   return ended.stdout
 }
 
-/** An empty folder with the tarball in it, unpacked, and beside it only the packages that it names. */
+/** A folder with the unpacked tarball and the packages that it depends on. */
 async function installed(t: TestContext): Promise<string> {
   const staged = packageOf(root, true)
   const home = folder(t, { 'package.json': '{"name":"home","private":true}' })
@@ -53,7 +53,7 @@ const mine = definePlugin({
   setup(gateway${types ? ': Gateway' : ''}) { gateway.provide(Guard, () => {}) },
 })
 
-test('a token of the issuer is let in until it ends', async (t) => {
+test('the gateway accepts a token of the issuer until it expires', async (t) => {
   const clock = fakeClock(t)
   const issuer = await issuing(t)
   const { requestWith } = await gatewayWith(t, [{ use: mine }, { use: 'auth/jwt', with: issuer.provider }])
@@ -63,7 +63,7 @@ test('a token of the issuer is let in until it ends', async (t) => {
   assert.equal((await requestWith(\`Bearer \${token}\`)).status, 401)
 })
 
-test('there is a target to stand in front of, and one whose packages are missing says which', async (t) => {
+test('the package brings an MCP target, which names its missing packages', async (t) => {
   const target = await mcpTarget(t)
   const app = await booted(t, [{ use: 'auth/anonymous' }, { use: protectedRoute }, { use: 'forward/http', with: { target: target.url } }])
   assert.equal((await app.inject('/mcp')).statusCode >= 400, true)
@@ -74,7 +74,7 @@ test('there is a target to stand in front of, and one whose packages are missing
 contractSuite('mine', () => ({ list: [{ use: mine }] }))
 `
 
-test('the package, unpacked in an empty folder, tests a plugin in JavaScript and in TypeScript, and makes one', async (t) => {
+test('the unpacked package tests a plugin in JavaScript and in TypeScript, and creates one', async (t) => {
   const home = await installed(t)
   writeFileSync(join(home, 'a.test.mjs'), body(false))
   writeFileSync(join(home, 'b.test.mts'), body(true))
