@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { parseArgs, styleText } from 'node:util'
 import type { Failure, Report } from './group.js'
 
-// `npm test` runs the fast tests, `npm run test:slow` the others. Both take words: they run files whose path holds one of
-// them, without the files whose path holds a word after `!`.
+// `npm test` runs the fast tests, `npm run test:slow` the others. Both take words: they run files whose path holds one
+// of them, without the files whose path holds a word after `!`.
 const { values, positionals } = parseArgs({ options: { slow: { type: 'boolean' } }, allowPositionals: true })
 const startedAt = performance.now()
 const root = join(import.meta.dirname, '..')

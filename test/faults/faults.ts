@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { noHaproxy } from '#kit/haproxy.js'
 import { noPostgres } from '#kit/postgres.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
-import { commanded, Misuse } from '../bench/misuse.js'
+import { runCommand, UsageError } from '../bench/usage-error.js'
 import { disturbances } from './disturbances.js'
 import { HELP, type Options, randomOf, readOptions } from './options.js'
 import { asText } from './report.js'
@@ -15,11 +15,11 @@ const DISK = '256m'
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 
-await commanded(async () => {
+await runCommand(async () => {
   const options = readOptions(process.argv.slice(2), Object.keys(disturbances))
   if (options.help) return print(HELP)
   const missing = noPostgres ?? noHaproxy
-  if (missing !== undefined) throw new Misuse(`this needs PostgreSQL and HAProxy: ${missing}`)
+  if (missing !== undefined) throw new UsageError(`this needs PostgreSQL and HAProxy: ${missing}`)
   // In a process group of its own: Ctrl-C would end all that it started, before it has looked at it.
   if (process.send === undefined) return runApart(options)
   run(options)

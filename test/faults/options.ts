@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { Misuse } from '../bench/misuse.js'
+import { UsageError } from '../bench/usage-error.js'
 
 export const HELP = `npm run faults -- [OPTIONS]
 
@@ -31,10 +31,11 @@ export function readOptions(argv: readonly string[], known: readonly string[]): 
     },
   })
   const [minutes, seed] = [Number(values.minutes), Number(values.seed)]
-  if (!(minutes > 0)) throw new Misuse('--minutes: expected a number above 0')
-  if (!Number.isInteger(seed)) throw new Misuse('--seed: expected a whole number')
+  if (!(minutes > 0)) throw new UsageError('--minutes: expected a number above 0')
+  if (!Number.isInteger(seed)) throw new UsageError('--seed: expected a whole number')
   const unknown = values.only.filter((name) => !known.includes(name))
-  if (unknown.length > 0) throw new Misuse(`--only: there is no "${unknown[0]}"; known: ${known.join(', ')}`)
+  if (unknown.length > 0)
+    throw new UsageError(`--only: there is no "${unknown[0]}"; known: ${known.join(', ')}`)
   return { help: values.help, minutes, seed, only: values.only }
 }
 

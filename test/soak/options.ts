@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { Misuse } from '../bench/misuse.js'
+import { UsageError } from '../bench/usage-error.js'
 
 export const HELP = `npm run soak -- [OPTIONS]
 
@@ -31,6 +31,6 @@ export function readOptions(argv: readonly string[]): Options {
     },
   })
   const minutes = Number(values.minutes)
-  if (!(minutes >= 2)) throw new Misuse('--minutes: expected a number of 2 or more')
+  if (!(minutes >= 2)) throw new UsageError('--minutes: expected a number of 2 or more')
   return { help: values.help, json: values.json, minutes, bin: values.bin }
 }

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { bin } from '#kit/started-program.js'
 import { endAll } from '../bench/contestant.js'
-import { leaveServedCore } from '../bench/cores.js'
-import { commanded, Misuse } from '../bench/misuse.js'
+import { moveToLoadCore } from '../bench/cores.js'
+import { runCommand, UsageError } from '../bench/usage-error.js'
 import { Calls } from './calls.js'
 import { faults, type Scene } from './faults.js'
 import { OpenFiles } from './open-files.js'
@@ -23,7 +23,7 @@ const print = (text: string): void => void process.stdout.write(`${text}\n`)
 process.once('exit', endAll)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-await commanded(async () => {
+await runCommand(async () => {
   const options = readOptions(process.argv.slice(2))
   if (options.help) {
     print(HELP)
@@ -36,8 +36,8 @@ await commanded(async () => {
 
 async function soaked({ minutes, bin: other }: Options): Promise<Report> {
   if (process.platform !== 'linux')
-    throw new Misuse('memory and handles are read from /proc, which Linux alone has')
-  leaveServedCore()
+    throw new UsageError('memory and handles are read from /proc, which Linux alone has')
+  moveToLoadCore()
   const stage = await createStage(other ?? bin)
   const tally = new Tally()
   const calls = new Calls(stage, tally)

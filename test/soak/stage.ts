@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { twoFreePorts } from '#kit/free-port.js'
 import { Issuer } from '#kit/issuer.js'
-import { announced, type Contestant } from '../bench/contestant.js'
-import { LOADING } from '../bench/cores.js'
+import { type Contestant, startAnnounced } from '../bench/contestant.js'
+import { LOAD_CORE } from '../bench/cores.js'
 
 /** A server under test, with its internal port and that of its inspector. */
 export interface Served extends Contestant {
@@ -90,7 +90,9 @@ const documentOf = (index: number, edition: number): object => ({
 })
 
 function startTarget(port: number): Promise<Contestant> {
-  return announced('target', ['-C', 'source', '--import', 'tsx', script, String(port)], { core: LOADING })
+  return startAnnounced('target', ['-C', 'source', '--import', 'tsx', script, String(port)], {
+    core: LOAD_CORE,
+  })
 }
 
 async function startProxy(
@@ -118,7 +120,7 @@ async function startProxy(
     `--remote-auth-bearer-token-file=${bearer}`,
     '--remote-forward-headers=X-A=1',
   ]
-  const running = await announced('proxy', argv, { stderr })
+  const running = await startAnnounced('proxy', argv, { stderr })
   return { ...running, internal, inspector }
 }
 
@@ -141,7 +143,7 @@ async function startRegistry(bin: string, home: string, issuer: Issuer): Promise
   }
   writeFileSync(file, JSON.stringify(settings))
   const argv = [`--inspect=127.0.0.1:${inspector}`, bin, 'registry', '--config', file]
-  const running = await announced('registry', argv)
+  const running = await startAnnounced('registry', argv)
   // Until its first sync it says itself that it is not ready.
   while ((await fetch(`http://127.0.0.1:${internal}/readiness`)).status !== 200) await pause(50)
   return { ...running, internal, inspector }
