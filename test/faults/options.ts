@@ -3,14 +3,14 @@ import { UsageError } from '../bench/usage-error.js'
 
 export const HELP = `npm run faults -- [OPTIONS]
 
-Runs three registries and two proxies, each as on a machine of its own, with one PostgreSQL that they share, behind HAProxy,
-and troubles them at random: the database is stopped, silent, without disk, and its password changes; processes are killed
-and restarted. It ends by itself, with 1 when a read failed, when a document was lost or is there twice, when replicas
-differ at the end, or when a login was lost. Ctrl-C ends it early, with its report.
+Runs three registries and two proxies behind HAProxy, each as on a machine of its own, with one PostgreSQL that they
+share, and disturbs them at random: the database is stopped, silent, or without disk, and its password changes; processes
+are killed and restarted. The exit code is 1 when a read failed, a document was lost or is there twice, replicas differ
+at the end, or a login was lost. Ctrl-C ends the run early, with its report.
 
   --minutes N    how long (10)
   --seed N       the same faults in the same order; without it, another run each time
-  --only NAME    one fault, over and over; may be repeated
+  --only NAME    only this fault, again and again; may be repeated
 `
 
 export interface Options {

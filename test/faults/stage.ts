@@ -7,7 +7,7 @@ import { call, send } from '../plugins/forward/proxied.js'
 import { migrate, Replica } from './replicas.js'
 import { changingRegistry } from './upstream.js'
 
-/** Three registries and two proxies over one database, and what stands around them. */
+/** Three registries and two proxies over one database, with their source, balancer and login. */
 export interface Stage {
   readonly cluster: PostgresCluster
   readonly database: TestDatabase
@@ -15,7 +15,7 @@ export interface Stage {
   readonly registries: readonly Replica[]
   readonly proxies: readonly Replica[]
   readonly login: Awaited<ReturnType<typeof realLogin>>
-  /** Of HAProxy. */
+  /** The URL of HAProxy. */
   readonly url: string
   readonly balancer: Awaited<ReturnType<typeof startHaproxy>>
 }
@@ -53,7 +53,7 @@ export async function startRegistries(
   return replicas
 }
 
-/** The first signs in, and the others use its login. */
+/** Starts proxies: the first signs in, and the others use its login. */
 export async function startProxies(
   t: TestContext,
   { url }: TestDatabase,

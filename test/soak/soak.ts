@@ -4,7 +4,7 @@ import { endAll } from '../bench/contestant.js'
 import { moveToLoadCore } from '../bench/cores.js'
 import { runCommand, UsageError } from '../bench/usage-error.js'
 import { Calls } from './calls.js'
-import { faults, type Scene } from './faults.js'
+import { faults, type SoakContext } from './faults.js'
 import { OpenFiles } from './open-files.js'
 import { HELP, type Options, readOptions } from './options.js'
 import { asText, type Report } from './report.js'
@@ -16,7 +16,7 @@ import { Watch } from './watch.js'
 const HELD_STREAMS = 20
 /** Milliseconds between faults. */
 const REST = 5_000
-/** The part of the run in which processes may still grow, and the least of it in milliseconds. */
+/** The part of the run in which processes may still grow, and its minimum in milliseconds. */
 const [WARM_UP, LEAST_WARM_UP] = [0.25, 45_000]
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -48,16 +48,16 @@ async function soaked({ minutes, bin: other }: Options): Promise<Report> {
 
   await calls.capacity(5)
   const rate = Math.round((await calls.capacity(5)) / 2)
-  tell(`${rate} calls a second are half of what both carry here`)
+  log(`${rate} calls a second are half of the capacity here`)
   calls.start(rate)
   held.start(HELD_STREAMS)
   for (const watch of watches) watch.start()
-  const happened = await troubled({ stage, tally, calls, held }, watches, minutes * 60_000)
+  const faultCounts = await runFaults({ stage, tally, calls, held }, watches, minutes * 60_000)
 
   for (const watch of watches) watch.stop()
   await held.stop()
   await calls.stop()
-  // Idle connections to it end with it.
+  // This closes idle connections to the target.
   await stage.restartTarget(0)
   const left = await Promise.all(files.map((one) => one.left()))
   const leftovers = await stage.close()
@@ -68,7 +68,7 @@ async function soaked({ minutes, bin: other }: Options): Promise<Report> {
     minutes,
     node: process.version,
     rate,
-    faults: happened,
+    faults: faultCounts,
     totals: tally.totals,
     failures: tally.failures,
     growth,
@@ -77,33 +77,33 @@ async function soaked({ minutes, bin: other }: Options): Promise<Report> {
   }
 }
 
-/** One fault after the other until the time is over. */
-async function troubled(
-  scene: Scene,
+/** Causes one fault after the other until the time is over. */
+async function runFaults(
+  context: SoakContext,
   watches: readonly Watch[],
   milliseconds: number,
 ): Promise<Record<string, number>> {
-  const happened: Record<string, number> = {}
+  const faultCounts: Record<string, number> = {}
   const began = performance.now()
   const passed = (): number => performance.now() - began
   for (let round = 0; passed() < milliseconds; round++) {
     for (const [name, fault] of Object.entries(faults)) {
       await pause(Math.min(REST, Math.max(0, milliseconds - passed())))
       if (passed() >= milliseconds) break
-      await scene.calls.renewTokens()
-      await fault(scene, round)
-      happened[name] = (happened[name] ?? 0) + 1
-      const { right, excused, failed } = scene.tally.sum
-      const counts = `${right} right, ${excused} failed as they may, ${failed} failed`
-      tell(
+      await context.calls.renewTokens()
+      await fault(context, round)
+      faultCounts[name] = (faultCounts[name] ?? 0) + 1
+      const { right, excused, failed } = context.tally.sum
+      const counts = `${right} right, ${excused} expected failures, ${failed} failed`
+      log(
         `${clock(passed())} of ${clock(milliseconds)}: ${name}; ${counts}; ${watches.map(({ now }) => now).join('; ')}`,
       )
     }
   }
-  return happened
+  return faultCounts
 }
 
-function tell(text: string): void {
+function log(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 
