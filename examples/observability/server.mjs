@@ -1,5 +1,5 @@
-// A small MCP server with something to watch: a tool that answers at once, one that takes its time, one that fails, and
-// one that the proxy lets nobody use.
+// A small MCP server for the dashboard: a tool that answers at once, a slow one, one that fails, and one that the
+// policy of the proxy denies to everybody.
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'

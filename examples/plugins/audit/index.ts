@@ -8,7 +8,7 @@ export default definePlugin({
   provides: [AuditSink],
 
   setup(gateway) {
-    // It keeps nobody waiting: what takes time goes to a queue, which `gateway.onStop` empties.
+    // A sink must return at once: put slow work into a queue, and empty the queue in `gateway.onStop`.
     gateway.provide(AuditSink, ({ requestId, route, mcp, outcome, causes }) => {
       if (outcome === 'denied' || outcome === 'failed')
         gateway.log.info({ request_id: requestId, route, called: mcp?.name, causes }, outcome)

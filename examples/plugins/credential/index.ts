@@ -18,7 +18,7 @@ export default definePlugin({
     const { log, scrubber } = gateway
     const file = gateway.path(keyFile)
     const key = secretFrom({ value, file }, { log, scrubber, check })
-    // A request never goes out bare.
+    // Fail at the start: no request may leave without the credential.
     if (key === undefined) {
       throw new ConfigError([{ place: 'keyFile', message: 'expected a file that holds the key, or key' }])
     }
@@ -30,7 +30,7 @@ export default definePlugin({
   },
 })
 
-/** Also of each new key that the file holds: an unusable one is logged, and the last good one stays. */
+/** Runs for each new key in the file too: the gateway logs an unusable one, and keeps the last good one. */
 function check(key: string, place: string): void {
   if (!isHeaderValue(key))
     throw new GatewayError('KEY_UNUSABLE', `the key in ${place} cannot stand in a header`)

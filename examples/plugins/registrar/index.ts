@@ -5,14 +5,14 @@ export default definePlugin({
   name: 'my-registrar',
   api: 1,
   version: '0.1.0',
-  summary: 'Signs in with the client that a table names for the issuer.',
+  summary: 'Signs in with the client ID that a table has for the issuer.',
   provides: [ClientRegistrar],
   options: z.strictObject({
     clients: z.record(z.url(), z.string().min(1)).default({}).describe('client IDs by their issuer'),
   }),
 
   setup(gateway, options) {
-    // The issuer byte for byte: what belongs to one is never shown to another.
+    // Compared byte for byte: no issuer may see the client ID of another.
     const clients = new Map(Object.entries(options.clients))
     gateway.provide(ClientRegistrar, {
       name: 'my-registrar',

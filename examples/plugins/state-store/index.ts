@@ -5,9 +5,9 @@ export default definePlugin({
   name: 'my-state-store',
   api: 1,
   version: '0.1.0',
-  summary: 'Keeps logins and registered clients in memory, until a database of yours takes its place.',
-  // Without this line it may run in several processes: its locks then have to hold between them.
-  oneProcess: 'what it keeps is in the memory of one process',
+  summary: 'Keeps logins and registered clients in memory; replace the map with your database.',
+  // Without this line it may run in several processes: then its locks must work across them.
+  oneProcess: 'it keeps its values in the memory of one process',
   provides: [StateStore],
   options: z.strictObject({}),
 
@@ -19,31 +19,31 @@ export default definePlugin({
       values.delete(key)
       return undefined
     }
-    const turns = new Map<string, Promise<unknown>>()
-    // A database is opened in `gateway.onStart` and closed in `gateway.onStop`.
+    const queues = new Map<string, Promise<unknown>>()
+    // Open a database in `gateway.onStart`, and close it in `gateway.onStop`.
     gateway.provide(StateStore, {
       get: async (key) => read(key),
       set: async (key, value, { expiresAt = Number.POSITIVE_INFINITY } = {}) =>
         void values.set(key, { value, expiresAt }),
-      // In a database, one statement reads and deletes: only one of several processes may get the value.
+      // In a database, read and delete in one statement: only one of several processes may get the value.
       take: async (key) => {
         const value = read(key)
         values.delete(key)
         return value
       },
       delete: async (key) => void values.delete(key),
-      // A prefix is text, not a pattern.
+      // A prefix is plain text: in SQL, escape the wildcards of LIKE.
       keys: async (prefix) =>
         [...values.keys()].filter((key) => key.startsWith(prefix) && read(key) !== undefined),
       async locked(key, work) {
-        const turn = (turns.get(key) ?? Promise.resolve()).then(work)
-        // Whatever happened inside, the next one may enter.
-        const over = turn.catch(() => {})
-        turns.set(key, over)
+        const result = (queues.get(key) ?? Promise.resolve()).then(work)
+        // The next caller runs even when this one failed.
+        const settled = result.catch(() => {})
+        queues.set(key, settled)
         try {
-          return await turn
+          return await result
         } finally {
-          if (turns.get(key) === over) turns.delete(key)
+          if (queues.get(key) === settled) queues.delete(key)
         }
       },
     })

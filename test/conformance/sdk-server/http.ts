@@ -12,13 +12,13 @@ import {
   type RequestStateCodec,
   type ServerNotifier,
 } from '@modelcontextprotocol/server'
-import { askingTools, choosyTools, rememberingTools } from './asking-tools.js'
+import { askingTools, inputCheckingTools, statefulTools } from './asking-tools.js'
 import { prompts, resources } from './content.js'
 import { changingTools, contentTools, talkingTools } from './tools.js'
 
 /**
- * A server on the official SDK with what the suite asks for: 2026-07-28 without sessions, and 2025-11-25 with them.
- * It looks at no `Host` and no `Origin`: that is what a proxy in front of it adds.
+ * A server on the official SDK with the tools of the suite: 2026-07-28 without sessions, and 2025-11-25 with them. It does
+ * not check `Host` or `Origin`: the proxy in front of it does.
  */
 export async function sdkServer(): Promise<{ url: string; close: () => Promise<void> }> {
   const codec = createRequestStateCodec({ key: randomBytes(32) })
@@ -64,8 +64,8 @@ function offering(codec: RequestStateCodec, notify: ServerNotifier): McpServer {
   talkingTools(server)
   changingTools(server, notify)
   askingTools(server)
-  choosyTools(server)
-  rememberingTools(server, codec)
+  inputCheckingTools(server)
+  statefulTools(server, codec)
   resources(server)
   prompts(server)
   return server
