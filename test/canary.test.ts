@@ -36,7 +36,7 @@ async function ended(running: StartedProgram): Promise<string> {
 }
 
 /** Everything that callers receive, as one text. */
-async function told(
+async function responsesTo(
   url: string,
   requests: readonly RequestInit[],
   paths: readonly string[],
@@ -112,7 +112,7 @@ test('T10, RS-31: the proxy at debug level leaks no secret', async (t) => {
       ...(method === 'POST' && { body: JSON.stringify({ secret: values.body }) }),
     })),
   )
-  const answers = await told(url, requests, [
+  const answers = await responsesTo(url, requests, [
     '/',
     `/x?access_token=${values.query}`,
     '/no',
@@ -218,7 +218,7 @@ test('T10: logs, audits and traces name every call, and hold no content of it', 
   const metrics = await (await fetch(`${internal}/metrics`)).text()
   const output = await ended(proxy)
   const written = readFileSync(join(home, 'audit.jsonl'), 'utf8')
-  for (const [where, told, expected] of [
+  for (const [where, text, expected] of [
     ['the audit file', written, /"name":"drop".*"outcome":"denied"/],
     ['the audit file', written, /"name":"add".*"outcome":"failed".*tool_error/],
     ['what is sent', sent, /https:\/\/a\.example\/b/],
@@ -226,8 +226,8 @@ test('T10: logs, audits and traces name every call, and hold no content of it', 
     ['the metrics', metrics, /mcp_server_operation_duration_seconds_count\{[^}]*tools\/call/],
     ['the output', output, /POLICY_DENIED/],
   ] as const) {
-    assert.match(told, expected, where)
-    assertNowhere(told, { ...values, jwt, signature: jwt.split('.')[2] ?? '' }, where)
+    assert.match(text, expected, where)
+    assertNowhere(text, { ...values, jwt, signature: jwt.split('.')[2] ?? '' }, where)
   }
 })
 
@@ -277,13 +277,13 @@ registries:
   const requests = [jwt, 'wrong-token', `${jwt.slice(0, -4)}AAAA`].map((token) => ({
     headers: { authorization: `Bearer ${token}`, cookie: `a=${values.cookie}` },
   }))
-  const answers = await told(url, requests, [
+  const answers = await responsesTo(url, requests, [
     '/',
     `/registry/default/v0.1/servers?cursor=${values.query}`,
     '/openapi.json',
     '/nowhere',
   ])
-  const inner = await told(internal, [{}], ['/metrics', '/readiness', '/version'])
+  const inner = await responsesTo(internal, [{}], ['/metrics', '/readiness', '/version'])
 
   const output = await ended(registry)
   const kept = readdirSync(home, { recursive: true, encoding: 'utf8', withFileTypes: true })

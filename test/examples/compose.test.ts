@@ -14,8 +14,8 @@ import { noPostgres, PostgresCluster } from '#kit/postgres.js'
 import { program } from '#kit/program.js'
 
 const root = join(import.meta.dirname, '../..')
-const place = join(root, 'examples/compose')
-const textOf = (file: string): string => readFileSync(join(place, file), 'utf8')
+const directory = join(root, 'examples/compose')
+const textOf = (file: string): string => readFileSync(join(directory, file), 'utf8')
 
 interface Service {
   readonly image: string

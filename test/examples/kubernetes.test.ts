@@ -12,7 +12,7 @@ import { program } from '#kit/program.js'
 import { authority } from '#kit/tls.js'
 
 const root = join(import.meta.dirname, '../..')
-const place = join(root, 'examples/kubernetes')
+const directory = join(root, 'examples/kubernetes')
 
 interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string }
@@ -58,9 +58,9 @@ interface Manifest {
   }
 }
 
-const files = readdirSync(place).filter((file) => file.endsWith('.yaml'))
+const files = readdirSync(directory).filter((file) => file.endsWith('.yaml'))
 const manifests: readonly Manifest[] = files.flatMap((file) =>
-  parseAllDocuments(readFileSync(join(place, file), 'utf8')).map((document): Manifest => {
+  parseAllDocuments(readFileSync(join(directory, file), 'utf8')).map((document): Manifest => {
     assert.deepEqual(document.errors, [], file)
     return document.toJS()
   }),

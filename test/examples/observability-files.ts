@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 
-const place = join(import.meta.dirname, '../../examples/observability')
+const directory = join(import.meta.dirname, '../../examples/observability')
 
-export const pathOf = (file: string): string => join(place, file)
+export const pathOf = (file: string): string => join(directory, file)
 export const textOf = (file: string): string => readFileSync(pathOf(file), 'utf8')
 
 interface DataSource {

@@ -61,14 +61,14 @@ test('the dashboard is valid, no panel covers another, and its queries use the c
   assert.match(dashboard.uid, /^[\w-]{1,40}$/)
   const ids = dashboard.panels.map(({ id }) => id)
   assert.equal(new Set(ids).size, ids.length)
-  const taken = new Map<string, string>()
+  const occupied = new Map<string, string>()
   for (const { title, type, gridPos, datasource, targets = [] } of dashboard.panels) {
     const { x, y, w, h } = gridPos
     assert.ok(x >= 0 && w > 0 && h > 0 && x + w <= 24, title)
     for (let column = x; column < x + w; column++)
       for (let line = y; line < y + h; line++) {
-        assert.equal(taken.get(`${column},${line}`), undefined, `${title} covers another`)
-        taken.set(`${column},${line}`, title)
+        assert.equal(occupied.get(`${column},${line}`), undefined, `${title} covers another`)
+        occupied.set(`${column},${line}`, title)
       }
     if (type === 'row') {
       assert.deepEqual([x, w, targets.length], [0, 24, 0], title)

@@ -75,12 +75,12 @@ const halves = (whole: Buffer): Buffer[] => [whole.subarray(0, 20), whole.subarr
 const chunked = { 'transfer-encoding': 'chunked' }
 
 for (const [name, chunks, headers] of [
-  ['a small one', [body], { 'content-length': body.length }],
-  ['none', [], { 'content-length': 0 }],
-  ['a chunked one', halves(body), chunked],
-  ['a large one', [large], { 'content-length': large.length }],
-  ['a large chunked one', halves(large), chunked],
-  ['one that waits for 100 Continue', [body], { 'content-length': body.length, expect: '100-continue' }],
+  ['a small body', [body], { 'content-length': body.length }],
+  ['no body', [], { 'content-length': 0 }],
+  ['a chunked body', halves(body), chunked],
+  ['a large body', [large], { 'content-length': large.length }],
+  ['a large chunked body', halves(large), chunked],
+  ['a body after 100 Continue', [body], { 'content-length': body.length, expect: '100-continue' }],
 ] as const) {
   test(`the plugin signs a body, and the target gets it unchanged: ${name}`, async (t) => {
     const { main, seen } = await signing(t)

@@ -7,9 +7,9 @@ import { folder } from '#kit/folder.js'
 import { program } from '#kit/program.js'
 
 const root = join(import.meta.dirname, '../..')
-const place = join(root, 'examples/systemd')
-const units = readdirSync(place).filter((file) => file.endsWith('.service'))
-const textOf = (file: string): string => readFileSync(join(place, file), 'utf8')
+const directory = join(root, 'examples/systemd')
+const units = readdirSync(directory).filter((file) => file.endsWith('.service'))
+const textOf = (file: string): string => readFileSync(join(directory, file), 'utf8')
 const settingsOf = (file: string, key: string): string[] =>
   [...textOf(file).matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value)
 

@@ -29,11 +29,11 @@ async function installed(t: TestContext): Promise<string> {
   const home = folder(t, { 'package.json': '{"name":"home","private":true}' })
   const packing = ['pack', '--silent', '--ignore-scripts', '--pack-destination', home]
   const { stdout } = await run('npm', packing, { cwd: staged, env })
-  const place = join(home, 'node_modules/sallyport')
-  mkdirSync(place, { recursive: true })
-  await run('tar', ['-xzf', join(home, stdout.trim()), '--strip-components=1', '-C', place])
+  const directory = join(home, 'node_modules/sallyport')
+  mkdirSync(directory, { recursive: true })
+  await run('tar', ['-xzf', join(home, stdout.trim()), '--strip-components=1', '-C', directory])
 
-  const { dependencies } = JSON.parse(readFileSync(join(place, 'package.json'), 'utf8'))
+  const { dependencies } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
   const tools = ['@modelcontextprotocol/sdk', 'tsx', 'typescript', '@types/node']
   for (const name of [...Object.keys(dependencies), ...tools]) {
     mkdirSync(dirname(join(home, 'node_modules', name)), { recursive: true })

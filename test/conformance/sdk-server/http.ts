@@ -14,7 +14,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { askingTools, inputCheckingTools, statefulTools } from './asking-tools.js'
 import { prompts, resources } from './content.js'
-import { changingTools, contentTools, talkingTools } from './tools.js'
+import { changingTools, contentTools, notifyingTools } from './tools.js'
 
 /**
  * A server on the official SDK with the tools of the suite: 2026-07-28 without sessions, and 2025-11-25 with them. It does
@@ -22,9 +22,11 @@ import { changingTools, contentTools, talkingTools } from './tools.js'
  */
 export async function sdkServer(): Promise<{ url: string; close: () => Promise<void> }> {
   const codec = createRequestStateCodec({ key: randomBytes(32) })
-  const modern: McpHttpHandler = createMcpHandler(() => offering(codec, modern.notify), { legacy: 'reject' })
+  const modern: McpHttpHandler = createMcpHandler(() => createMcpServer(codec, modern.notify), {
+    legacy: 'reject',
+  })
   const answerModern = toNodeHandler(modern)
-  const sessions = new Sessions(() => offering(codec, modern.notify))
+  const sessions = new Sessions(() => createMcpServer(codec, modern.notify))
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     try {
       const body = await bodyOf(request)
@@ -55,13 +57,13 @@ const CAPABILITIES = {
   completions: {},
 }
 
-function offering(codec: RequestStateCodec, notify: ServerNotifier): McpServer {
+function createMcpServer(codec: RequestStateCodec, notify: ServerNotifier): McpServer {
   const server = new McpServer(
     { name: 'sdk-server', version: '1.0.0' },
     { capabilities: CAPABILITIES, requestState: { verify: codec.verify } },
   )
   contentTools(server)
-  talkingTools(server)
+  notifyingTools(server)
   changingTools(server, notify)
   askingTools(server)
   inputCheckingTools(server)
@@ -75,7 +77,7 @@ function offering(codec: RequestStateCodec, notify: ServerNotifier): McpServer {
 class Sessions {
   private readonly open = new Map<string, NodeStreamableHTTPServerTransport>()
 
-  constructor(private readonly offering: () => McpServer) {}
+  constructor(private readonly createMcpServer: () => McpServer) {}
 
   async answer(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
     const { 'mcp-session-id': id } = request.headers
@@ -90,7 +92,7 @@ class Sessions {
       onsessioninitialized: (id) => void this.open.set(id, transport),
       onsessionclosed: (id) => void this.open.delete(id),
     })
-    const server = this.offering()
+    const server = this.createMcpServer()
     server.server.setRequestHandler('resources/subscribe', () => ({}))
     server.server.setRequestHandler('resources/unsubscribe', () => ({}))
     await server.connect(transport)

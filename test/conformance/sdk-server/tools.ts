@@ -36,7 +36,7 @@ export function contentTools(server: McpServer): void {
 }
 
 /** Tools that send notifications before they answer. */
-export function talkingTools(server: McpServer): void {
+export function notifyingTools(server: McpServer): void {
   for (const name of ['test_tool_with_logging', 'test_logging_tool']) {
     server.registerTool(name, { description: 'Logs', inputSchema: NOTHING }, async (_given, { mcpReq }) => {
       for (const step of ['started', 'processing data', 'completed']) {
@@ -49,7 +49,7 @@ export function talkingTools(server: McpServer): void {
   for (const name of ['test_tool_with_progress', 'test_streaming_elicitation']) {
     server.registerTool(
       name,
-      { description: 'Tells how far it is', inputSchema: NOTHING },
+      { description: 'Reports progress', inputSchema: NOTHING },
       async (_given, { mcpReq }) => {
         const { progressToken } = mcpReq._meta ?? {}
         for (const progress of progressToken === undefined ? [] : [0, 50, 100]) {
