@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes an authority, a certificate for the proxy and one for a caller, in the folder `certificates`. Only for a trial:
-# in production use your own authority.
+# Makes an authority, a certificate of it for the proxy and one for a caller, in the folder `certificates`. Only for a
+# try: in production your authority makes them.
 set -eu
 mkdir -p certificates
 cd certificates

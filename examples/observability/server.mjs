@@ -1,5 +1,4 @@
-// A small MCP server for the dashboard: a tool that answers at once, a slow one, one that fails, and one that the
-// policy of the proxy denies to everybody.
+// A small MCP server to watch: a fast tool, one that waits, one that fails, and one that the proxy denies.
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'

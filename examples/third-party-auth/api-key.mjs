@@ -9,7 +9,7 @@ export default definePlugin({
   name: 'api-key',
   api: 1,
   version: '1.0.0',
-  summary: 'Accepts keys from files, one for each caller, sent as bearer tokens.',
+  summary: 'Accepts API keys as bearer tokens, with one file for each caller.',
   provides: [Authenticator],
   options: z.strictObject({
     name: z.string().min(1).default('api-key').describe('the provider in logs and metrics'),
@@ -17,11 +17,11 @@ export default definePlugin({
       .array(
         z.strictObject({
           subject: z.string().min(1).describe('the holder of the key'),
-          keyFile: z.string().min(1).describe('file that holds the key; read again when it changes'),
+          keyFile: z.string().min(1).describe('the file that holds it; read again when it changes'),
         }),
       )
       .default([])
-      .describe('the callers whose keys are accepted'),
+      .describe('the callers that are accepted'),
   }),
 
   setup(gateway, { name, callers }) {
@@ -37,10 +37,10 @@ export default definePlugin({
       authenticate({ credentials }) {
         if (credentials.kind !== 'bearer') return { rejection: { kind: 'notMine', cause: 'missing' } }
         const sent = digest(credentials.token)
-        // Compares every key in constant time, so that response times do not help an attacker guess.
+        // Compares every key in constant time, so that the time of a response reveals nothing about a guess.
         const found = keys.filter(({ key }) => timingSafeEqual(sent, digest(key.reveal())))
         const [holder] = found
-        // Another provider of the list may know this token.
+        // The key may be for another provider of the list.
         if (holder === undefined) return { rejection: { kind: 'notMine', cause: 'unknown' } }
         return { identity: { provider: name, subject: holder.subject, claims: {} } }
       },

@@ -28,7 +28,7 @@ export default definePlugin({
   },
 })
 
-/** An error that it throws leaves the catalogue unchanged: half an inventory must not remove the other half. */
+/** An error leaves the catalogue as it was: half an inventory must not remove the other half. */
 function serversIn(text) {
   const [head, ...rows] = text.trim().split(/\r?\n/)
   if (head !== 'name,version,url')

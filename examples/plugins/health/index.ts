@@ -8,17 +8,17 @@ export default definePlugin({
   summary: 'Reports in `/readiness` when the process uses too much memory.',
   provides: [Health],
   options: z.strictObject({
-    mebibytes: z.number().positive().default(1024).describe('the most memory that the process may use'),
+    mebibytes: z.number().positive().default(1024).describe('the most memory, in MiB'),
   }),
 
   setup(gateway, { mebibytes }) {
     gateway.provide(Health, {
       name: 'my-health',
-      // A check returns at once: request slow values beforehand, in a timer.
+      // It returns at once: a timer makes slow checks beforehand.
       check() {
         const used = process.memoryUsage.rss() / 1024 / 1024
         if (used <= mebibytes) return { status: 'ok' }
-        // `degraded` only shows; `down` takes the process out of the load balancer.
+        // With `degraded` the process serves on; with `down` a load balancer sends it no requests.
         return { status: 'degraded', reason: `${Math.round(used)} MiB of memory` }
       },
     })

@@ -5,15 +5,15 @@ export default definePlugin({
   name: 'my-policy',
   api: 1,
   version: '0.1.0',
-  summary: 'Allows tools whose names have a prefix only to callers of one mail domain.',
+  summary: 'Allows tools with a prefix in their name only to callers of one mail domain.',
   provides: [Policy],
   options: z.strictObject({
-    prefix: z.string().min(1).default('admin_').describe('the prefix of the names of these tools'),
-    domain: z.string().min(1).describe('the domain after the @ in the claim `email`'),
+    prefix: z.string().min(1).default('admin_').describe('how the names of these tools begin'),
+    domain: z.string().min(1).describe('the part after the @ in the claim `email`'),
   }),
 
   setup(gateway, { prefix, domain }) {
-    // One function decides on calls and lists, so that a list shows exactly the tools that a caller may use.
+    // One function decides for both, so that a list shows the tools that the caller may use.
     const allows = (identity: Identity | undefined, { kind, name }: ListedSubject): boolean =>
       kind !== 'tool' || !name.startsWith(prefix) || isOfDomain(identity, domain)
 

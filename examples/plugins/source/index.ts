@@ -5,7 +5,7 @@ export default definePlugin({
   name: 'my-source',
   api: 1,
   version: '0.1.0',
-  summary: 'Lists the MCP servers of its options.',
+  summary: 'Lists the MCP servers in its options.',
   provides: [Source],
   options: z.strictObject({
     name: z.string().min(1).describe('the name by which registries list this source'),
@@ -19,15 +19,15 @@ export default definePlugin({
     gateway.provide(Source, {
       name,
       place: 'my-source',
-      // For a source that can change, add `every`: milliseconds after which the registry fetches again.
+      // Set `every` to read a changing list again after so many milliseconds.
       fetch: async ({ signal }) => ({ kind: 'whole', payloads: documents(servers, signal) }),
     })
   },
 })
 
 /**
- * Yields one document after the other, so that a long list is never in memory as a whole. An error half way leaves the
- * catalogue unchanged.
+ * One after the other, so that a long list is never in memory as a whole. An error half way leaves the catalogue as it
+ * was: half a list removes no server.
  */
 async function* documents(servers: Readonly<Record<string, string>>, signal: AbortSignal) {
   for (const [name, url] of Object.entries(servers)) {

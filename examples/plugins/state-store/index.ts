@@ -5,9 +5,9 @@ export default definePlugin({
   name: 'my-state-store',
   api: 1,
   version: '0.1.0',
-  summary: 'Keeps logins and registered clients in memory; replace the map with your database.',
-  // Without this line it may run in several processes: then its locks must work across them.
-  oneProcess: 'it keeps its values in the memory of one process',
+  summary: 'Keeps logins and registered clients in memory; replace it by your database.',
+  // Without this line it may run in several processes: then its locks have to work between them.
+  oneProcess: 'what it keeps is in the memory of one process',
   provides: [StateStore],
   options: z.strictObject({}),
 
@@ -36,10 +36,10 @@ export default definePlugin({
       keys: async (prefix) =>
         [...values.keys()].filter((key) => key.startsWith(prefix) && read(key) !== undefined),
       async locked(key, work) {
-        const result = (queues.get(key) ?? Promise.resolve()).then(work)
-        // The next caller runs even when this one failed.
-        const settled = result.catch(() => {})
-        queues.set(key, settled)
+        const turn = (turns.get(key) ?? Promise.resolve()).then(work)
+        // Releases the lock also after an error.
+        const over = turn.catch(() => {})
+        turns.set(key, over)
         try {
           return await result
         } finally {

@@ -8,7 +8,7 @@ export default definePlugin({
   summary: 'Logs the sums of all measurements at an interval.',
   provides: [Telemetry],
   options: z.strictObject({
-    every: z.number().positive().max(86_400).default(60).describe('seconds between two log lines'),
+    every: z.number().positive().max(86_400).default(60).describe('seconds between two lines'),
   }),
 
   setup(gateway, { every }) {
@@ -17,7 +17,7 @@ export default definePlugin({
       if (sums.size > 0) gateway.log.info({ sums: Object.fromEntries(sums) }, 'measured')
     }
     gateway.provide(Telemetry, {
-      // This runs for every request, so it only adds up; a timer logs.
+      // This runs for every request: it adds up, and a timer logs.
       measure({ kind, name }, value, labels) {
         const key = `${name} ${JSON.stringify(labels)}`
         sums.set(key, kind === 'gauge' ? value : (sums.get(key) ?? 0) + value)
