@@ -20,26 +20,26 @@ export default definePlugin({
       return undefined
     }
     const queues = new Map<string, Promise<unknown>>()
-    // Open a database in `gateway.onStart`, and close it in `gateway.onStop`.
+    // A database is opened in `gateway.onStart` and closed in `gateway.onStop`.
     gateway.provide(StateStore, {
       get: async (key) => read(key),
       set: async (key, value, { expiresAt = Number.POSITIVE_INFINITY } = {}) =>
         void values.set(key, { value, expiresAt }),
-      // In a database, read and delete in one statement: only one of several processes may get the value.
+      // In a database, one statement reads and deletes: only one of several processes may get the value.
       take: async (key) => {
         const value = read(key)
         values.delete(key)
         return value
       },
       delete: async (key) => void values.delete(key),
-      // A prefix is plain text: in SQL, escape the wildcards of LIKE.
+      // A prefix is text, not a pattern.
       keys: async (prefix) =>
         [...values.keys()].filter((key) => key.startsWith(prefix) && read(key) !== undefined),
       async locked(key, work) {
-        const turn = (turns.get(key) ?? Promise.resolve()).then(work)
+        const result = (queues.get(key) ?? Promise.resolve()).then(work)
         // Releases the lock also after an error.
-        const over = turn.catch(() => {})
-        turns.set(key, over)
+        const settled = result.catch(() => {})
+        queues.set(key, settled)
         try {
           return await result
         } finally {

@@ -5,7 +5,7 @@ import { program } from '#kit/program.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 
 test('on a full disk plugin new says so, and removes the files it has begun', { skip: noDisk }, async (t) => {
-  const { place, faults } = smallDisk(t, '64k')
+  const { mountPoint, faults } = smallDisk(t, '64k')
   faults.full.begin()
 
   const making = program(t, ['plugin', 'new', 'mine'], { cwd: mountPoint })

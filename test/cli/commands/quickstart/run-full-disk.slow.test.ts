@@ -7,7 +7,7 @@ import { startedProgram } from '#kit/started-program.js'
 test('on a full disk quickstart names the file that cannot be written, and leaves nothing behind', {
   skip: noDisk,
 }, async (t) => {
-  const { place, faults } = smallDisk(t, '64k')
+  const { mountPoint, faults } = smallDisk(t, '64k')
   faults.full.begin()
 
   const started = startedProgram(t, ['quickstart', '--port', '0'], {
