@@ -2,7 +2,7 @@ import type { Problem, SettingPath } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { unknownName } from '#core/contract/problem.js'
-import { valueAt, withoutMeant } from '#core/kernel/validate-options.js'
+import { valueAt, withoutConsequences } from '#core/kernel/validate-options.js'
 
 /** A problem that has the path of its setting instead of a place in the file. */
 export interface Complaint extends Omit<Problem, 'place'> {
@@ -24,7 +24,7 @@ export function complaintsOf(schema: z.ZodType, value: unknown, error: z.ZodErro
     const missing = written === undefined && issue.code !== 'custom'
     return [{ path, message: `${missing ? 'is required, ' : ''}${expectation(issue)}` }]
   })
-  return withoutMeant(complaints, value)
+  return withoutConsequences(complaints, value)
 }
 
 /** The names that a rule gives, or those of the items of a list that it points to. */

@@ -18,7 +18,7 @@ export default definePlugin({
     const file = gateway.path(path)
     gateway.provide(Source, {
       name,
-      place: `inventory ${file}`,
+      location: `inventory ${file}`,
       every: everySeconds * 1000,
       async fetch({ signal }) {
         const servers = serversIn(await readFile(file, { encoding: 'utf8', signal }))

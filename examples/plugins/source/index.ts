@@ -18,7 +18,7 @@ export default definePlugin({
   setup(gateway, { name, servers }) {
     gateway.provide(Source, {
       name,
-      place: 'my-source',
+      location: 'my-source',
       // Set `every` to read a changing list again after so many milliseconds.
       fetch: async ({ signal }) => ({ kind: 'whole', payloads: documents(servers, signal) }),
     })

@@ -147,7 +147,7 @@ test('a short value is hidden where it stands alone, and changes no other word',
     const text = await printed(['check', '--config', config], secret)
     assert.match(
       text,
-      /plugin "\$\{env:SALLYPORT_TEST_SECRET\}" not found: neither a built-in plugin nor a package installed at /,
+      /plugin "\$\{env:SALLYPORT_TEST_SECRET\}" not found: neither a built-in plugin nor an installed package at /,
     )
   }
 })

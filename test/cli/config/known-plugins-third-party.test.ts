@@ -51,7 +51,7 @@ const plugins = {
   source: plugin(
     'source',
     'Source',
-    `{ name, place: 'here', fetch: async () => ({ kind: 'whole', payloads: [] }) }`,
+    `{ name, location: 'here', fetch: async () => ({ kind: 'whole', payloads: [] }) }`,
   ),
   tunnel: plugin(
     'tunnel',

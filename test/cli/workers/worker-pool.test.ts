@@ -13,7 +13,7 @@ test('workers serve one port as one gateway, and end together', async (t) => {
     gateway.output.stdout,
     `sallyport run listening on ${gateway.url} (health and metrics on ${gateway.internal})\n`,
   )
-  for (const reported of ['these need no credentials'])
+  for (const reported of ['these routes and paths need no credentials'])
     assert.equal(gateway.lines(reported).length, 1, reported)
 
   const answers = await Promise.all(Array.from({ length: 40 }, (_, id) => once(`${gateway.url}/`, `${id}`)))
@@ -34,7 +34,7 @@ test('workers serve one port as one gateway, and end together', async (t) => {
 
   gateway.process.kill('SIGHUP')
   await gateway.until(/is in force"/)
-  assert.equal(gateway.lines('these need no credentials').length, 2)
+  assert.equal(gateway.lines('these routes and paths need no credentials').length, 2)
 
   // A list that not even the first worker can boot changes nothing in any.
   const fails = "export default { name: 'fails', api: 1, setup() { throw new Error('not today') } }"

@@ -27,7 +27,7 @@ async function bootedWith(t: TestContext, entries: readonly Entry[]) {
   return { app, messages: lines.map(({ msg }) => msg) }
 }
 
-const OPEN = 'nobody is asked for credentials here'
+const OPEN = 'these scopes admit requests without credentials'
 const SENT_ON = "callers' tokens are forwarded to the target, whose operator can use them at this gateway"
 const forward = { use: 'forward/http', with: { target: 'http://127.0.0.1:9/', forwardAuthorization: true } }
 const exchange = {

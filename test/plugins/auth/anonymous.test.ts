@@ -16,7 +16,7 @@ test('every caller is accepted as anonymous, whatever its credentials, and that 
     assert.deepEqual(JSON.parse(body), { provider: 'anonymous', subject: 'anonymous', claims: {} })
   }
   const warnings = lines.filter(
-    ({ level, msg }) => level === 'warn' && msg === 'nobody is asked for credentials here',
+    ({ level, msg }) => level === 'warn' && msg === 'these scopes admit requests without credentials',
   )
   assert.equal(warnings.length, 1)
 

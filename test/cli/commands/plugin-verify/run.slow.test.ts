@@ -147,7 +147,7 @@ const seeded: Readonly<Record<string, readonly [code: string, text: string]>> = 
     'SOURCE_MALFORMED',
     plugin(
       'Source',
-      `gateway.provide(Source, { name: 'n', place: 'p',
+      `gateway.provide(Source, { name: 'n', location: 'p',
       fetch: async () => ({ kind: 'whole', payloads: [{}] }) })`,
     ),
   ],
@@ -186,7 +186,7 @@ const seeded: Readonly<Record<string, readonly [code: string, text: string]>> = 
     'ABORT_IGNORED',
     plugin(
       'Source',
-      `gateway.provide(Source, { name: 'n', place: 'p', fetch: () => new Promise(() => {}) })`,
+      `gateway.provide(Source, { name: 'n', location: 'p', fetch: () => new Promise(() => {}) })`,
     ),
   ],
   'that leaves a server': ['LEAK', plugin('Guard', `${guard}; createServer().listen(0)`)],
