@@ -28,7 +28,7 @@ type Target = { readonly name: string; readonly version?: string | undefined }
 /** The publications of one source, in memory. `fault` names one mistake that a store may make. */
 export class MemoryPublications implements Publications {
   readonly location = 'memory'
-  private readonly held = new Map<string, Held>()
+  private readonly versions = new Map<string, StoredVersion>()
   private events: PublicationEvent[] = []
   private revision = 0
   /** Revision of the last purge: a reader with an earlier revision gets the whole content. */

@@ -73,7 +73,7 @@ export class SharedStore {
     copies: Map<string, StoredContents>,
   ): SourceStore {
     const key = JSON.stringify([source.name, source.location])
-    const stored = this.sources.get(key) ?? new Stored()
+    const stored = this.sources.get(key) ?? new StoredSource()
     this.sources.set(key, stored)
     let led: Candidate | undefined
     const isLeading = (): void => {

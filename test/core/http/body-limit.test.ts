@@ -57,7 +57,7 @@ test('a client that disconnects during authentication leaves no timer', async (t
   await once(leaving, 'close')
 
   // The deadline of this body passes later than that of the first one.
-  assert.match(await spoken(addresses.main ?? '', `POST / HTTP/1.1\r\n${head}`), /^HTTP\/1\.1 408 /)
+  assert.match(await sendRaw(addresses.main ?? '', `POST / HTTP/1.1\r\n${head}`), /^HTTP\/1\.1 408 /)
   assert.equal(lines.filter(({ refused }) => refused === 'BODY_TOO_SLOW').length, 1)
 })
 

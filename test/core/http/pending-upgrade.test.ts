@@ -105,7 +105,7 @@ test('after an ordinary response to an upgrade the socket ends, whatever the cli
 })
 
 test('the gateway notices a client that disconnects during authentication', async (t) => {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const { guard, asked } = turnstile()
   const { main = '' } = (await serving(t, [guard, routes, listen])).addresses
 
@@ -123,7 +123,7 @@ test('the gateway notices a client that disconnects during authentication', asyn
 })
 
 test('bytes that a client sends before its socket is taken arrive, up to a limit', async (t) => {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const { guard, open, asked } = turnstile()
   const { main = '' } = (await serving(t, [guard, routes, listen])).addresses
 
@@ -161,7 +161,7 @@ test('a long response to an upgrade arrives whole', { timeout: 10_000 }, async (
 })
 
 test('the gateway notices an h2c client that disconnects, before its response and after', async (t) => {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const { guard, open, asked } = turnstile()
   const { main = '' } = (await serving(t, [guard, routes, listen])).addresses
   const h2c = 'GET /plain HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'
