@@ -59,7 +59,7 @@ test('a token without a subject is reported as the token of its client', async (
   }
   assert.deepEqual(await subjectOf({ sub: 'ada', azp: 'cli' }), ['ok', '"ada"'])
   const [, detail] = await subjectOf({ sub: undefined, azp: 'cli' })
-  assert.match(detail, /^missing: the caller is known as "cli", and so is everybody else/)
+  assert.match(detail, /^missing: limits and logs name the caller "cli", and so all callers/)
 })
 
 test('an ID token is named as such, with the option that would accept it', async (t) => {
@@ -68,7 +68,7 @@ test('an ID token is named as such, with the option that would accept it', async
   const strict = await explain(t, registryOf(issuer.provider), token)
   const [verdict, why] = finding(strict.stdout, 'typ')
   assert.equal(verdict, 'wrong')
-  assert.match(why, /^missing: by its claims it is an ID token: `acceptIdTokens` is for providers/)
+  assert.match(why, /^missing: its claims are those of an ID token: set `acceptIdTokens` if/)
   const lenient = await explain(t, registryOf({ ...issuer.provider, acceptIdTokens: true }), token)
   assert.deepEqual([lenient.code, finding(lenient.stdout, 'typ')], [0, ['ok', 'missing']])
 })
