@@ -1,4 +1,4 @@
-// It brings no types; this is as much of it as the kit uses.
+// The package has no types; these are the parts that the kit uses.
 declare module 'oidc-provider' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 

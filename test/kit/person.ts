@@ -1,10 +1,10 @@
-/** What a browser accepts for a page. */
+/** The `accept` header of a browser. */
 export const PAGE = { accept: 'text/html,application/xhtml+xml' }
 
-/** Somebody with a browser, as far as it takes for signing in: cookies, redirects and the forms of the issuer. */
+/** A person with a browser, as far as signing in needs it: cookies, redirects and the forms of the issuer. */
 export class Person {
   private readonly jars = new Map<string, Map<string, string>>()
-  /** The URLs that were asked for, in order. */
+  /** The requested URLs, in order. */
   readonly visited: string[] = []
 
   cookies(url: string): Map<string, string> {
@@ -28,7 +28,7 @@ export class Person {
     return response
   }
 
-  /** Follows redirects, and fills in what the issuer asks, until another page comes or `stop` holds for a URL. */
+  /** Follows redirects and fills in the forms of the issuer, until another page comes or `stop` accepts a URL. */
   async follow(from: string, stop: (url: string) => boolean = () => false) {
     let url = from
     let init: RequestInit = {}
@@ -46,16 +46,16 @@ export class Person {
         init = { method: 'POST', body: new URLSearchParams({ prompt, login: 'alice', password: 'x' }) }
       }
     }
-    throw new Error(`round in circles: ${this.visited.join(' ')}`)
+    throw new Error(`redirected 20 times: ${this.visited.join(' ')}`)
   }
 
-  /** Signs in from the link of a page, and returns the page where that ends. */
+  /** Signs in by the link of a page, and returns the last page. */
   async signIn(page: string) {
     const body = await (await this.ask(page)).text()
     return this.follow(linkIn(body, page))
   }
 }
 
-/** Where the link to sign in of a page goes. */
+/** The URL of the link `Sign in` of a page. */
 export const linkIn = (body: string, page: string): string =>
   new URL((/href="([^"]+)">Sign in</.exec(body)?.[1] ?? 'about:blank').replaceAll('&amp;', '&'), page).href

@@ -17,7 +17,7 @@ const writing = (t: TestContext, path: string, more: Readonly<Record<string, unk
 
 test('a full disk tears no line, and loses no line that fits into memory', { skip }, async (t) => {
   const disk = smallDisk(t)
-  const path = join(disk.place, 'audit.jsonl')
+  const path = join(disk.mountPoint, 'audit.jsonl')
   const { running, feed, said, lost } = await writing(t, path)
   const ids = upTo(3_000)
   for (const id of ids) feed(event(id, { subject: 'x'.repeat(Number(id) % 200) }))
@@ -37,7 +37,7 @@ test('a full disk tears no line, and loses no line that fits into memory', { ski
 
 test('events that do not fit into memory are lost, counted and logged', { skip }, async (t) => {
   const disk = smallDisk(t)
-  const path = join(disk.place, 'audit.jsonl')
+  const path = join(disk.mountPoint, 'audit.jsonl')
   const { running, feed, said, lost } = await writing(t, path)
   disk.faults.full.begin()
   const count = 10_000
@@ -59,7 +59,7 @@ test('events that do not fit into memory are lost, counted and logged', { skip }
 
 test('a stop with a full disk ends in time, and logs how many events are lost', { skip }, async (t) => {
   const disk = smallDisk(t)
-  const { running, feed, said, lost } = await writing(t, join(disk.place, 'audit.jsonl'))
+  const { running, feed, said, lost } = await writing(t, join(disk.mountPoint, 'audit.jsonl'))
   disk.faults.full.begin()
   for (const id of upTo(100)) feed(event(id))
   await running.stop()
@@ -69,7 +69,7 @@ test('a stop with a full disk ends in time, and logs how many events are lost', 
 
 test('where files cannot be renamed, the file grows, and nothing is lost', { skip }, async (t) => {
   const disk = smallDisk(t, '8m')
-  const path = join(disk.place, 'audit.jsonl')
+  const path = join(disk.mountPoint, 'audit.jsonl')
   const { running, feed, said, lost } = await writing(t, path, { maxBytes: '64KiB', keep: 1 })
   mkdirSync(`${path}.1`)
   writeFileSync(join(`${path}.1`, 'in-the-way'), '')
@@ -83,7 +83,7 @@ test('where files cannot be renamed, the file grows, and nothing is lost', { ski
 
 test('processes that share a full disk tear no line of each other', { skip }, async (t) => {
   const disk = smallDisk(t)
-  const path = join(disk.place, 'audit.jsonl')
+  const path = join(disk.mountPoint, 'audit.jsonl')
   const names = ['a', 'b', 'c']
   const others = names.map((name) => appending(t, name, 3_000, { path }))
   await eventually(() => existsSync(path) && statSync(path).size > 0)

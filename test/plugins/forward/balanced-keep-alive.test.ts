@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
-import { spoken } from '#kit/raw.js'
+import { sendRaw } from '#kit/raw.js'
 import { call, openRequest } from './proxied.js'
 
 const list = (target: string) => [
@@ -18,10 +18,10 @@ test('with replicas too, a response says whether its connection ends', async (t)
   const { addresses } = await serving(t, list(await listening(t, (_request, response) => response.end('x'))))
   const main = addresses.main ?? ''
 
-  const ended = await spoken(main, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  const ended = await sendRaw(main, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
   assert.match(ended, /\r\nConnection: close\r\n/i)
   const kept = 'GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n'
-  const both = await spoken(main, `${kept}GET / HTTP/1.0\r\nHost: a\r\n\r\n`)
+  const both = await sendRaw(main, `${kept}GET / HTTP/1.0\r\nHost: a\r\n\r\n`)
   assert.deepEqual(both.match(/(?<=\r\nConnection: )[\w-]+/gi), ['keep-alive', 'close'])
 })
 

@@ -8,7 +8,7 @@ import { Credential } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { closedPort, listening, opened } from '#kit/listening.js'
 import { listen, providing } from '#kit/plugin.js'
-import { spoken } from '#kit/raw.js'
+import { sendRaw } from '#kit/raw.js'
 import { authority, tlsListening } from '#kit/tls.js'
 import { call, openRequest, send } from './proxied.js'
 
@@ -171,10 +171,10 @@ test('an upgrade goes to the next replica when one is down, and a refused upgrad
   const main = await balanced(t, [await closedPort(), `http://127.0.0.1:${port}`])
   const handshake = (path: string) =>
     `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`
-  assert.match(await spoken(main, handshake('/')), /^HTTP\/1\.1 101 .*hello$/s)
+  assert.match(await sendRaw(main, handshake('/')), /^HTTP\/1\.1 101 .*hello$/s)
 
   const both = await balanced(t, [`http://127.0.0.1:${port}`, ...first])
-  const refused = await spoken(both, handshake('/refused'))
+  const refused = await sendRaw(both, handshake('/refused'))
   assert.doesNotMatch(refused, /^HTTP\/1\.1 101/)
   const used = [(await send(both, call(1))).body, (await send(both, call(1))).body]
   assert.deepEqual(used.toSorted(), ['0', 'http'])

@@ -6,7 +6,7 @@ import { type Judgement, Policy, type PolicyQuestion } from 'sallyport'
 import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { listen, providing } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 import { openRequest, proxied, send } from './proxied.js'
 import { rawTarget } from './raw-target.js'
 
@@ -119,7 +119,7 @@ test('an upgrade and other methods with a body are refused, and bodiless request
   const { main, target } = await judged(t)
   const upgrade =
     'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: YQ==\r\n\r\n'
-  assert.match(await spoken(main, upgrade), /^HTTP\/1.1 403 [\s\S]*policy_cannot_judge/)
+  assert.match(await sendRaw(main, upgrade), /^HTTP\/1.1 403 [\s\S]*policy_cannot_judge/)
   for (const method of ['PUT', 'PATCH', 'PROPFIND'])
     assert.equal((await send(main, { method, body: toolCall('open') })).status, 403)
   assert.equal(target.seen.length, 0)
@@ -166,13 +166,13 @@ test('the gateway reads the rest of a body over `maxBody`, so that its caller re
 test('T13 a body that is refused before the gateway requests it ends its connection, and no other does', async (t) => {
   const { main, target } = await judged(t, { maxBody: 1_000 })
   const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n'
-  const unasked = await spoken(main, `${head}Expect: 100-continue\r\nContent-Length: 1001\r\n\r\n`)
+  const unasked = await sendRaw(main, `${head}Expect: 100-continue\r\nContent-Length: 1001\r\n\r\n`)
   assert.match(unasked, /^HTTP\/1.1 413 [\s\S]*connection: close/i)
 
   const inner = 'GET /inner HTTP/1.1\r\nHost: a\r\n\r\n'
   const next = 'GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
   const chunk = `${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`
-  const coded = await spoken(main, `${head}Transfer-Encoding: gzip, chunked\r\n\r\n${chunk}${next}`)
+  const coded = await sendRaw(main, `${head}Transfer-Encoding: gzip, chunked\r\n\r\n${chunk}${next}`)
   assert.deepEqual(coded.match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 501', 'HTTP/1.1 200'])
   assert.deepEqual(
     target.seen.map(({ line }) => line),
@@ -218,7 +218,7 @@ test('a body that stalls while a policy waits for it gets a 408', async (t) => {
   const { main, target } = await judged(t, { bodyTimeout: 200 })
   for (const framing of ['Content-Length: 9', 'Transfer-Encoding: chunked']) {
     const bytes = `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${framing}\r\n\r\n1\r\n`
-    assert.match(await spoken(main, bytes), /^HTTP\/1.1 408 /, framing)
+    assert.match(await sendRaw(main, bytes), /^HTTP\/1.1 408 /, framing)
   }
   assert.equal(target.seen.length, 0)
 })

@@ -8,7 +8,7 @@ import { LONGEST_WAIT } from 'sallyport/toolkit'
 import { serving } from '#kit/booted.js'
 import { listening, opened } from '#kit/listening.js'
 import { listen, providing } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 import { call, openRequest, proxied, send, targetRoute } from './proxied.js'
 import { answerTo, rawTarget } from './raw-target.js'
 
@@ -35,7 +35,7 @@ test('a body that stalls gets a 408, buffered or streamed, and the gateway abort
 
   for (const framing of ['Content-Length: 9', 'Content-Length: 9000000', 'Transfer-Encoding: chunked']) {
     const bytes = `POST / HTTP/1.1\r\nHost: a\r\n${framing}\r\n\r\n1\r\n`
-    assert.match(await spoken(main, bytes), /^HTTP\/1.1 408 [\s\S]*connection: close/i, framing)
+    assert.match(await sendRaw(main, bytes), /^HTTP\/1.1 408 [\s\S]*connection: close/i, framing)
   }
   assert.deepEqual(target.seen, [])
 })
@@ -58,7 +58,7 @@ test('the gateway refuses endless headers (T16)', async (t) => {
   const target = await rawTarget(t, () => OK)
   const { main } = await proxied(t, target.origin)
   const long = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`
-  assert.match(await spoken(main, long), /^HTTP\/1.1 431 /)
+  assert.match(await sendRaw(main, long), /^HTTP\/1.1 431 /)
 })
 
 test('no timeout may be longer than a timer can wait', async (t) => {
@@ -164,7 +164,7 @@ test('the gateway never forwards two framings of a body, a malformed header or a
     'X A: b',
   ]
   for (const header of bad) {
-    const answer = await spoken(
+    const answer = await sendRaw(
       main,
       `POST / HTTP/1.1\r\nHost: a\r\n${header}\r\nConnection: close\r\n\r\n0\r\n\r\n`,
     )

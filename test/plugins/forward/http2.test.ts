@@ -15,7 +15,7 @@ import { fakeClock } from '#kit/fake-clock.js'
 import { folder } from '#kit/folder.js'
 import { listening, opened } from '#kit/listening.js'
 import { listen, providing } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 import { authority, type Identity, tlsListening } from '#kit/tls.js'
 import { variables } from '#kit/variables.js'
 import { policy } from './hiding.js'
@@ -66,7 +66,7 @@ test('method, path, headers and credential reach the target, and its response re
     { more: [credential, added], options: { forwardedHeaders: true } },
   )
   const body = call(1).body ?? ''
-  const sent = await spoken(
+  const sent = await sendRaw(
     main,
     `POST /a%2Fb//c?x=1&x=?2 HTTP/1.1\r\nHost: gateway.test\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${body.length}\r\nAuthorization: Bearer theirs\r\nCookie: a=b\r\nMcp-Session-Id: s\r\n` +

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { Accepted } from '#kit/accepted.js'
+import { AcceptedSockets } from '#kit/accepted-sockets.js'
 import { eventually } from '#kit/captured-log.js'
 import { fakeClock } from '#kit/fake-clock.js'
 import { opened } from '#kit/listening.js'
@@ -42,7 +42,7 @@ function received(socket: Socket) {
 }
 
 async function joined(t: TestContext) {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const target = await bytesTarget(t, SWITCHED)
   const { main } = await proxied(t, target.origin)
   const caller = dial(main)
@@ -98,7 +98,7 @@ test('bytes that are in flight when both sides end still arrive', async (t) => {
 })
 
 test('a caller that disconnects from a stream with Upgrade cancels its request', async (t) => {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const target = await bytesTarget(t, EVENTS)
   const { main } = await proxied(t, target.origin)
 
@@ -115,7 +115,7 @@ test('a caller that disconnects from a stream with Upgrade cancels its request',
 })
 
 test('a caller that disconnects before the response to its upgrade cancels it', async (t) => {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const target = await bytesTarget(t, '')
   const { main } = await proxied(t, target.origin, { targetTimeout: 0 })
 
@@ -128,7 +128,7 @@ test('a caller that disconnects before the response to its upgrade cancels it', 
 })
 
 test('a target that refuses an upgrade leaves no socket behind', async (t) => {
-  const accepted = new Accepted(t)
+  const accepted = new AcceptedSockets(t)
   const target = await bytesTarget(t, 'HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno')
   const { main } = await proxied(t, target.origin)
 

@@ -11,7 +11,7 @@ import { capturedLog, eventually } from '#kit/captured-log.js'
 import { corp } from '#kit/corp.js'
 import { opened } from '#kit/listening.js'
 import { plugin, providing } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 
 const callers = corp((token) => ({ subject: JSON.parse(`"${subjectIn(token)}"`) }))
 
@@ -51,7 +51,7 @@ async function logged(
   const running = await serving(t, list, { log })
   const { main = '', internal = '' } = running.addresses
   const ask = (target: string, headers: readonly string[] = ['Authorization: Bearer anna'], method = 'GET') =>
-    spoken(
+    sendRaw(
       main,
       [`${method} ${target} HTTP/1.1`, 'Host: a', 'Connection: close', ...headers, '', ''].join('\r\n'),
     )
@@ -145,7 +145,7 @@ for (const requests of [undefined, 'errors', 'all']) {
 test('a request counts its own bytes, on a reused connection and beside other requests', async (t) => {
   const { main, access } = await logged(t, 'all')
   const one = 'GET /small/7 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer anna\r\n'
-  await spoken(main, `${one}\r\n${one}\r\n${one}Connection: close\r\n\r\n`)
+  await sendRaw(main, `${one}\r\n${one}\r\n${one}Connection: close\r\n\r\n`)
   assert.deepEqual(
     access().map(({ bytes }) => bytes),
     [5, 5, 5],

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ConfigError, type Entry, isScope } from 'sallyport'
 import { pathText } from 'sallyport/embed'
 import { authSection, incomingEntries } from 'sallyport/presets/incoming'
-import { booted, closedRoute, issuing } from 'sallyport/testing'
+import { booted, issuing, protectedRoute } from 'sallyport/testing'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
 import { plugin } from '#kit/plugin.js'
@@ -54,7 +54,7 @@ test('providers stand in the written order, each with a plugin of its type', () 
 test('mode anonymous authenticates no caller, and has no metadata', async (t) => {
   const entries = incomingEntries(authSection.parse({ mode: 'anonymous', oauth }))
   assert.deepEqual(usesOf(entries), ['auth/anonymous', 'auth/public-paths'])
-  const app = await booted(t, [...entries, { use: closedRoute }])
+  const app = await booted(t, [...entries, { use: protectedRoute }])
   assert.equal((await app.inject('/closed')).statusCode, 200)
   const metadata = await app.inject('/.well-known/oauth-protected-resource')
   assert.deepEqual([metadata.statusCode, metadata.json().error], [404, 'not_found'])
@@ -62,7 +62,7 @@ test('mode anonymous authenticates no caller, and has no metadata', async (t) =>
 
 test('mode oauth without providers, in settings that skip the schema, accepts no caller', async (t) => {
   const entries = incomingEntries({ mode: 'oauth', publicPaths: [] })
-  const app = await booted(t, [...entries, { use: closedRoute }])
+  const app = await booted(t, [...entries, { use: protectedRoute }])
   assert.equal((await app.inject('/closed')).statusCode, 401)
 })
 
@@ -107,7 +107,7 @@ test('`unavailableStatus: 503` applies when no provider that could decide was re
     const auth = authSection.parse({
       oauth: { ...oauth, unavailableStatus, providers: [issuer.provider, dead] },
     })
-    const app = await booted(t, [...incomingEntries(auth), { use: closedRoute }])
+    const app = await booted(t, [...incomingEntries(auth), { use: protectedRoute }])
     const ask = async (token: string) =>
       app.inject({ url: '/closed', headers: { authorization: `Bearer ${token}` } })
     const undecided = await ask(await issuer.jwt({ iss: dead.issuerUrl }))
@@ -148,7 +148,7 @@ test('an unknown type of provider is a plugin name, and the plugin gets every fi
   const root = folder(t, { 'own.js': own, 'package.json': '{"type":"module"}' })
   const providers = [{ name: 'door', type: './own.js', password: 'melon' }]
   const entries = incomingEntries(authSection.parse({ oauth: { ...oauth, providers } }))
-  const app = await booted(t, [...entries, { use: closedRoute }], { folder: root })
+  const app = await booted(t, [...entries, { use: protectedRoute }], { folder: root })
   const ask = async (token: string) =>
     (await app.inject({ url: '/closed', headers: { authorization: `Bearer ${token}` } })).statusCode
   assert.deepEqual([await ask('melon'), await ask('lemon')], [200, 401])

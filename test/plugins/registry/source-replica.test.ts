@@ -121,7 +121,7 @@ test('a document that is as large as it may be is served by all, also from a cop
   const leader = await setup.replica('first')
   await serves(leader, ['1.2.0', '1.1.0', '1.0.0'].map((version) => `a.example/one@${version}`).join())
   const follower = await setup.replica('second', own)
-  setup.store.away = 'the database does not answer'
+  setup.store.unreachable = 'the database does not answer'
   for (const app of [follower, await setup.replica('third', own)])
     assert.deepEqual(await servedBy(app), await servedBy(leader))
 })
@@ -180,14 +180,14 @@ test('a former leader stops reading, and nothing that it read is stored or serve
   const answer = first.inject(sync)
   await eventually(() => aborted)
   setup.gives(one, two)
-  setup.store.depose()
+  setup.store.changeLeader()
   assert.equal((await answer).statusCode, 502)
   assert.equal(aborted?.aborted, true)
   await serves(second, 'a.example/one@1.0.0,a.example/two@1.0.0')
   await serves(first, 'a.example/one@1.0.0,a.example/two@1.0.0')
   assert.equal(await reason(first), undefined)
   assert.equal((await first.inject(sync)).statusCode, 202)
-  setup.store.depose()
+  setup.store.changeLeader()
   await eventually(async () => (await first.inject(sync)).statusCode === 200)
 })
 
@@ -197,7 +197,7 @@ test('contents that cannot be stored are not served until they can be', async (t
   const follower = await setup.replica('second')
   const before = await servedBy(leader)
   setup.fetch = async () => {
-    setup.store.away = 'the database does not answer'
+    setup.store.unreachable = 'the database does not answer'
     return setup.whole(one, two)
   }
   const failed = await leader.inject(sync)
@@ -206,7 +206,7 @@ test('contents that cannot be stored are not served until they can be', async (t
   assert.deepEqual(await servedBy(leader), before)
   assert.match(String(await reason(leader)), /last sync failed: the database does not answer/)
 
-  setup.store.away = undefined
+  setup.store.unreachable = undefined
   setup.gives(one, two)
   // By itself, a second later.
   await serves(leader, 'a.example/one@1.0.0,a.example/two@1.0.0')
@@ -221,12 +221,12 @@ test('while the store is silent a request for a sync ends with the timeout of th
     assert.ok(store.shared)
     const shared = { ...store.shared, report: () => new Promise<never>(() => {}) }
     const read: typeof store.read = (...since) =>
-      setup.store.away === undefined ? store.read(...since) : Promise.reject(AWAY)
+      setup.store.unreachable === undefined ? store.read(...since) : Promise.reject(AWAY)
     return { ...store, read, shared }
   }
   setup.store.open = silent
   const leader = await setup.replica('first')
-  setup.store.away = 'it is silent'
+  setup.store.unreachable = 'it is silent'
   const answer = await leader.inject(sync)
   assert.equal(answer.statusCode, 503)
   assert.equal(answer.headers['retry-after'], '5')
@@ -261,7 +261,7 @@ test('a former leader is healthy again when the next leader refuses nothing', as
   const second = await setup.replica('second')
   assert.match(String(await reason(first)), /1 document was refused/)
   setup.gives(one, two)
-  setup.store.depose()
+  setup.store.changeLeader()
   for (const app of [first, second]) {
     await serves(app, 'a.example/one@1.0.0,a.example/two@1.0.0')
     await eventually(async () => (await reason(app)) === undefined)
@@ -273,12 +273,12 @@ test('a process that led while the store was away is healthy again under the nex
   const first = await setup.replica('first')
   const second = await setup.replica('second')
   await serves(second, 'a.example/one@1.0.0')
-  setup.store.away = 'the database does not answer'
+  setup.store.unreachable = 'the database does not answer'
   await first.inject(sync)
   assert.match(String(await reason(first)), /last sync failed: the database does not answer/)
 
-  setup.store.away = undefined
-  setup.store.depose()
+  setup.store.unreachable = undefined
+  setup.store.changeLeader()
   await eventually(() => setup.bookmarks.some(([name]) => name === 'second'))
   assert.deepEqual([await reason(first), await reason(second)], [undefined, undefined])
 
@@ -286,7 +286,7 @@ test('a process that led while the store was away is healthy again under the nex
   await second.inject(sync)
   const AWAY_SOURCE = /last sync failed: the source is away/
   await eventually(async () => AWAY_SOURCE.test(String(await reason(first))))
-  setup.store.depose()
+  setup.store.changeLeader()
   assert.match(String(await reason(second)), AWAY_SOURCE, 'a failure that all read is kept')
 })
 
@@ -302,7 +302,7 @@ test('a replica reports a stored document that it refuses, and removes it once i
 
     // Nor does it stay when the source has it no more.
     setup.gives({ ...one, title: 'One' })
-    setup.store.depose()
+    setup.store.changeLeader()
     for (const app of [second, first]) {
       await serves(app, 'a.example/one@1.0.0')
       await eventually(async () => (await reason(app)) === undefined)
@@ -373,9 +373,9 @@ test('while the store is away a start serves the copy of its process, and reads 
   const first = await setup.mortal('first', own)
   const before = await servedBy(first.app)
   await first.stop()
-  setup.store.away = 'the database does not answer'
+  setup.store.unreachable = 'the database does not answer'
   setup.bookmarks.length = 0
-  setup.store.depose()
+  setup.store.changeLeader()
 
   const withCopy = await setup.replica('second', own)
   assert.deepEqual(await servedBy(withCopy), before)
@@ -387,7 +387,7 @@ test('while the store is away a start serves the copy of its process, and reads 
     'only the leader tries to',
   )
 
-  setup.store.away = undefined
+  setup.store.unreachable = undefined
   await serves(without.app, 'a.example/one@1.0.0')
   assert.deepEqual(await servedBy(without.app), before)
 })

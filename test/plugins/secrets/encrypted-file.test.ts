@@ -69,8 +69,8 @@ test('a wrong passphrase, a changed byte and another file are errors, and not an
 })
 
 test('a file that cannot be read or written says why', { skip: noDisk ?? false }, async (t) => {
-  const { place, faults } = smallDisk(t)
-  const [store] = await storesOf(t, encryptedFile(join(place, 'secrets'), 'correct horse'))
+  const { mountPoint, faults } = smallDisk(t)
+  const [store] = await storesOf(t, encryptedFile(join(mountPoint, 'secrets'), 'correct horse'))
   await store?.keeping?.set('name', 'value')
   for (const [fault, reason] of [
     [faults.full, /: the disk is full \(ENOSPC\)$/],
@@ -83,7 +83,7 @@ test('a file that cannot be read or written says why', { skip: noDisk ?? false }
   }
   await store?.keeping?.set('name', 'other')
   assert.equal(await store?.get('name'), 'other')
-  const [noFile] = await storesOf(t, encryptedFile(place, 'correct horse'))
+  const [noFile] = await storesOf(t, encryptedFile(mountPoint, 'correct horse'))
   await assert.rejects(async () => noFile?.get('name'), { message: /: it is a folder \(EISDIR\)$/ })
 })
 

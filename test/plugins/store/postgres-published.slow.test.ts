@@ -127,9 +127,9 @@ test('a copy that a full disk refused is saved once there is room', {
   skip: skip ?? noDisk ?? false,
 }, async (t) => {
   const { url } = await cluster.database()
-  const { place, faults } = smallDisk(t)
-  const { publications, refresh, lines } = await publishing(t, storeIn(url, place))
-  await eventually(() => existsSync(join(place, 'catalogue.sqlite')))
+  const { mountPoint, faults } = smallDisk(t)
+  const { publications, refresh, lines } = await publishing(t, storeIn(url, mountPoint))
+  await eventually(() => existsSync(join(mountPoint, 'catalogue.sqlite')))
   faults.full.begin()
   await publish(publications, 'a.example/one', '1.0.0')
   await refresh()
@@ -137,7 +137,7 @@ test('a copy that a full disk refused is saved once there is room', {
   await eventually(() => failed().length > 0)
   faults.full.end()
 
-  await eventually(() => documentsIn(place).join().includes('a.example/one'), 30)
+  await eventually(() => documentsIn(mountPoint).join().includes('a.example/one'), 30)
   assert.equal(failed().length, 1)
 })
 

@@ -78,7 +78,7 @@ test('after a write that was cut off, its whole lines stay, and later lines of o
   skip: noDisk ?? false,
 }, async (t) => {
   const disk = smallDisk(t, '64k')
-  const path = join(disk.place, 'audit.jsonl')
+  const path = join(disk.mountPoint, 'audit.jsonl')
   const file = await opened(t, path)
   const lines = Array.from({ length: 100 }, (_, index) => line(String(index), 1_000))
   const written = await file.append(all(...lines), 0)
