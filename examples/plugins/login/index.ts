@@ -12,7 +12,7 @@ export default definePlugin({
   summary: 'Signs people in at a Discourse forum, by DiscourseConnect.',
   provides: [LoginProvider],
   options: z.strictObject({
-    url: webUrl().describe('the forum, such as `https://forum.example.com`'),
+    url: webUrl().meta({ description: 'the forum', examples: ['https://forum.example.com'] }),
     secret: secretText().optional().describe('the secret that the forum shares with it; a file is safer'),
     secretFile: z.string().min(1).optional().describe('file that holds the secret'),
     lasts: duration()
