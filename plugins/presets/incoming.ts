@@ -1,6 +1,7 @@
 import type { Entry, SettingPath } from 'sallyport'
 import { secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
+import { brokerEntries, brokerSection } from './broker.js'
 import { refuse, refuseRepeats } from './settings/refuse.js'
 
 const publicPaths = z
@@ -67,10 +68,7 @@ const oauth = z.strictObject({
     ),
   providers: z
     .array(provider)
-    .min(
-      1,
-      'expected one provider at least, such as { name: corp, issuerUrl: https://idp.example.com, audience: registry }',
-    )
+    .default([])
     .superRefine((list, context) =>
       refuseRepeats(
         list.map(({ name, type }) => name ?? type),
@@ -78,7 +76,10 @@ const oauth = z.strictObject({
         context,
       ),
     )
-    .describe('identity providers, asked in this order'),
+    .describe(
+      'identity providers whose tokens are accepted, asked in this order; may be left out with `broker`',
+    ),
+  broker: brokerSection,
   signIn: signIn.optional().describe('people sign in to the pages with a browser'),
 })
 
@@ -96,9 +97,16 @@ export const authSection = z
   })
   .superRefine(({ mode, oauth: settings }, context) => {
     if (settings?.signIn !== undefined) refuseSignIn(mode, settings, settings.signIn, context)
+    if (settings?.broker !== undefined && mode === 'anonymous')
+      refuse(context, ['oauth', 'broker'], 'excludes mode anonymous, where every request is accepted')
+    if (settings !== undefined && settings.providers.length === 0 && settings.broker === undefined)
+      refuse(context, ['oauth', 'providers'], MISSING_PROVIDER)
     if (mode === 'anonymous' || settings !== undefined) return
     refuse(context, ['oauth'], MISSING_OAUTH)
   })
+
+const MISSING_PROVIDER =
+  'expected one provider at least, such as { name: corp, issuerUrl: https://idp.example.com, audience: registry }, or `broker`'
 
 const MISSING_OAUTH =
   'missing: mode oauth needs resourceUrl and providers, such as { resourceUrl: https://registry.example.com, ' +
@@ -145,13 +153,22 @@ export interface Surroundings {
   readonly alwaysPublic?: readonly string[]
   /** Where the resource is below the main port, when its URL is not given. */
   readonly resourcePath?: string
+  /** The entries that store what a broker shares with other processes. */
+  readonly brokerState?: (keyFile: string | undefined) => readonly Entry[]
   /** The settings that a provider's options, and those of the resource, were written as. */
-  readonly origins?: { readonly provider: Entry['origin']; readonly resource: Entry['origin'] }
+  readonly origins?: {
+    readonly provider: Entry['origin']
+    readonly resource: Entry['origin']
+    readonly broker?: { readonly broker: Entry['origin']; readonly login: Entry['origin'] }
+  }
+  /** Where the section of the broker stands in the file. */
+  readonly brokerAt?: SettingPath
 }
 
 /** The entries that stand at the gate, in the order in which they are asked. */
 export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings = {}): Entry[] {
   const { alwaysPublic = ['/.well-known', '/openapi.json'], resourcePath, origins } = surroundings
+  const { brokerState = () => [], brokerAt = [...OAUTH, 'broker'] } = surroundings
   const { mode, oauth: settings } = auth
   const open = [
     ...publicEntry('auth/public-paths', alwaysPublic, undefined),
@@ -162,10 +179,19 @@ export function incomingEntries(auth: IncomingAuth, surroundings: Surroundings =
   // A list in which nobody accepts lets nobody in, which is what a section without providers means.
   if (settings === undefined) return open
 
-  const { resourceUrl, publicPaths: _, signIn: _signIn, providers, ...told } = settings
+  const { resourceUrl, publicPaths: _, signIn: _signIn, providers, broker, ...told } = settings
   return [
     { use: 'discovery/issuer' },
     ...providers.map((each, index) => providerEntry(each, index, origins?.provider)),
+    ...(broker === undefined
+      ? []
+      : brokerEntries(broker, {
+          at: brokerAt,
+          resourceUrl,
+          scopes: settings.scopes,
+          origin: origins?.broker,
+          state: brokerState,
+        })),
     ...open,
     {
       use: 'discovery/resource',

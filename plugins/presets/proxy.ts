@@ -2,11 +2,12 @@ import type { Entry, List } from 'sallyport'
 import { formatHostPort, isLoopbackHost } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { accessLog } from './access-log.js'
+import { type BrokerSection, brokerSection, brokerWith } from './broker.js'
 import { incomingEntries } from './incoming.js'
-import { type LoginManner, oauthEntries } from './proxy/oauth.js'
-import { checksCallers, proxyRules } from './proxy/rules.js'
+import { type LoginManner, loginStarter, oauthEntries } from './proxy/oauth.js'
+import { checksCallers, hasBroker, proxyRules } from './proxy/rules.js'
 import { proxyTable } from './proxy/table.js'
-import { EntryMaker, spanOf } from './settings/entry.js'
+import { defined, EntryMaker, spanOf } from './settings/entry.js'
 import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
 import { settingsSchema } from './settings/schema.js'
 import type { SettingsOf } from './settings/setting.js'
@@ -15,6 +16,7 @@ import { tlsSection } from './tls-section.js'
 export const proxySections = {
   name: z.string().min(1).default('mcp').describe('the target in logs, and the realm of the challenge'),
   tls: tlsSection,
+  broker: brokerSection,
   plugins: furtherPlugins,
 }
 
@@ -58,15 +60,16 @@ function listeners(settings: ProxySettings): Entry[] {
   ]
 }
 
-function guards(
-  { host, allowedOrigins, resourceUrl = '' }: ProxySettings,
-  known: { readonly public?: true },
-): Entry[] {
+function guards(settings: ProxySettings, known: { readonly public?: true }): Entry[] {
+  const { host, allowedOrigins, resourceUrl = '' } = settings
   const loopback = isLoopbackHost(host)
+  const outside = URL.canParse(resourceUrl) ? new URL(resourceUrl) : undefined
   // Behind something that ends TLS on this machine, callers know the proxy by this host.
-  const allowed = URL.canParse(resourceUrl) ? [new URL(resourceUrl).host] : []
-  const own = loopback ? { loopback, ...known } : { any: true }
-  const origins = allowedOrigins !== undefined ? { allowed: allowedOrigins } : own
+  const allowed = outside === undefined ? [] : [outside.host]
+  // The form to allow a client is a POST with an `Origin`.
+  const forms = hasBroker(settings) && outside !== undefined ? [outside.origin] : []
+  const own = loopback ? { loopback, ...known, ...(forms.length > 0 && { allowed: forms }) } : { any: true }
+  const origins = allowedOrigins !== undefined ? { allowed: [...allowedOrigins, ...forms] } : own
   return [
     ...(loopback ? [{ use: 'guard/host', with: { allowed, loopback, ...known } }] : []),
     { use: 'guard/origin', with: origins, origin: { allowed: ['allowedOrigins'] } },
@@ -77,7 +80,7 @@ function guards(
 
 function incoming(settings: ProxySettings, isPublic: boolean): Entry[] {
   const { name, oidcIssuer, oidcScopes, resourceUrl, targetUri } = settings
-  if (oidcIssuer === undefined) {
+  if (oidcIssuer === undefined && !hasBroker(settings)) {
     // Only who said so opens this to the internet.
     const known = isPublic && settings.allowUnauthenticated
     return [{ use: 'auth/anonymous', ...(known && { with: { public: true } }) }]
@@ -90,7 +93,10 @@ function incoming(settings: ProxySettings, isPublic: boolean): Entry[] {
     requiredScopes: [],
     // A proxy's callers are programs: they can come back.
     unavailableStatus: 503 as const,
-    providers: [{ type: 'oidc', name: 'incoming', ...make.optionsOf('auth/oidc', settings) }],
+    providers: acceptsProvider(settings)
+      ? [{ type: 'oidc', name: 'incoming', ...make.optionsOf('auth/oidc', settings) }]
+      : [],
+    broker: hasBroker(settings) ? broker(settings) : undefined,
   }
   return incomingEntries(
     { mode: 'oauth', publicPaths: [], oauth },
@@ -98,11 +104,73 @@ function incoming(settings: ProxySettings, isPublic: boolean): Entry[] {
       // What the target has there is behind the gate like the rest of it.
       alwaysPublic: [],
       resourcePath: URL.canParse(targetUri) ? new URL(targetUri).pathname : '/',
+      brokerAt: ['broker'],
+      // A login at the target brings it along.
+      brokerState: (passphraseFile) =>
+        loginStarter(settings) === undefined && passphraseFile !== undefined
+          ? [{ use: 'state/sqlite', with: { passphraseFile } }]
+          : [],
       origins: {
         provider: make.origin('auth/oidc'),
         resource: { resource: ['resourceUrl'], scopes: ['oidcScopes'] },
+        broker: {
+          broker: make.origin('issuer/broker', {
+            resourceUrl: 'resourceUrl',
+            scopes: 'oidcScopes',
+            ...(settings.broker === undefined && { require: 'brokerRequire' }),
+          }),
+          login: {
+            ...make.origin('login/oidc', { issuerUrl: 'oidcIssuer' }),
+            ...make.origin('login/oauth2'),
+          },
+        },
       },
     },
+  )
+}
+
+/** With a broker the tokens of the provider itself are accepted only for an audience that is named. */
+const acceptsProvider = (settings: ProxySettings): boolean =>
+  settings.oidcIssuer !== undefined &&
+  (!hasBroker(settings) || settings.oidcAudience !== undefined || settings.oidcAnyAudience)
+
+/** The section of the file, with what flags say over it. */
+function broker(settings: ProxySettings): BrokerSection {
+  const { oidcIssuer, oidcAllowPrivateIp, oidcCaCert, brokerRequire, brokerAuthorizeUrl } = settings
+  const clients = defined({
+    registration: settings.brokerRegistration,
+    redirectHosts: settings.brokerRedirectHosts,
+    documents: settings.brokerDocuments,
+    allowPrivateIP: settings.brokerAllowPrivateIp || undefined,
+    caCertPath: settings.brokerCaCert,
+  })
+  const own = defined({
+    ...make.optionsOf('issuer/broker', settings),
+    accessToken: spanOf(settings.brokerAccessToken),
+    refreshToken: spanOf(settings.brokerRefreshToken),
+    clients,
+  })
+  const provider = defined({
+    ...make.optionsOf('login/oidc', settings),
+    ...make.optionsOf('login/oauth2', settings),
+    ...(settings.brokerClientId !== undefined && {
+      issuerUrl: brokerAuthorizeUrl === undefined ? oidcIssuer : undefined,
+      allowPrivateIP: oidcAllowPrivateIp || undefined,
+      caCertPath: oidcCaCert,
+    }),
+    ...(brokerRequire.length > 0 && { require: requirement(brokerRequire) }),
+  })
+  return brokerWith(settings.broker, own, provider)
+}
+
+/** `hd=example.com`, `groups=a,b`, or `anyone`. */
+function requirement(written: readonly string[]): unknown {
+  if (written.length === 1 && written[0] === 'anyone') return 'anyone'
+  return Object.fromEntries(
+    written.map((text) => {
+      const [claim = '', ...values] = text.split('=')
+      return [claim, values.join('=').split(',')]
+    }),
   )
 }
 

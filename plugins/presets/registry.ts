@@ -4,7 +4,14 @@ import { z } from 'zod'
 import { accessLog } from './access-log.js'
 import { authSection, incomingEntries, signInEntries } from './incoming.js'
 import { publishEntries, publisherRules, publishersSection } from './registry/publishers.js'
-import { signedOutEntries, stateDirectory, storeEntries, storeRules, storeSection } from './registry/store.js'
+import {
+  brokerState,
+  signedOutEntries,
+  stateDirectory,
+  storeEntries,
+  storeRules,
+  storeSection,
+} from './registry/store.js'
 import { registryTable } from './registry/table.js'
 import { EntryMaker, spanOf } from './settings/entry.js'
 import { furtherPlugins, furtherRules, withFurther } from './settings/further.js'
@@ -114,7 +121,7 @@ function ownEntries(settings: RegistrySettings): Entry[] {
     ...guards(settings),
     // It describes the routes that come after it.
     { use: 'registry/openapi' },
-    ...incomingEntries(auth),
+    ...incomingEntries(auth, { brokerState: (keyFile) => brokerState(settings, keyFile) }),
     ...sources.map(sourceEntry),
     ...storeEntries(settings),
     { use: 'registry/catalogue', with: { registries }, origin: { registries: ['registries'] } },
@@ -131,9 +138,9 @@ function guards({ address, auth, allowedOrigins, allowedHosts }: RegistrySetting
   const loopback = isLoopbackHost(parseHostPort(address)?.host ?? '')
   const resourceUrl = auth.oauth?.resourceUrl ?? ''
   const known = URL.canParse(resourceUrl) ? [new URL(resourceUrl).host] : []
-  // The form to sign out is a POST with an `Origin`.
-  const ownOrigin =
-    auth.oauth?.signIn !== undefined && URL.canParse(resourceUrl) ? [new URL(resourceUrl).origin] : []
+  // The forms to sign out and to allow a client are POST requests with an `Origin`.
+  const hasForms = auth.oauth?.signIn !== undefined || auth.oauth?.broker !== undefined
+  const ownOrigin = hasForms && URL.canParse(resourceUrl) ? [new URL(resourceUrl).origin] : []
   const hosts: Entry = {
     use: 'guard/host',
     with: { allowed: [...known, ...allowedHosts], loopback },

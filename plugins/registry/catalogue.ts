@@ -163,11 +163,11 @@ class MemoryCatalogue implements ServerCatalogue {
   }
 
   private replicaFor(source: Source, stores: CatalogueStore | undefined): SourceReplica {
-    const { name, place } = source
-    const store = source.stored === true ? undefined : stores?.open({ name, place })
+    const { name, location } = source
+    const store = source.stored === true ? undefined : stores?.open({ name, location })
     const isShared = store?.shared !== undefined
     const { maxDocumentBytes, syncTimeout: timeout } = this.options
-    const key = JSON.stringify([name, place, maxDocumentBytes, isShared])
+    const key = JSON.stringify([name, location, maxDocumentBytes, isShared])
     const last = this.gateway.share(key, (): LastSync => ({}))
     const { meter, ingest, gateway } = this
     const shared = { log: gateway.log, meter, ingest, timeout }

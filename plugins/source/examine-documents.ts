@@ -15,7 +15,7 @@ import { type Path, walkJson } from './json-walk.js'
 const TIMEOUT = 50_000
 const MAX_LISTED = 5
 
-interface OpenSource extends Pick<Source, 'place' | 'fetch'> {
+interface OpenSource extends Pick<Source, 'location' | 'fetch'> {
   close?(): void
 }
 
@@ -30,10 +30,10 @@ export async function examineDocuments(
   let source: OpenSource | undefined
   try {
     source = open(reader)
-    const { place } = source
+    const { location } = source
     const fetched = await source.fetch({ signal, bookmark: undefined, held: 0 })
     if (fetched.kind !== 'unchanged')
-      await report(examination, reader, place, await countOf(examination, fetched, signal))
+      await report(examination, reader, location, await countOf(examination, fetched, signal))
   } catch (error) {
     const failure = error instanceof GatewayError ? error.code : 'SOURCE_FAILED'
     const message = messageOf(error)
@@ -59,11 +59,11 @@ async function countOf(
 async function report(
   examination: Examination,
   reader: KeepingReader,
-  place: string,
+  location: string,
   { accepted, refused, first }: DocumentCount,
 ): Promise<void> {
   const total = accepted + refused
-  const what = `${place}: ${total === 1 ? '1 document' : `${total} documents`} read, ${refused} refused`
+  const what = `${location}: ${total === 1 ? '1 document' : `${total} documents`} read, ${refused} refused`
   if (refused === 0) return examination.ok('documents', what)
   const found = accepted === 0 ? examination.wrong : examination.warning
   const listed = first.slice(0, MAX_LISTED)

@@ -29,7 +29,7 @@ export default definePlugin({
     const file = new DocumentPath(gateway.path(path), new DocumentReader(MALFORMED))
     gateway.provide(Source, {
       name,
-      place: `file ${file.path}`,
+      location: `file ${file.path}`,
       every,
       fetch: (context) => file.read(context),
       ...(watch && { watch: (changed: () => void) => file.watch(changed) }),
@@ -40,7 +40,7 @@ export default definePlugin({
     const { examineDocuments } = await import('./examine-documents.js')
     await examineDocuments(examination, MALFORMED, (reader) => {
       const file = new DocumentPath(examination.path(path), reader)
-      return { place: file.path, fetch: (context) => file.read(context) }
+      return { location: file.path, fetch: (context) => file.read(context) }
     })
   },
 })
@@ -76,7 +76,7 @@ class DocumentPath {
   }
 
   watch(changed: () => void): () => void {
-    const look = async (settled: () => Promise<boolean>): Promise<void> => {
+    const check = async (settled: () => Promise<boolean>): Promise<void> => {
       let fingerprint = await this.fingerprint()
       // The same twice: a file that is written in place may be half written at first.
       for (let previous: string | undefined; fingerprint !== this.lastSeen && fingerprint !== previous; ) {
@@ -88,7 +88,7 @@ class DocumentPath {
     }
     // A watch is on the folder of its path: for the files of a folder it needs a path below it.
     const paths = [this.path, ...(isFolder(this.path) ? [join(this.path, 'any')] : [])]
-    const watches = paths.map((path) => new DirectoryWatch(path, { pollEvery: 10_000, look }))
+    const watches = paths.map((path) => new DirectoryWatch(path, { pollEvery: 10_000, check }))
     return () => {
       for (const watch of watches) watch.close()
     }

@@ -32,8 +32,8 @@ export default definePlugin({
     gateway.provide(ManagedSource, { name, publications })
     gateway.provide(Source, {
       name,
-      get place() {
-        return publications().place
+      get location() {
+        return publications().location
       },
       stored: true,
       async fetch({ bookmark, signal }) {

@@ -62,7 +62,7 @@ async function answerOf(asked: ClientRequest): Promise<Answer> {
   return { status: response.statusCode, servedBy: response.headers['x-served-by'], body }
 }
 
-/** Callers that post one body after the other, until they are told to stop. */
+/** Callers that post one body after the other, until they are stopped. */
 function load(url: string, callers: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: callers })
   const failures: unknown[] = []

@@ -10,7 +10,7 @@ import { type Kind, type Origin, thirdParty } from './third-party.js'
 
 type Place = 'added' | 'before' | 'after' | 'replaces'
 
-/** A plugin of a third party in a list: where it comes from, its place there, the entry of that place, and its options. */
+/** A third-party plugin in a list: its source, its position, the entry beside it, and its options. */
 export type Row = readonly [kind: Kind, origin: Origin, place: Place, neighbour?: string, options?: object]
 
 /** Every secret of the settings: the printed list has it as ***. */

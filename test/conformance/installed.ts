@@ -14,8 +14,8 @@ interface Ended {
 }
 
 export interface Installed {
-  /** Runs a program of one of the packages to its end. */
-  run(name: string, argv: readonly string[]): Promise<Ended>
+  /** Runs a program of one of the packages to its end; `onOutput` gets what it prints, as it comes. */
+  run(name: string, argv: readonly string[], onOutput?: (text: string) => void): Promise<Ended>
   /** How to start such a program. */
   command(name: string): readonly [file: string, path: string]
   /** Keeps what the programs write out of the person's own home. */
@@ -48,9 +48,9 @@ export async function installed(
   return {
     command,
     environment,
-    run(name, argv) {
+    run(name, argv, onOutput) {
       const [file, path] = command(name)
-      return ended(file, [path, ...argv], environment)
+      return ended(file, [path, ...argv], environment, onOutput)
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
@@ -65,8 +65,14 @@ function programOf(folder: string, name: string): string {
   return join(dirname(manifest), path)
 }
 
-async function ended(file: string, argv: readonly string[], env = process.env): Promise<Ended> {
+async function ended(
+  file: string,
+  argv: readonly string[],
+  env = process.env,
+  onOutput?: (text: string) => void,
+): Promise<Ended> {
   const child = spawn(file, argv, { stdio: ['ignore', 'pipe', 'inherit'], env })
+  if (onOutput !== undefined) child.stdout.on('data', (chunk: Buffer) => onOutput(chunk.toString()))
   const code = new Promise<number | null>((resolve, reject) => {
     child.on('close', resolve).on('error', reject)
   })

@@ -27,7 +27,7 @@ type Target = { readonly name: string; readonly version?: string | undefined }
 
 /** What is published in one source, in memory. Each fault is what a store may get wrong. */
 export class MemoryPublications implements Publications {
-  readonly place = 'memory'
+  readonly location = 'memory'
   private readonly held = new Map<string, Held>()
   private events: PublicationEvent[] = []
   private revision = 0

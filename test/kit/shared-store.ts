@@ -69,10 +69,10 @@ export class SharedStore {
   }
 
   open(
-    source: { readonly name: string; readonly place: string },
+    source: { readonly name: string; readonly location: string },
     copies: Map<string, StoredContents>,
   ): SourceStore {
-    const key = JSON.stringify([source.name, source.place])
+    const key = JSON.stringify([source.name, source.location])
     const stored = this.sources.get(key) ?? new Stored()
     this.sources.set(key, stored)
     let led: Waiting | undefined

@@ -106,5 +106,5 @@ test('the package, unpacked in an empty folder, tests a plugin in JavaScript and
   assert.match(readFileSync(join(made, 'package.json'), 'utf8'), /"sallyport": "\^/)
   assert.match(await ran(made, '--import', 'tsx', '--test', 'index.test.ts'), /fail 0\n/)
   await ran(made, tsc)
-  assert.match(await ran(made, bin, 'plugin', 'verify', '.'), /it keeps that of authenticator/)
+  assert.match(await ran(made, bin, 'plugin', 'verify', '.'), /it keeps the contract of authenticator/)
 })

@@ -17,7 +17,7 @@ export default definePlugin({
   options: z.strictObject({ target: targetUrl().describe('the URL of the server') }),
 
   setup(gateway, { target }) {
-    // Before the route. Each response goes through it: policies hide what is listed, and audits read what failed.
+    // Before the route. Each response goes through it: policies filter lists, and audits read which calls failed.
     const passage = openPassage(gateway)
     gateway.http.route({
       method: ['GET', 'POST', 'DELETE'],
@@ -45,7 +45,7 @@ export default definePlugin({
   },
 })
 
-/** Neither credentials nor cookies are among them. */
+/** They include no credentials and no cookies. */
 const ofMcp = (headers: IncomingHttpHeaders): OutgoingHeaders =>
   Object.entries(headers).flatMap(([name, value]) =>
     typeof value === 'string' && (PASSED.has(name) || name.startsWith('mcp-'))

@@ -5,8 +5,8 @@ export default definePlugin({
   name: 'my-state-store',
   api: 1,
   version: '0.1.0',
-  summary: 'Keeps logins and registered clients in memory, until a database of yours takes its place.',
-  // Without this line it may run in several processes: its locks then have to hold between them.
+  summary: 'Keeps logins and registered clients in memory; replace it by your database.',
+  // Without this line it may run in several processes: then its locks have to work between them.
   oneProcess: 'what it keeps is in the memory of one process',
   provides: [StateStore],
   options: z.strictObject({}),
@@ -37,7 +37,7 @@ export default definePlugin({
         [...values.keys()].filter((key) => key.startsWith(prefix) && read(key) !== undefined),
       async locked(key, work) {
         const turn = (turns.get(key) ?? Promise.resolve()).then(work)
-        // Whatever happened inside, the next one may enter.
+        // Releases the lock also after an error.
         const over = turn.catch(() => {})
         turns.set(key, over)
         try {

@@ -1,6 +1,6 @@
 import { Refusal } from 'sallyport'
 import { isInsecure, isJsonObject, type JsonObject } from 'sallyport/toolkit'
-import { KNOWN_REDIRECT_URIS } from '../clients/index.js'
+import { isKnownRedirect } from '../clients/index.js'
 import type { BrokerKeys } from './keys.js'
 import type { ClientSettings } from './options.js'
 
@@ -78,7 +78,7 @@ export class Clients {
     if (!URL.canParse(uri) || uri.includes('#')) return false
     const url = new URL(uri)
     if (FORBIDDEN_SCHEMES.has(url.protocol)) return false
-    if (known && KNOWN_REDIRECT_URIS.has(uri)) return true
+    if (known && isKnownRedirect(uri)) return true
     if (url.protocol === 'http:') return !isInsecure(url)
     if (url.protocol !== 'https:') return false
     if (registration === 'open') return true

@@ -43,7 +43,7 @@ export class Endpoints {
   /** The metadata documents, by the paths of RFC 8414, 3.1 and of OpenID Connect Discovery, 4. */
   installMetadata(root: FastifyInstance): void {
     const { base } = this
-    const config = { public: true }
+    const config = { public: true, anyOrigin: true }
     const paths = [
       `/.well-known/oauth-authorization-server${base}`,
       ...(base === '' ? ['/.well-known/openid-configuration'] : [`${base}/.well-known/openid-configuration`]),
@@ -72,16 +72,18 @@ export class Endpoints {
         (_request, body, done) => done(null, body),
       )
       const config = { public: true }
+      // Programs in browsers use these without cookies.
+      const open = { public: true, anyOrigin: true }
       scoped.get(ROUTES.authorization, { config }, (request, reply) => this.authorize(request, reply))
       scoped.get(`${ROUTES.authorization}/:uid`, { config }, (request, reply) => this.resume(request, reply))
-      scoped.post(ROUTES.token, { config }, (request, reply) => this.token(request, reply))
-      scoped.post(ROUTES.revocation, { config }, (request, reply) => this.pass(request, reply))
-      scoped.get(ROUTES.jwks, { config }, (request, reply) => this.pass(request, reply))
+      scoped.post(ROUTES.token, { config: open }, (request, reply) => this.token(request, reply))
+      scoped.post(ROUTES.revocation, { config: open }, (request, reply) => this.pass(request, reply))
+      scoped.get(ROUTES.jwks, { config: open }, (request, reply) => this.pass(request, reply))
       for (const path of [ROUTES.token, ROUTES.revocation, ROUTES.jwks])
-        scoped.options(path, { config }, (request, reply) => this.pass(request, reply))
-      scoped.post(ROUTES.registration, { config }, (request, reply) => this.register(request, reply))
+        scoped.options(path, { config: open }, (request, reply) => this.pass(request, reply))
+      scoped.post(ROUTES.registration, { config: open }, (request, reply) => this.register(request, reply))
       if (!this.dependencies.clients.isRegistrationOpen) return
-      scoped.options(ROUTES.registration, { config }, (_request, reply) =>
+      scoped.options(ROUTES.registration, { config: open }, (_request, reply) =>
         withOpenCors(reply)
           .header('access-control-allow-methods', 'POST')
           .header('access-control-allow-headers', 'content-type')

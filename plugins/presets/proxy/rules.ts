@@ -11,13 +11,14 @@ type Flags = SettingsOf<typeof proxyTable>
 
 interface Settings extends Flags {
   readonly plugins: FurtherPlugins
+  readonly broker?: unknown
 }
 
 type Complain = (setting: keyof Flags, message: string) => void
 
 /** Whether callers are authenticated: by the issuer, or by a plugin in the place of the one that asks nobody. */
-export const checksCallers = ({ oidcIssuer, plugins }: Settings): boolean =>
-  oidcIssuer !== undefined || isReplaced('auth/anonymous', plugins)
+export const checksCallers = (settings: Settings): boolean =>
+  settings.oidcIssuer !== undefined || hasBroker(settings) || isReplaced('auth/anonymous', settings.plugins)
 
 /** Whether anybody is let in, also beside an issuer. */
 const isOpen = (settings: Settings): boolean =>
@@ -33,6 +34,7 @@ const NEEDS: Needs<Settings> = {
     ({ oidcIssuer }) => oidcIssuer !== undefined,
     'needs --oidc-issuer: without it no token is checked',
   ],
+  'broker-client-id': [hasBroker, 'needs --broker-client-id: without it no client registers here'],
   'https-target': [
     ({ targetUri }) => !/^http:/i.test(targetUri),
     'needs a --target-uri of https: HTTP/2 is agreed on in the TLS handshake',
@@ -47,6 +49,11 @@ const NEEDS: Needs<Settings> = {
   ],
 }
 
+/** Whether the proxy is an authorization server for its callers. */
+export function hasBroker({ brokerClientId, broker }: Pick<Settings, 'brokerClientId' | 'broker'>): boolean {
+  return brokerClientId !== undefined || broker !== undefined
+}
+
 /** What one setting alone cannot show to be wrong. */
 export function proxyRules(settings: Settings, context: z.core.$RefinementCtx): void {
   const complain = (setting: string, message: string) => refuse(context, [setting], message)
@@ -59,8 +66,23 @@ export function proxyRules(settings: Settings, context: z.core.$RefinementCtx): 
     client(settings, complain)
   }
   if (settings.tokenExchangeUrl !== undefined) exchange(settings, complain)
+  if (hasBroker(settings)) broker(settings, complain)
   lending(settings, complain)
 }
+
+function broker(settings: Settings, complain: Complain): void {
+  const { oidcIssuer, brokerAuthorizeUrl, broker: section, port, resourceUrl } = settings
+  if (section === undefined && (oidcIssuer === undefined) === (brokerAuthorizeUrl === undefined))
+    complain('brokerClientId', 'needs --oidc-issuer or --broker-authorize-url: where do people sign in?')
+  for (const setting of ['brokerTokenUrl', 'brokerUserUrl'] as const)
+    if (brokerAuthorizeUrl !== undefined && settings[setting] === undefined)
+      complain(setting, 'is required with --broker-authorize-url')
+  if (resourceUrl !== undefined) return
+  complain('resourceUrl', port === 0 ? FREE_PORT : 'is required with the broker: its tokens are for this URL')
+}
+
+const FREE_PORT =
+  'is required with the broker, or --port: on a free port its address would change with each start'
 
 function listening({ host, allowedOrigins = [] }: Settings, complain: Complain): void {
   if (!isHost(host)) complain('host', 'expected a host name or an IP address, without port and brackets')

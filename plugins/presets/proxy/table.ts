@@ -46,6 +46,32 @@ const incoming = {
   ],
 } as const satisfies SettingGroup
 
+/** The authorization server of the proxy, where MCP clients register and people sign in. */
+// biome-ignore format: a setting is a line
+const broker = {
+  title: 'Sign-in of callers',
+  options: [
+    { name: 'broker-client-id', type: 'string', to: 'login/oidc.clientId', help: "The proxy's client ID at --oidc-issuer, where people sign in; turns the broker on: MCP clients register at the proxy itself" },
+    { name: 'broker-client-secret-file', type: 'string', to: 'login/oidc.clientSecretFile', needs: 'broker-client-id', help: 'File that holds the client secret' },
+    { name: 'broker-key-file', type: 'string', to: 'issuer/broker.keyFile', needs: 'broker-client-id', help: 'File of the key that signs tokens and seals what is stored; made at the first start, shared by replicas' },
+    { name: 'broker-require', type: 'repeatable', placeholder: 'CLAIM=VALUE[,VALUE]', needs: 'broker-client-id', help: 'Who may sign in: a claim of the provider and the values that are let in, or anyone' },
+    { name: 'broker-scopes', type: 'list', to: 'login/oidc.scopes', needs: 'broker-client-id', help: 'Scopes to ask the provider for; openid,profile,email by default' },
+    { name: 'broker-claims', type: 'list', to: 'issuer/broker.claims', needs: 'broker-client-id', help: 'Claims of the provider that tokens have too' },
+    { name: 'broker-subject', type: 'string', placeholder: 'CLAIM', to: 'login/oidc.subject', needs: 'broker-client-id', help: 'Claim that names a person for good; sub by default, and id with --broker-user-url' },
+    { name: 'broker-registration', type: 'choice', choices: ['off', 'loopback', 'listed', 'open'], needs: 'broker-client-id', help: 'Which clients may register: none, programs on the own machine (the default), those and --broker-redirect-hosts, or all' },
+    { name: 'broker-redirect-hosts', type: 'list', placeholder: 'HOSTS', needs: 'broker-client-id', help: 'Hosts of redirect URIs, with --broker-registration listed' },
+    { name: 'broker-documents', type: 'list', placeholder: 'HOSTS', needs: 'broker-client-id', help: 'Hosts whose client metadata documents are accepted; all by default' },
+    { name: 'broker-consent', type: 'choice', choices: ['remembered', 'each-time'], to: 'issuer/broker.consent', needs: 'broker-client-id', help: 'Whether people are asked again for a client that they allowed; programs on a computer always ask' },
+    { name: 'broker-access-token', type: 'duration', min: 1000, needs: 'broker-client-id', help: 'How long an access token is good; 1h by default' },
+    { name: 'broker-refresh-token', type: 'duration', min: 1000, needs: 'broker-client-id', help: 'How long a refresh token is good; 30d by default' },
+    { name: 'broker-authorize-url', type: 'url', to: 'login/oauth2.authorizeUrl', needs: 'broker-client-id', help: 'Page where people sign in at a provider without OpenID Connect, in place of --oidc-issuer' },
+    { name: 'broker-token-url', type: 'url', to: 'login/oauth2.tokenUrl', needs: 'broker-client-id', help: 'Where that provider redeems codes' },
+    { name: 'broker-user-url', type: 'url', to: 'login/oauth2.userUrl', needs: 'broker-client-id', help: 'Where that provider says who a person is' },
+    { name: 'broker-allow-private-ip', type: 'boolean', needs: 'broker-client-id', help: 'Metadata documents of clients may be at private addresses' },
+    { name: 'broker-ca-cert', type: 'string', placeholder: 'FILE', needs: 'broker-client-id', help: 'CA certificates to trust for metadata documents of clients' },
+  ],
+} as const satisfies SettingGroup
+
 /** How the target and the proxy prove to each other who they are. */
 // biome-ignore format: a setting is a line
 export const targetTls = [
@@ -147,6 +173,7 @@ export const proxyTable = [
   { title: 'General', options: [...target, ...listening, ...mainPort] },
   tlsGroup,
   incoming,
+  broker,
   outgoing,
   oauth,
   exchange,

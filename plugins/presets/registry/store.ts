@@ -1,4 +1,4 @@
-import type { Entry } from 'sallyport'
+import type { Entry, SettingPath } from 'sallyport'
 import { z } from 'zod'
 import type { AuthSection } from '../incoming.js'
 import { oneKindOf, refuse } from '../settings/refuse.js'
@@ -78,9 +78,29 @@ export function storeEntries({ store, stateDirectory }: Settings): Entry[] {
  * directory.
  */
 export function signedOutEntries({ auth, store, stateDirectory }: Settings): Entry[] {
-  const { cookieKeyFile: passphraseFile } = auth?.oauth?.signIn ?? {}
-  if (passphraseFile === undefined || store?.use !== undefined) return []
-  const origin = { passphraseFile: ['auth', 'oauth', 'signIn', 'cookieKeyFile'] }
+  const { cookieKeyFile } = auth?.oauth?.signIn ?? {}
+  // A broker brings the state that it shares.
+  if (cookieKeyFile === undefined || auth?.oauth?.broker !== undefined) return []
+  const at = ['auth', 'oauth', 'signIn', 'cookieKeyFile']
+  return sharedState({ store, stateDirectory }, cookieKeyFile, at)
+}
+
+/** Where a broker of all processes stores sign-ins; in memory where nothing may be stored. */
+export function brokerState(settings: Settings, keyFile: string | undefined): Entry[] {
+  if (settings.store === undefined && settings.stateDirectory === null) return [{ use: 'state/memory' }]
+  if (keyFile === undefined) return []
+  const found = sharedState(settings, keyFile, ['auth', 'oauth', 'broker', 'keyFile'])
+  if (found.length > 0 || settings.store?.use !== undefined) return found
+  return [{ use: 'state/sqlite', with: { passphraseFile: keyFile } }]
+}
+
+function sharedState(
+  { store, stateDirectory }: Settings,
+  passphraseFile: string,
+  writtenAt: SettingPath,
+): Entry[] {
+  if (store?.use !== undefined) return []
+  const origin = { passphraseFile: writtenAt }
   if (store?.postgres !== undefined) {
     const { directory: _, ...database } = store.postgres
     const at = ['store', 'postgres']

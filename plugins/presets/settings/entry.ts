@@ -56,5 +56,6 @@ export class EntryMaker {
 export const spanOf = (milliseconds: number | undefined): string | undefined =>
   milliseconds === undefined ? undefined : `${milliseconds}ms`
 
-const defined = (fields: Settings): Settings =>
+/** Without the fields that are undefined. */
+export const defined = (fields: Settings): Settings =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

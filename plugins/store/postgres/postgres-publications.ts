@@ -61,7 +61,7 @@ export class PostgresPublications implements Publications {
   private readonly copy: PublishedCopy | undefined
 
   constructor(
-    readonly place: string,
+    readonly location: string,
     private readonly source: string,
     private readonly options: Options,
   ) {

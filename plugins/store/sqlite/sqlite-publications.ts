@@ -68,7 +68,7 @@ export class SqlitePublications implements Publications {
     private readonly dependencies: Dependencies,
   ) {}
 
-  get place(): string {
+  get location(): string {
     return `database ${this.database.path}`
   }
 

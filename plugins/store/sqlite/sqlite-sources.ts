@@ -38,9 +38,9 @@ export class SqliteSource implements SourceStore {
 
   constructor(
     private readonly database: Database<'catalogue'>,
-    { name, place }: SourceName,
+    { name, location }: SourceName,
   ) {
-    this.key = [bytesOf(name), bytesOf(place)]
+    this.key = [bytesOf(name), bytesOf(location)]
   }
 
   async read(since: number | undefined, signal: AbortSignal): Promise<StoredContents | undefined> {

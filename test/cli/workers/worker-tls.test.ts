@@ -11,7 +11,7 @@ import { asked, dial, spoken } from '#kit/raw.js'
 import { startedProgram } from '#kit/started-program.js'
 import { authority } from '#kit/tls.js'
 
-test('workers speak TLS on one port, each reads new files, and none resumes what another began', async (t) => {
+test('workers speak TLS on one port, each reads new files, and no worker resumes a session of another', async (t) => {
   const target = await listening(t, (_request, response) => response.end('target'))
   const ours = authority(t)
   const first = ours.issue(['127.0.0.1'])

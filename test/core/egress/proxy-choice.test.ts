@@ -58,7 +58,7 @@ test('a star in NO_PROXY excludes every host', async (t) => {
   assert.deepEqual(proxy.asked, [])
 })
 
-test('NO_PROXY excludes a host however it and the URL are written', async (t) => {
+test('NO_PROXY excludes a host in every spelling of the host and the URL', async (t) => {
   const proxy = await connectProxy(t, { to: await freePort() })
   const noProxy = 'a.Test.,.svc.cluster.local,bücher.test,FD00:0:0:0:0:0:0:1,[fd00:0:0::2]:8443'
   const resolve = async () => [{ address: '127.0.0.1', family: 4 }]

@@ -64,7 +64,7 @@ test("the gateway's own responses are nosniff", async (t) => {
   assert.doesNotMatch(passed, NOSNIFF)
 })
 
-test('responses of the registry are nosniff, and that of a port with too many connections', async (t) => {
+test('responses of the registry are nosniff, and so is the one of a port with too many connections', async (t) => {
   const app = await booted(t, fileRegistry(t, [server('a.example/one', '1.0.0')]).list)
   for (const url of [BASE, `${BASE}/a.example%2Fone/versions/latest`, `${BASE}?limit=x`, '/openapi.json']) {
     const { headers } = await app.inject(url)

@@ -32,7 +32,7 @@ test('a host that is no name and no address is refused on each port, wherever it
   }
 })
 
-test('so is the host of an absolute request target', async (t) => {
+test('an absolute request target with an invalid host is refused', async (t) => {
   const { addresses } = await serving(t, list)
   const main = addresses.main ?? ''
   const host = ['Host: gateway']

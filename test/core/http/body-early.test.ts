@@ -17,13 +17,13 @@ for (const head of [
   post(2_000_000, '1.1', 'Connection: close\r\n'),
 ]) {
   const [line, , connection = ''] = head.split('\r\n')
-  test(`a refusal before the end of the body ends the connection, whose rest is read (${line}, ${connection})`, async (t) => {
-    // Without an authenticator nobody is let in.
+  test(`a refusal before the end of the body ends the connection after reading the rest (${line}, ${connection})`, async (t) => {
+    // Without an authenticator every request is refused.
     const { main = '' } = (await serving(t, [listen])).addresses
     const socket = connect({ port: Number(new URL(main).port), host: '127.0.0.1', allowHalfOpen: true })
     t.after(() => void socket.destroy())
     const closed = once(socket, 'close')
-    // As a proxy in front does that has dropped the rest: the next request would be taken for it.
+    // Like a proxy in front that has dropped the rest: the gateway could read the next request as that rest.
     socket.write(`${head}${'x'.repeat(1_000_000)}`)
     const [answer] = await once(socket, 'data')
     assert.match(String(answer), /^HTTP\/1\.1 401 [\s\S]*connection: close/i)
@@ -33,7 +33,7 @@ for (const head of [
   })
 }
 
-test('a refusal keeps the connection when the body has come with its head', async (t) => {
+test('a refusal keeps the connection when the body has arrived with its head', async (t) => {
   const { main = '' } = (await serving(t, [listen])).addresses
   const socket = dial(main)
   t.after(() => void socket.destroy())
@@ -44,7 +44,7 @@ test('a refusal keeps the connection when the body has come with its head', asyn
   }
 })
 
-test('the rest of a body that comes drop by drop is not read for ever (T16)', async (t) => {
+test('the gateway stops reading the rest of a body that arrives drop by drop (T16)', async (t) => {
   const clock = fakeClock(t, Date.UTC(2026, 0, 1))
   const { main = '' } = (await serving(t, [listen])).addresses
   const socket = dial(main)
@@ -59,7 +59,7 @@ test('the rest of a body that comes drop by drop is not read for ever (T16)', as
   await eventually(() => socket.closed)
 })
 
-test('a body that was too slow, or not asked for, is not waited for', async (t) => {
+test('the gateway does not wait for a body that was too slow, or that awaits 100 Continue', async (t) => {
   const route = plugin('route', ({ http }) => void http.post('/', { config: { public: true } }, () => 'read'))
   const { main = '' } = (await serving(t, [listen, route], { bodyDeadline: 50 })).addresses
   const head = 'Host: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n'

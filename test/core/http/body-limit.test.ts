@@ -32,7 +32,7 @@ for (const framing of ['Content-Length: 100', 'Transfer-Encoding: chunked']) {
   })
 }
 
-test('no timer is left of a client that disconnected during authentication', async (t) => {
+test('a client that disconnects during authentication leaves no timer', async (t) => {
   const { log, lines } = recordedLog()
   let leave: () => void = () => {}
   const { addresses } = await serving(
@@ -56,7 +56,7 @@ test('no timer is left of a client that disconnected during authentication', asy
   leaving.write(`POST / HTTP/1.1\r\nX-Leaves: 1\r\n${head}`)
   await once(leaving, 'close')
 
-  // Its own deadline passes after that of the first would have.
+  // The deadline of this body passes later than that of the first one.
   assert.match(await spoken(addresses.main ?? '', `POST / HTTP/1.1\r\n${head}`), /^HTTP\/1\.1 408 /)
   assert.equal(lines.filter(({ refused }) => refused === 'BODY_TOO_SLOW').length, 1)
 })

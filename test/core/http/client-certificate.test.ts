@@ -29,7 +29,7 @@ test('the thumbprint is that of the certificate on the connection, and of nothin
   assert.equal((await asked(main, 'GET /inside', undefined, certificate)).body, 'none')
 })
 
-test('there is none where no certificate is asked for, and on plain http', async (t) => {
+test('there is no thumbprint where the gateway requests no certificate, and on plain http', async (t) => {
   const plain = await serving(t, [listen, tell])
   assert.equal((await asked(plain.addresses.main ?? '', 'GET /')).body, 'none')
 
@@ -39,7 +39,7 @@ test('there is none where no certificate is asked for, and on plain http', async
   assert.equal((await asked(main, 'GET /', undefined, ours.issue(['caller.test']))).body, 'none')
 })
 
-test('a certificate that nobody has verified has no thumbprint, whatever server let it in', async (t) => {
+test('a certificate that was not verified has no thumbprint, whatever server accepted it', async (t) => {
   const [ours, theirs] = [authority(t), authority(t)]
   const own = ours.issue(['127.0.0.1'])
   const lenient = { ...own, ca: ours.certificate, requestCert: true, rejectUnauthorized: false }

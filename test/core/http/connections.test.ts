@@ -53,7 +53,7 @@ test(
       (socket) => socket.end(),
       (socket) => socket.on('connect', () => socket.resetAndDestroy()),
       (socket) => socket.write(Buffer.alloc(3000, 0x16)),
-      // Each byte begins the wait anew where only silence is measured.
+      // A limit on silence alone would begin anew with each byte.
       (socket) => {
         const drip = setInterval(() => socket.writable && socket.write(hello.subarray(0, 1)), 500)
         socket.on('close', () => clearInterval(drip))
@@ -101,7 +101,7 @@ test('handshakes count: beyond the limit a TLS connection gets a 503, and beyond
   assert.equal((await asked(main, 'GET /')).status, 200)
 })
 
-test('those that were refused take no room, however long they stay (T16)', async (t) => {
+test('refused connections do not count against the limit, however long they stay (T16)', async (t) => {
   const listen = { use: 'listen/http', with: { address: '127.0.0.1:0', maxConnections: 1 } }
   const { main = '' } = (await serving(t, [listen, routes])).addresses
   const accepted = new Accepted(t)
@@ -117,7 +117,7 @@ test('those that were refused take no room, however long they stay (T16)', async
   assert.equal((await asked(main, 'GET /')).status, 200)
 })
 
-test('over TLS too: invalid HTTP and large headers are refused, and a body is asked for after the gate', async (t) => {
+test('over TLS too: invalid HTTP and large headers are refused, and 100 Continue is sent after the gate', async (t) => {
   const { main = '' } = (await serving(t, [secureListener(t), routes])).addresses
   for (const [bytes, status] of [
     ['nonsense\r\n\r\n', 400],

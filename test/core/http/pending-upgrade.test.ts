@@ -28,7 +28,7 @@ const routes = plugin('routes', ({ http }) => {
     takeSocket(raw)
     return takeSocket(raw)
   })
-  // Sends back what it gets, and ends after the end.
+  // Echoes each byte, and ends when the client ends.
   http.get('/mirror', { config: { public: true, upgrades: true } }, ({ raw }, reply) => {
     reply.hijack()
     const socket = takeSocket(raw)
@@ -54,7 +54,7 @@ function hold(origin: string): Socket {
   return socket
 }
 
-/** What a client does after the response. */
+/** The behaviour of a client after the response. */
 const CALLERS: Readonly<Record<string, (socket: Socket, t: { after(end: () => void): void }) => void>> = {
   closes: (socket) => socket.on('data', () => socket.destroy()),
   'ends its side': (socket) => socket.on('data', () => socket.end()),
@@ -104,7 +104,7 @@ test('after an ordinary response to an upgrade the socket ends, whatever the cli
   }
 })
 
-test('a client that disconnects during authentication is noticed then', async (t) => {
+test('the gateway notices a client that disconnects during authentication', async (t) => {
   const accepted = new Accepted(t)
   const { guard, asked } = turnstile()
   const { main = '' } = (await serving(t, [guard, routes, listen])).addresses
@@ -122,7 +122,7 @@ test('a client that disconnects during authentication is noticed then', async (t
   }
 })
 
-test('what a client sends before its socket is taken arrives, up to a limit', async (t) => {
+test('bytes that a client sends before its socket is taken arrive, up to a limit', async (t) => {
   const accepted = new Accepted(t)
   const { guard, open, asked } = turnstile()
   const { main = '' } = (await serving(t, [guard, routes, listen])).addresses
@@ -160,7 +160,7 @@ test('a long response to an upgrade arrives whole', { timeout: 10_000 }, async (
   assert.ok(answer.length > LONG && answer.endsWith('\r\n0\r\n\r\n'), `${answer.length} bytes`)
 })
 
-test('an h2c client that disconnects is noticed, before its response and after', async (t) => {
+test('the gateway notices an h2c client that disconnects, before its response and after', async (t) => {
   const accepted = new Accepted(t)
   const { guard, open, asked } = turnstile()
   const { main = '' } = (await serving(t, [guard, routes, listen])).addresses

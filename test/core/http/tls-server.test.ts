@@ -73,7 +73,7 @@ test('plain HTTP on the https port gets a 400 and is logged once, and the port g
     assert.equal(status, 400)
     assert.match(body, /this port speaks https/)
   }
-  // OpenSSL takes these for nothing it knows; which methods of HTTP it does know depends on its version.
+  // OpenSSL does not recognize these bytes; the HTTP methods that it recognizes depend on its version.
   for (const bytes of ['SSH-2.0-x\r\n', '\0'.repeat(5000)])
     assert.doesNotMatch(await spoken(plain, bytes).catch(() => ''), /HTTP/)
 
@@ -98,7 +98,7 @@ for (const [mode, expected] of [
   ['request', CALLERS],
   ['require', { ...CALLERS, none: 'refused' }],
 ] as const) {
-  test(`client certificates, ${mode}: of another authority is refused, and so is an expired one`, async (t) => {
+  test(`client certificates, ${mode}: one of another authority is refused, and so is an expired one`, async (t) => {
     const { log, lines } = recordedLog()
     const [ours, theirs] = [authority(t), authority(t)]
     const tls = { clientCa: ours.file, ...(mode === 'require' && { clientCertificate: mode }) }
@@ -143,7 +143,7 @@ test('client certificates of an intermediate authority are accepted with its roo
   await assert.rejects(accepted(ours.certificate), { code: 'CONFIG_INVALID', message: /clientCa.*no root/ })
 })
 
-/** A session that a client has got, by which it can come back without a certificate. */
+/** A TLS session that a client can resume without a certificate. */
 async function sessionOf(origin: string, options: ConnectionOptions): Promise<Buffer | undefined> {
   const socket = dial(origin, options) as TLSSocket
   let session: Buffer | undefined
@@ -189,7 +189,7 @@ test('without client certificates sessions are resumed, which saves half of a ha
   again.destroy()
 })
 
-test('a reload cannot turn TLS on, off, or to other callers on an open port, and says so', async (t) => {
+test('a reload that turns TLS on or off, or changes client certificates, on an open port is refused with an error', async (t) => {
   const ours = authority(t)
   const secure = secureListener(t, ours)
   const running = await serving(t, [secure, hello])

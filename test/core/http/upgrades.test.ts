@@ -81,7 +81,7 @@ for (const [kind, port] of Object.entries(PORTS)) {
     let heard = ''
     socket.on('data', (chunk) => {
       heard += chunk
-      // Not together: Node 26 drops what comes in one packet with such a body.
+      // Sent separately: Node 26 drops bytes that come in one packet with such a body.
       if (heard.endsWith('hello')) socket.write(last)
     })
     await once(socket, 'close')
@@ -119,7 +119,7 @@ for (const [kind, port] of Object.entries(PORTS)) {
       await spoken(main, 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n'),
       /^HTTP\/1.1 503 [\s\S]*Retry-After: 1/,
     )
-    // What it asks is not done behind its back either.
+    // The gateway does not handle the refused request either.
     for (let count = 0; count < 5; count++)
       assert.match(await spoken(main, 'GET /counted HTTP/1.1\r\nHost: a\r\n\r\n'), /^HTTP\/1.1 503 /)
     assert.equal(handled, 0)

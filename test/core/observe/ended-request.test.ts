@@ -41,7 +41,7 @@ const routes = plugin('routes', ({ http }) => {
   http.get('/never', { config }, (_request, reply) => void reply.hijack())
 })
 
-test('each request is seen once, however it ends', async (t) => {
+test('a sink gets each request once, however it ends', async (t) => {
   const { seen, sink } = watching()
   const list = [listen, sink, routes]
   const { addresses } = await serving(t, list)
@@ -71,7 +71,7 @@ test('each request is seen once, however it ends', async (t) => {
   assert.deepEqual([seen[0]?.bytes, seen[3]?.bytes, seen[5]?.bytes], [5, 4, 0])
 })
 
-test('a sink is told of what it wants, and one that fails changes nothing', async (t) => {
+test('a sink gets the statuses that it wants, and one that throws changes no response', async (t) => {
   const { seen, sink } = watching(400)
   const failing = definePlugin({
     name: 'failing',
@@ -124,7 +124,7 @@ test('a response to an upgrade is complete, and one whose client resets the conn
   )
 })
 
-test('what a request dispatches is no request of its own: no sink hears of it, and no line has an address for it', async (t) => {
+test('a dispatched request reaches no sink, and its log lines have no address', async (t) => {
   const { seen, sink } = watching()
   const { log, lines } = recordedLog()
   const asking = plugin('asking', (gateway) => {

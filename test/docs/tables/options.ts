@@ -15,7 +15,7 @@ const kindOf = (name: string): string => name.split('/')[0] ?? ''
 /** Every kind of the catalogue, in its order. */
 export const allKinds = (): string[] => [...new Set(Object.keys(catalogue).map(kindOf))]
 
-/** One row for each kind: what its page says first, and its plugins. It stands beside the folders of the kinds. */
+/** One row for each kind: the first paragraph of its page, and its plugins. Links start at `plugins/`. */
 export function kinds(): string {
   const rows = allKinds().map((kind) => {
     const names = Object.keys(catalogue).filter((name) => kindOf(name) === kind)
@@ -29,11 +29,11 @@ function firstParagraph(kind: string): string {
   const page = join(root, 'plugins', kind, 'README.md')
   const text = existsSync(page) ? readFileSync(page, 'utf8') : ''
   const paragraph = text.split('\n\n')[1]?.replaceAll('\n', ' ').replace(/\.$/, '') ?? ''
-  // A link of that page leads elsewhere from this one.
+  // Relative links of that page would be wrong here.
   return paragraph.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
 }
 
-/** The plugins of the kind whose page it is, each with its options. */
+/** The plugins of the kind that `page` describes, each with its options. */
 export async function plugins(page: string): Promise<string> {
   const kind = page.split('/').at(-2)
   const own = Object.entries(catalogue).filter(([name]) => kindOf(name) === kind)

@@ -20,8 +20,8 @@ async function gate(t: TestContext, issuer: Issuer, unavailableStatus?: 503, lis
       const headers = { authorization: `Bearer ${token}`, ...more }
       const asked = request(url, { agent: false, localAddress, headers }, (response) => {
         response.resume()
-        const { statusCode: status = 0, headers: told } = response
-        resolve({ status, retryAfter: told['retry-after'] })
+        const { statusCode: status = 0, headers: responseHeaders } = response
+        resolve({ status, retryAfter: responseHeaders['retry-after'] })
       })
       asked.on('error', reject).end()
     })
@@ -85,7 +85,7 @@ test('behind a trusted proxy each client has its own limit of concurrent introsp
 })
 
 for (const unavailableStatus of [undefined, 503] as const) {
-  test(`too many concurrent introspections are 503 with Retry-After, with unavailableStatus ${unavailableStatus ?? 'unset'}`, async (t) => {
+  test(`too many concurrent introspections get 503 with Retry-After, with unavailableStatus ${unavailableStatus ?? 'unset'}`, async (t) => {
     const issuer = await issuing(t)
     const held = heldIntrospections(issuer)
     const { ask, lines } = await gate(t, issuer, unavailableStatus)
@@ -141,7 +141,7 @@ test('concurrent failures count as one: the backoff after them is the shortest',
   assert.ok(performance.now() - since < 4000, String(performance.now() - since))
 })
 
-test('what waited while the provider went down is not sent to it any more', async (t) => {
+test('requests that were queued when the provider went down are not sent to it', async (t) => {
   const issuer = await issuing(t)
   const { ask } = await gate(t, issuer)
   const cut: (() => void)[] = []

@@ -206,7 +206,7 @@ test('RS-19: any other response of the provider is a rejection with a cause', as
   }
 })
 
-test('RS-19: where the provider refuses the client of the gateway, nobody is told that a token is bad', async (t) => {
+test('RS-19: when the provider refuses the client of the gateway, no response calls a token invalid', async (t) => {
   const issuer = await issuing(t)
   const { introspectionUrl } = issuer
   const { knock } = await gateOf(t, [{ use: 'auth/oidc', with: { ...issuer.provider, introspectionUrl } }])

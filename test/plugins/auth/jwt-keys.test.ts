@@ -150,7 +150,7 @@ for (const [cause, issuerAt] of [
   ['refused', closedPort],
   ['silent', (t: TestContext) => listening(t, () => {})],
 ] as const) {
-  test(`a token of a provider that is ${cause} is not called invalid, and readiness names the provider`, async (t) => {
+  test(`the gateway does not call a token of a provider that is ${cause} invalid, and readiness names the provider`, async (t) => {
     const issuer = await issuing(t)
     const issuerUrl = await issuerAt(t)
     const { running, knock } = await gateOf(t, [

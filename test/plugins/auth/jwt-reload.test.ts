@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { closedRoute, issuing, serving } from 'sallyport/testing'
 import { listen } from '#kit/plugin.js'
 
-test('keys outlive a reload while their provider is away, but not when the list names another place for them', async (t) => {
+test('keys outlive a reload while their provider is away, but not a reload that changes `jwksUrl`', async (t) => {
   const issuer = await issuing(t)
   const listWith = (options: object = {}) => [
     listen,

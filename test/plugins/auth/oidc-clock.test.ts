@@ -57,7 +57,7 @@ for (const [name, shift] of [
   })
 }
 
-test('what is remembered for a second is forgotten after one, though the clock went back, and at its date', async (t) => {
+test('a token cached for a second expires after one second, even when the clock went back, and at its date', async (t) => {
   const clock = twoClocks(t)
   const map = new ExpiringMap<string>(2)
   map.set('key', 'value', Date.now() + 1000)

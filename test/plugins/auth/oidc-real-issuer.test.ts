@@ -38,7 +38,7 @@ test('RS-18: an opaque token of oidc-provider is accepted until it is revoked', 
 test('RS-19: oidc-provider does not introspect JWTs, nor for a client with a wrong secret', async (t) => {
   const issuer = await realIssuer(t)
   const { introspectionUrl, client } = issuer
-  // Without keys the JWT can only be asked about.
+  // Without keys only introspection could verify the JWT.
   const jwksUrl = `${issuer.url}/nothing-here`
   const asking = await gate(t, issuer, { introspectionUrl, ...client, jwksUrl })
   assert.equal(await asking.status(await issuer.token()), 401)

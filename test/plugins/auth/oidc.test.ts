@@ -23,7 +23,7 @@ for (const [kind, form] of [
     }
   })
 
-test('key fetches, introspections, cached tokens and refusals are counted, by provider and cause', async (t) => {
+test('metrics count key fetches, introspections, cached tokens and refusals, by provider and cause', async (t) => {
   const issuer = await issuing(t)
   const { introspectionUrl } = issuer
   const counts = new Map<string, number>()

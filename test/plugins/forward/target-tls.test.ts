@@ -122,7 +122,7 @@ for (const use of ['forward/http', 'forward/balanced']) {
     const next = ca.issue(['client'])
     pair.write({ key: next.key })
     await eventually(() =>
-      lines.some(({ reason }) => /is not the key of the certificate/.test(String(reason))),
+      lines.some(({ reason }) => /is not the key of the first certificate/.test(String(reason))),
     )
     assert.equal((await send(main, call(1))).body, before[0]?.body)
     pair.write({ cert: next.cert })
@@ -242,7 +242,7 @@ test('everything that is wrong with the files is told at once, at the start', as
   assert.match(all['targetClientKey'] ?? '', /expected a PEM private key/)
 
   const foreign = await refused(t, { targetClientCert: files.cert, targetClientKey: files.otherKey })
-  assert.match(foreign['targetClientKey'] ?? '', /is not the key of the certificate/)
+  assert.match(foreign['targetClientKey'] ?? '', /is not the key of the first certificate/)
   const half = await refused(t, { targetClientCert: files.cert, targetCaCert: files.key })
   assert.match(half['targetClientCert'] ?? '', /--target-client-key \(targetClientKey in a file\)/)
   assert.match(half['targetCaCert'] ?? '', /expected PEM certificates/)

@@ -75,7 +75,7 @@ test('only the current public address is accepted', async (t) => {
   assert.deepEqual(await statuses(), [200, 200, 403])
 })
 
-test('what no `Host` can be is refused at the start', async (t) => {
+test('an entry that cannot be a `Host` stops the start', async (t) => {
   for (const host of [
     '',
     'https://registry.example',
@@ -89,7 +89,7 @@ test('what no `Host` can be is refused at the start', async (t) => {
     )
 })
 
-test('the log shows the host that was refused, and of a long one its beginning; the caller is told nothing of it', async (t) => {
+test('the log shows the refused host, or the beginning of a long one; the response does not show it', async (t) => {
   const { log, lines } = recordedLog()
   const app = await booted(t, [{ use: 'guard/host' }, open], { log })
 

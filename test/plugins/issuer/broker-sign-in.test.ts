@@ -260,7 +260,7 @@ test('no stranger stores more than a bounded number of sign-ins, nor floods the 
 test('a call passes with the token of the broker, and with no changed one', async (t) => {
   const { origin, url } = await brokered(t)
   const { access_token: token, id_token: idToken } = await new HandClient(origin).tokens()
-  assert.notEqual(await calledWith(url, token), 401)
+  assert.equal(await calledWith(url, token), 200)
   const [head, body, signature = ''] = String(token).split('.')
   const changed = Buffer.from(
     JSON.stringify({ ...JSON.parse(Buffer.from(String(body), 'base64url').toString()), sub: 'mallory' }),

@@ -115,7 +115,7 @@ test('a withdrawn version is a 404 that says so, why, and since when; so is a se
 function storeWith(history: Publications['history']) {
   const published = { server: server(name, '1.0.0'), _meta: {} }
   const publications: Publications = {
-    place: 'test',
+    location: 'test',
     read: async () => ({
       kind: 'whole',
       payloads: [Buffer.from(JSON.stringify({ servers: [published] }))],

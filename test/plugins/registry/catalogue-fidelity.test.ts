@@ -169,7 +169,7 @@ test('T16 a YAML file of very many keys is read quickly, and one that repeats a 
     const { checks } = (await again.inject('/internal/readiness')).json()
     return checks['source y'].reason !== 'not read yet' && checks['source y'].reason
   })
-  assert.match(reason, /second time at line 4, column 3/)
+  assert.match(reason, /repeated at line 4, column 3/)
 })
 
 test('a document that violates the schema is refused by name and reason, and the others are served', async (t) => {

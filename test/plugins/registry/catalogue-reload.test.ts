@@ -105,7 +105,7 @@ test('a list that was replaced reads no source while a request of it lasts', asy
   await eventually(() => reads > 2)
 
   await running.swap([listen, ...registryOf([sourcePlugin('main', never)], ['main'])])
-  await eventually(() => lines.some(({ msg }) => /go on with the configuration/.test(String(msg))))
+  await eventually(() => lines.some(({ msg }) => /go on with the old configuration/.test(String(msg))))
   const after = reads
   // As long as five reads took.
   await pause(100)

@@ -116,6 +116,6 @@ test('a list has one store at most', async (t) => {
   const twice = [store, { ...store, id: 'mine' }, ...registryOf([source(whole)], ['main'], without)]
   await assert.rejects(
     booted(t, twice),
-    /"mine".*it provides a catalogue store, and so does "store\/sqlite": there can be one/,
+    /"mine".*it provides a catalogue store, and so does "store\/sqlite": a scope can have only one/,
   )
 })

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { program } from '#kit/program.js'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 
-test('a full disk: it says so, and what it had begun to write is not there', { skip: noDisk }, async (t) => {
+test('on a full disk plugin new says so, and removes the files it has begun', { skip: noDisk }, async (t) => {
   const { place, faults } = smallDisk(t, '64k')
   faults.full.begin()
 

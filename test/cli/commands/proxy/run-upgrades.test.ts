@@ -13,7 +13,7 @@ const needsProc = {
   timeout: 60_000,
 }
 
-test('a thousand upgrades of strangers leave room for whoever has a token (T16)', needsProc, async (t) => {
+test('a thousand upgrades of strangers leave room for a caller with a token (T16)', needsProc, async (t) => {
   const issuer = await issuing(t)
   const target = await listening(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: first\n\n')

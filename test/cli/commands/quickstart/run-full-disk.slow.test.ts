@@ -4,7 +4,9 @@ import { test } from 'node:test'
 import { noDisk, smallDisk } from '#kit/small-disk.js'
 import { startedProgram } from '#kit/started-program.js'
 
-test('a full disk: it says what cannot be written, and leaves nothing there', { skip: noDisk }, async (t) => {
+test('on a full disk quickstart names the file that cannot be written, and leaves nothing behind', {
+  skip: noDisk,
+}, async (t) => {
   const { place, faults } = smallDisk(t, '64k')
   faults.full.begin()
 

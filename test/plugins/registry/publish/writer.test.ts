@@ -51,7 +51,7 @@ function memorySource({
 }) {
   const payloads: Buffer[] = []
   const publications: Publications = {
-    place: 'test',
+    location: 'test',
     read: async () => ({ kind: 'unchanged', payloads: [], revision: () => '' }),
     watch: () => () => {},
     async publish({ name, version, server }, actor) {
@@ -79,7 +79,7 @@ function memorySource({
       gateway.provide(ManagedSource, { name: 'published', publications: () => publications })
       gateway.provide(Source, {
         name: 'published',
-        place: 'test',
+        location: 'test',
         stored: true,
         fetch: async () => {
           read()

@@ -10,7 +10,7 @@ const ID = '1764316800000000001'
 const body = `{"jsonrpc":"2.0","id":${ID},"method":"tools/call","params":{"name":"search"}}`
 
 for (const by of ['caller', 'address', 'tool', 'caller+tool']) {
-  test(`a call over a limit by ${by} is told with its tool and the limit, and answered by its id`, async (t) => {
+  test(`the log and audit of a call over a limit by ${by} name its tool and the limit, and the answer has its id`, async (t) => {
     const events: AuditEvent[] = []
     const target = await listening(t, (_request, response) => response.end('{}'))
     const other = by === 'address' ? 'caller' : 'address'

@@ -3,8 +3,8 @@ import { ConfigError, type List } from 'sallyport'
 import { planList } from 'sallyport/embed'
 import { contextFor } from '#kit/booted.js'
 
-/** What is wrong with a list, of which something is. */
-export async function complaints(list: List, folder: string): Promise<ConfigError['problems']> {
+/** The problems of a list that has some. */
+export async function problemsOf(list: List, folder: string): Promise<ConfigError['problems']> {
   try {
     await planList(list, contextFor({ folder }))
   } catch (error) {

@@ -2,7 +2,7 @@ import type { Gateway } from 'sallyport'
 import { plugin } from '#kit/plugin.js'
 
 /** A plugin that records each of its steps. */
-export function noting(name: string, notes: string[], more: (gateway: Gateway) => void = () => {}) {
+export function recording(name: string, notes: string[], more: (gateway: Gateway) => void = () => {}) {
   return plugin(name, (gateway) => {
     notes.push(`${name} setup`)
     gateway.onStart(() => void notes.push(`${name} start`))
