@@ -1,7 +1,7 @@
 import type { Entry, List, Plugin, Problem, SettingPath } from 'sallyport'
 import { isJsonObject } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { entryFields } from '#plugins/presets/settings/further.js'
+import { entryFields } from '#plugins/presets/settings/added-plugins.js'
 import type { Complaint } from './complaint.js'
 import { complaintsOf } from './complaint.js'
 import type { Document } from './document.js'

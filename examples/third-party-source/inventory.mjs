@@ -9,7 +9,7 @@ export default definePlugin({
   summary: 'Lists the MCP servers of an inventory in CSV, with the columns name, version and url.',
   provides: [Source],
   options: z.strictObject({
-    name: z.string().min(1).describe('the name that registries list it by'),
+    name: z.string().min(1).describe('the name by which registries list this source'),
     path: z.string().min(1).describe('the CSV file'),
     everySeconds: z.int().positive().default(60).describe('seconds between two reads'),
   }),
@@ -32,7 +32,7 @@ export default definePlugin({
 function serversIn(text) {
   const [head, ...rows] = text.trim().split(/\r?\n/)
   if (head !== 'name,version,url')
-    throw new GatewayError('INVENTORY_MALFORMED', 'the inventory has other columns')
+    throw new GatewayError('INVENTORY_MALFORMED', 'the first line of the inventory must be name,version,url')
   return rows.map((row) => {
     const [name, version, url] = row.split(',')
     return {

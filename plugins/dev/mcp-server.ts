@@ -51,7 +51,7 @@ export default definePlugin({
   },
 })
 
-/** Three tools: arithmetic, dice, and the caller and credential as the server got them. */
+/** Three tools: arithmetic, dice, and one that shows the caller and credential as the server received them. */
 export function addTools(server: McpServer, { headers }: IncomingMessage, callerHeader: string): void {
   server.registerTool(
     'add',

@@ -35,7 +35,7 @@ export default definePlugin({
     const database = await gateway.share(
       `database ${JSON.stringify(options)}`,
       () => Database.open(options, { log, scrubber, path: (path) => gateway.path(path) }),
-      // What failed to open is told by the setup that awaits it.
+      // The setup that awaits this reports the error.
       (opening) =>
         opening.then(
           (opened) => opened.close(),
@@ -66,7 +66,7 @@ export default definePlugin({
     gateway.provide(CatalogueStore, {
       open: ({ name, location }) =>
         new PostgresSource(
-          { name, place: location },
+          { name, location },
           {
             database,
             copy: copies?.open({ name, location }),

@@ -213,8 +213,8 @@ export async function lookAtEdge({ started, home }: Running, path: string, token
 /** An issuer that publishes its keys alone. */
 export async function withoutDiscovery(t: TestContext) {
   const issuer = await issuing(t)
-  issuer.faults.set(issuer.places.discovery, (_request, response) => response.writeHead(404).end())
-  return { issuer, keys: issuer.origin + issuer.places.keys, token: await issuer.jwt() }
+  issuer.faults.set(issuer.paths.discovery, (_request, response) => response.writeHead(404).end())
+  return { issuer, keys: issuer.origin + issuer.paths.keys, token: await issuer.jwt() }
 }
 
 /** The tunnel of a third party, kept open, and its address in the guard. */

@@ -17,7 +17,7 @@ export default definePlugin({
   }),
 
   setup(gateway, { name }) {
-    // Made once: `headers` runs for every request.
+    // Created once: `headers()` runs for every request.
     const headers: OutgoingHeaders = [['x-gateway', name]]
     gateway.provide(HeaderSource, { names: ['x-gateway'], headers: () => headers })
   },

@@ -20,7 +20,7 @@ export default definePlugin({
     gateway.provide(Policy, {
       judge({ identity, subject }) {
         if (subject === undefined || allows(identity, subject)) return { allowed: true }
-        // The caller reads the reason; the rule is for the log.
+        // The caller sees the reason; only the log has the rule.
         return { allowed: false, reason: 'you may not use this tool', rule: `${prefix} is for ${domain}` }
       },
       shows: ({ identity }, listed) => listed.map((each) => allows(identity, each)),

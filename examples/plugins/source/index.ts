@@ -8,7 +8,7 @@ export default definePlugin({
   summary: 'Lists the MCP servers in its options.',
   provides: [Source],
   options: z.strictObject({
-    name: z.string().min(1).describe('the name that registries list it by'),
+    name: z.string().min(1).describe('the name by which registries list this source'),
     servers: z
       .record(z.string(), z.url())
       .default({ 'com.example/hello': 'https://mcp.example.com/mcp' })

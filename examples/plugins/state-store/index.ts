@@ -19,7 +19,7 @@ export default definePlugin({
       values.delete(key)
       return undefined
     }
-    const turns = new Map<string, Promise<unknown>>()
+    const queues = new Map<string, Promise<unknown>>()
     // A database is opened in `gateway.onStart` and closed in `gateway.onStop`.
     gateway.provide(StateStore, {
       get: async (key) => read(key),
@@ -36,14 +36,14 @@ export default definePlugin({
       keys: async (prefix) =>
         [...values.keys()].filter((key) => key.startsWith(prefix) && read(key) !== undefined),
       async locked(key, work) {
-        const turn = (turns.get(key) ?? Promise.resolve()).then(work)
+        const result = (queues.get(key) ?? Promise.resolve()).then(work)
         // Releases the lock also after an error.
-        const over = turn.catch(() => {})
-        turns.set(key, over)
+        const settled = result.catch(() => {})
+        queues.set(key, settled)
         try {
-          return await turn
+          return await result
         } finally {
-          if (turns.get(key) === over) turns.delete(key)
+          if (queues.get(key) === settled) queues.delete(key)
         }
       },
     })

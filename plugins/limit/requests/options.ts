@@ -1,6 +1,6 @@
 import { duration, secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
-import { checkPlace, type RedisOptions, redisFields } from '#plugins/store/redis/place.js'
+import { checkRedisOptions, type RedisOptions, redisFields } from '#plugins/store/redis/address.js'
 
 const PREFIX = 'sallyport:'
 const MAX_COUNT = 1_000_000_000
@@ -89,7 +89,7 @@ export const limitOptions = z.strictObject({
       ],
       { error: 'expected the URL of a Redis, or `url` or `urlFile`, with `caCertPath` and `prefix`' },
     )
-    .superRefine(checkPlace)
+    .superRefine(checkRedisOptions)
     .optional()
     .describe(
       'counts for all replicas in this Redis: its URL, or `url`, `urlFile`, `caCertPath` and `prefix` (default `sallyport:`); without it each process counts by itself',

@@ -1,8 +1,8 @@
 import { type ClientAuth, ClientSecretPost, None, type ServerMetadata } from 'openid-client'
 import { basicAuthorization, isJsonObject, type JsonObject, type Secret } from 'sallyport/toolkit'
 
-// RFC 8414, 2: without this field, Basic is supported. Not by openid-client, which encodes a dash as `%2D`: many
-// issuers do not decode that.
+// RFC 8414, section 2: without this field, Basic is supported. Not used through openid-client, which encodes a dash as
+// `%2D`: many issuers do not decode that.
 export function authentication(
   server: ServerMetadata,
   clientId: string,
@@ -23,7 +23,7 @@ export function authentication(
  * request accepts nothing but JSON, and some do so always; GitHub reports errors with status 200.
  */
 export async function standardResponse(response: Response): Promise<Response> {
-  // Of a response with a challenge openid-client reads nothing else, and the error is in its body.
+  // From a response with a challenge openid-client reads only the challenge, but the error is in the body.
   response.headers.delete('www-authenticate')
   if (response.status !== 200) return response
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get('content-type') ?? '')

@@ -1,11 +1,11 @@
 import { plainCode } from 'sallyport/toolkit'
-import { type Failure, TELL } from '#plugins/login/flow/failures.js'
+import { CONTACT, type Failure } from '#plugins/login/flow/failures.js'
 
 export const refusedToken = (status: number, code: string, issuer: string): Failure => ({
   status: status === 503 ? 503 : 403,
   code: 'token_refused',
   sentence: `${issuer} signed you in, but the registry does not accept the token that it gave: ${plainCode(code)}`,
-  advice: ADVICE[code] ?? ADVICE['invalid_token'] ?? TELL,
+  advice: ADVICE[code] ?? ADVICE['invalid_token'] ?? CONTACT,
   ...(status === 503 && { retryAfter: 5 }),
 })
 

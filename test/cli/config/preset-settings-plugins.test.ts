@@ -246,9 +246,9 @@ plugins:
   for (const wanted of [
     /^proxy\.yaml:1:1 targetUir: unknown key$/,
     /^proxy\.yaml:3:7 port: a port from 0 to 65535 is expected$/,
-    /^proxy\.yaml:6:32 plugins\[0\]\.before: no entry is called so$/,
+    /^proxy\.yaml:6:32 plugins\[0\]\.before: no entry has this name$/,
     /^proxy\.yaml:7:5 plugins\[1\]: expected one of before, after, replaces$/,
-    /^proxy\.yaml:8:41 plugins\[2\]\.replaces: no entry is called so; known here: .*guard\/origin/,
+    /^proxy\.yaml:8:41 plugins\[2\]\.replaces: no entry has this name; known here: .*guard\/origin/,
     /^proxy\.yaml:9:31 plugins\[3\]\.replace: unknown key$/,
   ])
     assert.ok(

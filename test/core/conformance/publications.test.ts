@@ -32,7 +32,7 @@ findsFaults(PublicationStore, {
     make: store('publisher by events'),
   },
   'bytes without a limit': { code: 'BYTES_UNBOUNDED', make: store('bytes') },
-  'a purge that no later read shows': { code: 'PURGE_WRONG', make: store('purged and not told') },
+  'a purge that no later read shows': { code: 'PURGE_WRONG', make: store('purge not reported') },
   'a purged version that is published again': { code: 'PURGE_WRONG', make: store('published again') },
   'watchers that are not notified': { code: 'WATCH_SILENT', make: store('silent') },
   'sources that share their publications': { code: 'NAMES_MIXED', make: shared },

@@ -5,14 +5,14 @@ import { type TestContext, test } from 'node:test'
 import type { GatewayError } from 'sallyport'
 import { createFetcher } from 'sallyport/toolkit'
 import { capturedLog, eventually } from '#kit/captured-log.js'
-import { fetching, hereForAll } from '#kit/egress.js'
+import { fetching, resolveToLoopback } from '#kit/egress.js'
 import { folder } from '#kit/folder.js'
 import { listening } from '#kit/listening.js'
 
 const here = {
   allowPrivate: true,
   allowInsecureHttp: true,
-  resolve: hereForAll,
+  resolve: resolveToLoopback,
 }
 
 test('T11: the token goes to the named origins and URLs, compared whole, and to no other', async (t) => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ConfigError } from 'sallyport'
 import { createFetcher } from 'sallyport/toolkit'
 import { connectProxy } from '#kit/connect-proxy.js'
-import { failsWith, fetching, hereForAll } from '#kit/egress.js'
+import { failsWith, fetching, resolveToLoopback } from '#kit/egress.js'
 import { freePort } from '#kit/free-port.js'
 import { listening } from '#kit/listening.js'
 import { authority, tlsListening } from '#kit/tls.js'
@@ -102,7 +102,7 @@ test('an empty proxy variable counts as unset, and a proxy may be written withou
   const port = await tlsListening(t, ours.issue(['provider.test']), (_request, response) => response.end())
   const proxy = await connectProxy(t, { to: port })
   const bare = proxy.url.replace('http://', '')
-  const here = { allowPrivate: true, resolve: hereForAll, caFile: ours.file }
+  const here = { allowPrivate: true, resolve: resolveToLoopback, caFile: ours.file }
 
   await fetching(t, {
     ...here,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { failsWith, fetching, hereForAll } from '#kit/egress.js'
+import { failsWith, fetching, resolveToLoopback } from '#kit/egress.js'
 import { listening } from '#kit/listening.js'
 
 test('RS-23: plain http reaches only loopback, unless the operator allows it, which logs a warning', async (t) => {
@@ -11,11 +11,11 @@ test('RS-23: plain http reaches only loopback, unless the operator allows it, wh
     info() {},
     warn: (...line: readonly unknown[]) => void warnings.push(line),
   }
-  const strict = fetching(t, { allowPrivate: true, resolve: hereForAll, log })
+  const strict = fetching(t, { allowPrivate: true, resolve: resolveToLoopback, log })
   const lax = fetching(t, {
     allowPrivate: true,
     allowInsecureHttp: true,
-    resolve: hereForAll,
+    resolve: resolveToLoopback,
     log,
   })
 

@@ -5,7 +5,7 @@ import { Guard, type Judgement, type List, type PolicyQuestion } from 'sallyport
 import { booted, recordedLog, serving } from '#kit/booted.js'
 import { corp } from '#kit/corp.js'
 import { listen, mcpPlugin, providing } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 import { ALLOWED, JSON_TYPE, mcpRoute, policy, toolCall } from './judged.js'
 
 type App = Awaited<ReturnType<typeof booted>>
@@ -293,7 +293,7 @@ test('a body that never ends is 408 on a route that reads no body itself', async
     [listen, { use: 'auth/anonymous' }, mcpRoute, policy(() => ALLOWED)],
     { bodyDeadline: 50 },
   )
-  const answer = await spoken(
+  const answer = await sendRaw(
     addresses.main ?? '',
     'POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
   )

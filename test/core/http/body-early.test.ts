@@ -6,7 +6,7 @@ import { serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { fakeClock } from '#kit/fake-clock.js'
 import { listen, plugin } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 
 const post = (length: number, version = '1.1', more = ''): string =>
   `POST /nothing HTTP/${version}\r\nHost: a\r\n${more}Content-Length: ${length}\r\n\r\n`
@@ -64,8 +64,8 @@ test('the gateway does not wait for a body that was too slow, or that awaits 100
   const { main = '' } = (await serving(t, [listen, route], { bodyDeadline: 50 })).addresses
   const head = 'Host: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n'
   const began = performance.now()
-  assert.match(await spoken(main, `POST / HTTP/1.1\r\n${head}\r\n`), /^HTTP\/1\.1 408 /)
-  const unasked = await spoken(main, `POST /nothing HTTP/1.1\r\n${head}Expect: 100-continue\r\n\r\n`)
+  assert.match(await sendRaw(main, `POST / HTTP/1.1\r\n${head}\r\n`), /^HTTP\/1\.1 408 /)
+  const unasked = await sendRaw(main, `POST /nothing HTTP/1.1\r\n${head}Expect: 100-continue\r\n\r\n`)
   assert.match(unasked, /^HTTP\/1\.1 401 [\s\S]*connection: close/i)
   assert.ok(performance.now() - began < 20_000)
 })

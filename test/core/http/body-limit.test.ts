@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { type Capability, type Gateway, Guard } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { listen, plugin } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 
 const strange = (setup: (gateway: Gateway) => unknown, ...provides: Capability[]) =>
   plugin('strange', setup, { provides })
@@ -57,7 +57,7 @@ test('a client that disconnects during authentication leaves no timer', async (t
   await once(leaving, 'close')
 
   // The deadline of this body passes later than that of the first one.
-  assert.match(await spoken(addresses.main ?? '', `POST / HTTP/1.1\r\n${head}`), /^HTTP\/1\.1 408 /)
+  assert.match(await sendRaw(addresses.main ?? '', `POST / HTTP/1.1\r\n${head}`), /^HTTP\/1\.1 408 /)
   assert.equal(lines.filter(({ refused }) => refused === 'BODY_TOO_SLOW').length, 1)
 })
 

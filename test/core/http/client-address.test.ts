@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { ClientAddresses } from '#core/http/client-address.js'
 import { booted, serving } from '#kit/booted.js'
-import { spoken } from '#kit/raw.js'
+import { sendRaw } from '#kit/raw.js'
 import { runs } from '#kit/runs.js'
 
 type Headers = readonly (readonly [name: string, value: string])[]
@@ -160,7 +160,7 @@ test('a request over a real port has its client address', async (t) => {
   ]
   const ask = async (trustedProxies?: readonly string[]) => {
     const { addresses } = await serving(t, list(trustedProxies))
-    const answer = await spoken(
+    const answer = await sendRaw(
       addresses.main ?? '',
       'GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 203.0.113.9\r\nConnection: close\r\n\r\n',
     )

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { CountedResponse } from '#core/http/counted-response.js'
 import { opened } from '#kit/listening.js'
-import { spoken } from '#kit/raw.js'
+import { sendRaw } from '#kit/raw.js'
 
 /** The counted body bytes of each response, and the bytes that were sent. */
 async function counted(t: TestContext, answer: RequestListener, methods: readonly string[] = ['GET']) {
@@ -22,7 +22,7 @@ async function counted(t: TestContext, answer: RequestListener, methods: readonl
       '',
     ].join('\r\n'),
   )
-  const sent = await spoken(`http://127.0.0.1:${port}`, asked.join(''))
+  const sent = await sendRaw(`http://127.0.0.1:${port}`, asked.join(''))
   return { counts, sent }
 }
 

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { serving } from '#kit/booted.js'
 import { listening } from '#kit/listening.js'
 import { listen } from '#kit/plugin.js'
-import { asked, dial } from '#kit/raw.js'
+import { dial, requestRaw } from '#kit/raw.js'
 
 test('the gateway itself answers `OPTIONS *`, also where it forwards everything else', async (t) => {
   let forwarded = 0
@@ -15,8 +15,8 @@ test('the gateway itself answers `OPTIONS *`, also where it forwards everything 
     { use: 'forward/http', with: { target } },
   ])
   const main = addresses.main ?? ''
-  assert.deepEqual(await asked(main, 'OPTIONS *'), { status: 204, body: '' })
-  assert.equal((await asked(main, 'GET *')).status, 400)
+  assert.deepEqual(await requestRaw(main, 'OPTIONS *'), { status: 204, body: '' })
+  assert.equal((await requestRaw(main, 'GET *')).status, 400)
   assert.equal(forwarded, 0)
 
   // Bytes that could be the rest of that body are not read as a request.

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { serving } from '#kit/booted.js'
 import { listen } from '#kit/plugin.js'
-import { spoken } from '#kit/raw.js'
+import { sendRaw } from '#kit/raw.js'
 import { ALLOWED, mcpRoute, policy, toolCall } from '../gate/judged.js'
 
 async function gateway(t: TestContext) {
@@ -31,7 +31,7 @@ async function gateway(t: TestContext) {
             '',
             '',
           ]
-    const answer = await spoken(addresses.main ?? '', Buffer.from(framed.join('\r\n')))
+    const answer = await sendRaw(addresses.main ?? '', Buffer.from(framed.join('\r\n')))
     if (answer.startsWith('HTTP/1.1 400')) assert.match(answer, /message_header_mismatch/)
     return Number(answer.slice(9, 12))
   }

@@ -5,7 +5,7 @@ import { AccessSink, definePlugin } from 'sallyport'
 import { recordedLog, serving } from '#kit/booted.js'
 import { eventually } from '#kit/captured-log.js'
 import { listen, plugin, providing } from '#kit/plugin.js'
-import { dial, spoken } from '#kit/raw.js'
+import { dial, sendRaw } from '#kit/raw.js'
 
 interface Seen {
   readonly status: number
@@ -47,7 +47,7 @@ test('a sink gets each request once, however it ends', async (t) => {
   const { addresses } = await serving(t, list)
   const main = addresses.main ?? ''
   const ask = (target: string) =>
-    spoken(main, `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    sendRaw(main, `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
 
   for (const target of ['/hello', '/closed', '/nowhere', '/cut', 'http://[/']) await ask(target)
   const leaving = dial(main)
@@ -106,7 +106,7 @@ test('a response to an upgrade is complete, and one whose client resets the conn
   const main = addresses.main ?? ''
   const upgrade = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
   for (const path of ['/hello', '/socket', '/nowhere'])
-    await spoken(main, `GET ${path} HTTP/1.1\r\n${upgrade}`)
+    await sendRaw(main, `GET ${path} HTTP/1.1\r\n${upgrade}`)
   const leaving = dial(main)
   leaving.write('GET /large HTTP/1.1\r\nHost: a\r\n\r\n')
   await once(leaving, 'data')

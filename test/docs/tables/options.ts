@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Plugin } from 'sallyport'
 import { catalogue } from 'sallyport/builtin'
 import { type JsonSchema, jsonSchemaOf } from 'sallyport/embed'
@@ -38,21 +39,43 @@ export async function plugins(page: string): Promise<string> {
   const kind = page.split('/').at(-2)
   const own = Object.entries(catalogue).filter(([name]) => kindOf(name) === kind)
   const loaded = await Promise.all(own.map(async ([, load]) => (await load()).default))
-  return loaded.map(section).join('\n\n')
+  return loaded.map((plugin, index) => section(plugin, loaded.slice(0, index))).join('\n\n')
 }
 
-function section({ name, summary = '', options: schema }: Plugin): string {
+const MIN_SHARED = 10
+const MAX_OWN = 2
+
+/**
+ * A plugin that shares nearly all options with an earlier one of its page links to them, instead of repeating their
+ * rows.
+ */
+function section(plugin: Plugin, earlier: readonly Plugin[]): string {
+  const { name, summary = '' } = plugin
+  const rows = rowsOf(plugin)
+  const sharedWith = (other: Plugin) =>
+    rows.filter((row) => rowsOf(other).some((each) => isDeepStrictEqual(each, row)))
+  const base = earlier.find(
+    (other) => sharedWith(other).length >= Math.max(MIN_SHARED, rows.length - MAX_OWN),
+  )
+  const shared = base === undefined ? [] : sharedWith(base)
+  const own = rows.filter((row) => !shared.includes(row))
+  const options = own.length === 0 ? 'It has no options.' : table(['option', 'default', 'meaning'], own)
+  const anchor = base?.name.replaceAll('/', '')
+  const names = shared.map(([option]) => option).join(', ')
+  const link = base === undefined ? [] : [`Also, described at [\`${base.name}\`](#${anchor}): ${names}.`]
+  return [`### \`${name}\``, summary, options, ...link].join('\n\n')
+}
+
+function rowsOf({ options: schema }: Plugin): string[][] {
   const { properties = {}, required = [] } = (jsonSchemaOf(schema) ?? {}) as {
     properties?: Properties
     required?: readonly string[]
   }
-  const rows = Object.entries(properties).map(([option, about]) => [
+  return Object.entries(properties).map(([option, about]) => [
     `\`${option}\`${required.includes(option) ? ' (required)' : ''}`,
     'default' in about ? `\`${JSON.stringify(about['default'])}\`` : '',
     typeof about['description'] === 'string' ? about['description'] : '',
   ])
-  const options = rows.length === 0 ? 'It has no options.' : table(['option', 'default', 'meaning'], rows)
-  return `### \`${name}\`\n\n${summary}\n\n${options}`
 }
 
 /** Every key of the registry's file, with those below it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { type TestContext, test } from 'node:test'
-import { gateOf, type Issuer, issuing, providerFaults } from 'sallyport/testing'
+import { gatewayWith, type Issuer, issuing, providerFaults } from 'sallyport/testing'
 import { eventually } from '#kit/captured-log.js'
 
 async function gate(t: TestContext, issuer: Issuer, unavailableStatus?: 503, listening?: object) {
@@ -14,7 +14,7 @@ async function gate(t: TestContext, issuer: Issuer, unavailableStatus?: 503, lis
     ...(unavailableStatus === undefined ? [] : [resource]),
     { use: 'auth/introspection', with: { ...issuer.provider, introspectionUrl } },
   ]
-  const { url, lines } = await gateOf(t, entries, listening)
+  const { url, lines } = await gatewayWith(t, entries, listening)
   const from = (localAddress: string, token: string, more: object = {}) =>
     new Promise<{ status: number; retryAfter: string | undefined }>((resolve, reject) => {
       const headers = { authorization: `Bearer ${token}`, ...more }

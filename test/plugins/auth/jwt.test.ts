@@ -179,7 +179,7 @@ test('RS-24: a token bound to a key is refused without proof of the key', async 
 
 test('RS-05: every cause looks the same to the caller, and only the log names the cause', async (t) => {
   const issuer = await issuing(t)
-  const { knock, lines } = await gate(t, issuer)
+  const { requestWith, lines } = await gate(t, issuer)
   const good = await issuer.jwt()
   const tokens = {
     foreign: await issuer.jwt({ iss: 'https://elsewhere.example' }),
@@ -195,7 +195,7 @@ test('RS-05: every cause looks the same to the caller, and only the log names th
   }
   const answers = new Set<string>()
   for (const [cause, token] of Object.entries(tokens)) {
-    const answer = await knock(`Bearer ${token}`)
+    const answer = await requestWith(`Bearer ${token}`)
     const { request_id: _, ...body } = (await answer.json()) as Record<string, unknown>
     answers.add(JSON.stringify([answer.status, answer.headers.get('www-authenticate'), body]))
     const line = lines.filter(({ msg }) => msg === 'refused').at(-1)

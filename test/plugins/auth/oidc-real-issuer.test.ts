@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { gateOf } from 'sallyport/testing'
+import { gatewayWith } from 'sallyport/testing'
 import { type RealIssuer, realIssuer } from '#kit/oidc-provider.js'
 import { authority } from '#kit/tls.js'
 
 async function gate(t: TestContext, issuer: RealIssuer, options: Readonly<Record<string, unknown>> = {}) {
   const { url: issuerUrl, audience } = issuer
   const provider = { name: 'real', issuerUrl, audience, allowPrivateIP: true }
-  const { knock, lines } = await gateOf(t, [{ use: 'auth/oidc', with: { ...provider, ...options } }])
+  const { requestWith, lines } = await gatewayWith(t, [
+    { use: 'auth/oidc', with: { ...provider, ...options } },
+  ])
   const cause = () => lines.filter(({ msg }) => msg === 'refused').at(-1)?.['cause']
-  return { status: async (token: string) => (await knock(`Bearer ${token}`)).status, cause }
+  return { status: async (token: string) => (await requestWith(`Bearer ${token}`)).status, cause }
 }
 
 for (const algorithm of ['RS256', 'ES256', 'PS256', 'EdDSA'] as const) {

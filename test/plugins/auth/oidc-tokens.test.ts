@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { booted, closedRoute, type Issuer, issuing } from 'sallyport/testing'
+import { booted, type Issuer, issuing, protectedRoute } from 'sallyport/testing'
 import { runs } from '#kit/runs.js'
 
 async function statusFor(t: TestContext, issuer: Issuer) {
@@ -9,7 +9,7 @@ async function statusFor(t: TestContext, issuer: Issuer) {
   const list = [
     { use: 'discovery/issuer' },
     { use: 'auth/oidc', with: { ...issuer.provider, introspectionUrl } },
-    { use: closedRoute },
+    { use: protectedRoute },
   ]
   const app = await booted(t, list)
   return async (authorization: string) =>

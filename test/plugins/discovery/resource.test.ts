@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { Authenticator, definePlugin, type List, Refusal, ResourceMetadata } from 'sallyport'
-import { booted, closedRoute, serving } from 'sallyport/testing'
+import { booted, protectedRoute, serving } from 'sallyport/testing'
 import { listen, plugin, providing } from '#kit/plugin.js'
 import { runs } from '#kit/runs.js'
 
@@ -36,7 +36,7 @@ const scoped = definePlugin({
 const listWith = (options: Readonly<Record<string, unknown>>): List => [
   { use: scoped },
   { use: 'discovery/resource', with: options },
-  { use: closedRoute },
+  { use: protectedRoute },
 ]
 const appWith = (t: TestContext, options: Readonly<Record<string, unknown>>) => booted(t, listWith(options))
 

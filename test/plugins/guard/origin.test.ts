@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { PublicAddress } from 'sallyport'
 import { booted, contractSuite, recordedLog, serving } from 'sallyport/testing'
 import { listen, plugin, providing } from '#kit/plugin.js'
-import { asked } from '#kit/raw.js'
+import { requestRaw } from '#kit/raw.js'
 
 contractSuite('guard/origin', () => ({
   list: [{ use: 'guard/origin', with: { allowed: ['https://app.example'], loopback: true } }],
@@ -67,8 +67,8 @@ test('two Origin headers are refused, also when both are listed', async (t) => {
   const { main = '' } = (await serving(t, [guard, open, listen])).addresses
   const origin = 'Origin: https://app.example'
 
-  assert.equal((await asked(main, 'GET /', ['Host: a', origin])).status, 200)
-  assert.equal((await asked(main, 'GET /', ['Host: a', origin, origin])).status, 403)
+  assert.equal((await requestRaw(main, 'GET /', ['Host: a', origin])).status, 200)
+  assert.equal((await requestRaw(main, 'GET /', ['Host: a', origin, origin])).status, 403)
 })
 
 test('a page of this machine is accepted with the port of the gateway', async (t) => {
@@ -76,7 +76,7 @@ test('a page of this machine is accepted with the port of the gateway', async (t
     .addresses
   const { port } = new URL(main)
   const status = async (origin: string) =>
-    (await asked(main, 'GET /', ['Host: a', `Origin: ${origin}`])).status
+    (await requestRaw(main, 'GET /', ['Host: a', `Origin: ${origin}`])).status
 
   for (const name of ['localhost', '127.0.0.1', '[::1]']) {
     assert.equal(await status(`http://${name}:${port}`), 200)

@@ -134,7 +134,7 @@ test('when introspection decides, the claims of the token are not judged', async
   const provider = { type: 'auth/introspection', ...issuer.provider, introspectionUrl }
   const token = await issuer.jwt({ aud: undefined, exp: 1 })
   const exp = Math.floor(Date.now() / 1000) + 60
-  issuer.tells(token, { active: true, iss, aud: audience, sub: 'ada', exp })
+  issuer.setIntrospection(token, { active: true, iss, aud: audience, sub: 'ada', exp })
   const { code, stdout } = await explain(t, registryOf(provider), token)
   assert.equal(code, 0, stdout)
   assert.doesNotMatch(stdout, /^ +wrong /m)

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { closedRoute, type Issuer, issuing, recordedLog } from 'sallyport/testing'
+import { type Issuer, issuing, protectedRoute, recordedLog } from 'sallyport/testing'
 import { serving } from '#kit/booted.js'
 import { plugin } from '#kit/plugin.js'
-import { asked } from '#kit/raw.js'
+import { requestRaw } from '#kit/raw.js'
 import { runs } from '#kit/runs.js'
 import { type Authority, authority, type Identity, secureListener } from '#kit/tls.js'
 
@@ -31,7 +31,7 @@ async function gate(t: TestContext, issuer: Issuer, ours: Authority) {
       secureListener(t, ours, { tls: { clientCa: ours.file } }),
       { use: 'discovery/issuer' },
       { use: 'auth/oidc', with: { ...issuer.provider, introspectionUrl } },
-      { use: closedRoute },
+      { use: protectedRoute },
       inside,
     ],
     { log },
@@ -43,7 +43,7 @@ async function gate(t: TestContext, issuer: Issuer, ours: Authority) {
     { path = '/closed', headers = [] as readonly string[] } = {},
   ) => {
     const sent = ['Host: a', `Authorization: Bearer ${token}`, ...headers]
-    return (await asked(main, `GET ${path}`, sent, certificate)).status
+    return (await requestRaw(main, `GET ${path}`, sent, certificate)).status
   }
   const causes = () => lines.filter(({ msg }) => msg === 'refused').map(({ cause }) => cause)
   return { status, causes }

@@ -14,8 +14,8 @@ export const entryFields = {
   required: z.boolean().optional().describe('false lets the gateway start without it'),
 }
 
-/** Plugins beside those of a preset: the key `plugins` of its file, and its flag. */
-export const furtherPlugins = z
+/** The operator's own plugins in a preset: the key `plugins` of its file, and its flag. */
+export const addedPlugins = z
   .array(
     z
       .strictObject({
@@ -31,27 +31,29 @@ export const furtherPlugins = z
   )
   .default([])
   .describe(
-    'further plugins; `sallyport plugins` lists what there is, --print-plugins the names for their places',
+    'added plugins; `sallyport plugins` lists the built-in ones, --print-plugins the names for their positions',
   )
 
-export type FurtherPlugins = z.output<typeof furtherPlugins>
+export type AddedPlugins = z.output<typeof addedPlugins>
 
 interface Fault {
   readonly index: number
   readonly place: Place
   readonly message: string
-  /** The names that there are, where it has none of them. */
+  /** The known names, when the given name is unknown. */
   readonly known?: readonly string[]
 }
 
-/** A list with the further plugins where they want to be, each beside those before it too; one without a place is last. */
-export function withFurther<Item extends Entry | Scope>(
+/**
+ * Inserts each added plugin at its position, counted with those inserted before it; one without a position is last.
+ */
+export function withAddedPlugins<Item extends Entry | Scope>(
   own: readonly Item[],
-  further: FurtherPlugins,
+  added: AddedPlugins,
 ): { readonly list: readonly (Item | Entry)[]; readonly faults: readonly Fault[] } {
   const faults: Fault[] = []
   let list: readonly (Item | Entry)[] = own
-  for (const [index, row] of further.entries()) {
+  for (const [index, row] of added.entries()) {
     const place = PLACES.find((each) => row[each] !== undefined)
     const wanted = place === undefined ? undefined : row[place]
     if (place === undefined || wanted === undefined) {
@@ -62,37 +64,36 @@ export function withFurther<Item extends Entry | Scope>(
     const [target] = place === 'after' ? found.slice(-1) : found
     if (target === undefined) {
       const known = [...new Set(entriesIn(list).map(nameOf))]
-      const isLater = candidates(further.slice(index + 1).map(entryOf), wanted).length > 0
+      const isLater = candidates(added.slice(index + 1).map(entryOf), wanted).length > 0
       faults.push(
         isLater
           ? { index, place, message: 'it is below this one in `plugins`: expected one above it' }
-          : { index, place, message: 'no entry is called so', known },
+          : { index, place, message: 'no entry has this name', known },
       )
     } else if (place === 'replaces' && found.length > 1) {
       const names = found.map(nameOf).join(', ')
-      faults.push({ index, place, message: `several entries are called so: expected one of ${names}` })
+      faults.push({ index, place, message: `several entries have this name: expected one of ${names}` })
     } else list = placed(list, target, place, entryOf(row, index))
   }
   return { list, faults }
 }
 
-/** What is wrong with the places of further plugins. */
-export function furtherRules(own: List, further: FurtherPlugins, context: z.core.$RefinementCtx): void {
-  for (const { index, place, message, known } of withFurther(own, further).faults) {
+/** The faults in the positions of added plugins. */
+export function addedPluginRules(own: List, added: AddedPlugins, context: z.core.$RefinementCtx): void {
+  for (const { index, place, message, known } of withAddedPlugins(own, added).faults) {
     const path = ['plugins', index, place]
     if (known === undefined) refuse(context, path, message)
     else refuseUnknown(context, path, message, { known })
   }
 }
 
-/** Whether further plugins leave an entry in the list, or put the same plugin into it. */
-export const isReplaced = (use: string, further: FurtherPlugins): boolean =>
-  further.some(({ replaces }) => replaces === use)
+/** Whether the list, with the added plugins, still has an entry, or has the same plugin again. */
+export const isReplaced = (use: string, added: AddedPlugins): boolean =>
+  added.some(({ replaces }) => replaces === use)
 
-export const isAdded = (use: string, further: FurtherPlugins): boolean =>
-  further.some((row) => row.use === use)
+export const isAdded = (use: string, added: AddedPlugins): boolean => added.some((row) => row.use === use)
 
-function entryOf({ use, with: options, id, required }: FurtherPlugins[number], index: number): Entry {
+function entryOf({ use, with: options, id, required }: AddedPlugins[number], index: number): Entry {
   return {
     use,
     ...(options !== undefined && { with: options }),
@@ -103,7 +104,7 @@ function entryOf({ use, with: options, id, required }: FurtherPlugins[number], i
   }
 }
 
-/** The entries of a name, those of scopes too. An entry with an `id` of its own is found by its plugin where no `id` is meant. */
+/** The entries with a name, in scopes too. The name is an `id`, or else the plugin of an entry. */
 function candidates(list: List, name: string): readonly Entry[] {
   const entries = entriesIn(list)
   const exact = entries.filter((entry) => nameOf(entry) === name)

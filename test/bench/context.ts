@@ -11,41 +11,41 @@ import { callRows } from './rows/calls.js'
 
 export type Algorithm = 'RS256' | 'ES256'
 
-/** What stands round the contestants for a whole run. */
-export interface World {
+/** The load, the issuers and the folder of a whole run. */
+export interface BenchContext {
   /** A folder of this run alone. */
   readonly home: string
   readonly load: Load
-  readonly issuers: Readonly<Record<Algorithm, Issuing>>
+  readonly issuers: Readonly<Record<Algorithm, RunningIssuer>>
   readonly effort: Effort
   close(): void
 }
 
-interface Issuing {
+interface RunningIssuer {
   readonly issuer: Issuer
   /** The public key, in PEM. */
   readonly keyFile: string
 }
 
-/** How much is asked of each contestant. */
+/** How much each contestant has to do. */
 export interface Effort {
   readonly rounds: number
-  /** Of one measurement. */
+  /** Seconds of one measurement. */
   readonly seconds: number
   /**
-   * Calls before the first round that counts: a number and not a time, or a slow machine would measure cold code. New
-   * tokens too, where each call has one.
+   * Calls before the first round that counts: a number and not a time, since a slow machine would measure cold code.
+   * Also the number of new tokens before that round, in rows where each call has one.
    */
   readonly warmUp: number
   /** Rows that are measured at half load too. */
   readonly halfLoadOf: readonly string[]
-  /** Tokens that nobody has seen, for each measurement that needs them. */
+  /** New tokens for each measurement that needs them. */
   readonly newTokens: number
-  /** Starts of a program that are timed. */
+  /** How many starts of a program are timed. */
   readonly starts: number
   /** Rounds of the stdio bridges, and calls in each. */
   readonly bridges: readonly [rounds: number, calls: number]
-  /** Event streams of which the first event is timed. */
+  /** How many event streams have their first event timed. */
   readonly firstEvents: number
 }
 
@@ -70,10 +70,10 @@ export const QUICK: Effort = {
   firstEvents: 40,
 }
 
-export async function createWorld(effort: Effort): Promise<World> {
+export async function createContext(effort: Effort): Promise<BenchContext> {
   const home = mkdtempSync(join(tmpdir(), 'sallyport-bench-'))
   process.once('exit', () => rmSync(home, { recursive: true, force: true }))
-  const [rsa, ec] = [await issuing('RS256', home), await issuing('ES256', home)]
+  const [rsa, ec] = [await startIssuer('RS256', home), await startIssuer('ES256', home)]
   const load = await Load.start()
   const close = (): void => {
     load.stop()
@@ -83,7 +83,7 @@ export async function createWorld(effort: Effort): Promise<World> {
   return { home, load, effort, issuers: { RS256: rsa, ES256: ec }, close }
 }
 
-async function issuing(algorithm: Algorithm, home: string): Promise<Issuing & { close(): void }> {
+async function startIssuer(algorithm: Algorithm, home: string): Promise<RunningIssuer & { close(): void }> {
   const issuer = new Issuer('', algorithm)
   const server = createServer(issuer.listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -109,19 +109,19 @@ const EXCHANGED = JSON.stringify({
   expires_in: 3600,
 })
 
-/** A token that outlives the run. */
+/** A token that is valid for the whole run. */
 export function lastingToken(issuer: Issuer, id = 'the only one'): Promise<string> {
   return issuer.jwt({ exp: Math.floor(Date.now() / 1000) + 3600, jti: id })
 }
 
-/** A file of new tokens for every round, and one before them. */
-export async function newTokenFiles(world: World, algorithm: Algorithm): Promise<string[]> {
-  const { rounds, newTokens, warmUp } = world.effort
+/** A file of new tokens for the warm-up, and one for every round. */
+export async function newTokenFiles(context: BenchContext, algorithm: Algorithm): Promise<string[]> {
+  const { rounds, newTokens, warmUp } = context.effort
   const files: string[] = []
   for (let round = 0; round <= rounds; round++) {
-    const file = join(world.home, `${algorithm}-${round}.tokens`)
+    const file = join(context.home, `${algorithm}-${round}.tokens`)
     const made = Array.from({ length: round === 0 ? warmUp : newTokens }, (_, index) =>
-      lastingToken(world.issuers[algorithm].issuer, `${round} ${index}`),
+      lastingToken(context.issuers[algorithm].issuer, `${round} ${index}`),
     )
     writeFileSync(file, (await Promise.all(made)).join('\n'))
     files.push(file)

@@ -1,13 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '#kit/free-port.js'
-import { listening } from '../contestant.js'
+import { startOnPort } from '../contestant.js'
 import type { ProxyKind, Task } from '../task.js'
 
 export const nginx: ProxyKind = {
   name: 'nginx',
   needs: { command: 'nginx', packages: 'nginx' },
-  // What is free of it knows no tokens.
+  // The free nginx checks no tokens.
   can: ({ incoming, exchange }) => incoming === undefined && exchange !== true,
   async start(task, home) {
     const port = await freePort()
@@ -15,7 +15,7 @@ export const nginx: ProxyKind = {
     mkdirSync(prefix)
     writeFileSync(join(prefix, 'nginx.conf'), configuration(task, port))
     const argv = ['nginx', '-p', prefix, '-c', join(prefix, 'nginx.conf'), '-e', 'stderr']
-    return listening(this.name, port, argv)
+    return startOnPort(this.name, port, argv)
   },
 }
 
@@ -23,7 +23,7 @@ function configuration({ target, bearer, headers, tls }: Task, port: number): st
   const out = { ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }), ...headers }
   const sent = Object.entries(out).map(([name, value]) => `proxy_set_header ${name} "${value}";`)
   const secure = tls === undefined ? '' : ` ssl; ssl_certificate ${tls.cert}; ssl_certificate_key ${tls.key}`
-  // The worker of a start by root would be nobody, who may not enter the folder of this run.
+  // Started by root, its workers run as `nobody`, a user who may not enter the folder of this run.
   const user = process.getuid?.() === 0 ? 'user root;' : ''
   return `daemon off;
 ${user}

@@ -3,21 +3,21 @@ import { ConfigError, type Gateway, type Log, type Scrubber } from 'sallyport'
 import { openCertificates, type Secret, secretFrom, secretText, type WatchedFile } from 'sallyport/toolkit'
 import { z } from 'zod'
 
-export interface PlaceContext {
+export interface AddressContext {
   readonly log?: Pick<Log, 'info' | 'warn'>
   readonly scrubber?: Scrubber
   readonly path: Gateway['path']
 }
 
-/** Where the server is, and with which password, as its files say at the time. */
-export class RedisPlace {
+/** The current address and password of the server, from the options and their files. */
+export class RedisAddress {
   private readonly url: Secret | undefined
   private readonly certificates: WatchedFile | undefined
   private forget: (() => void) | undefined
 
   constructor(
     { url, urlFile, caCertPath }: RedisOptions,
-    private readonly context: PlaceContext,
+    private readonly context: AddressContext,
   ) {
     const { log, scrubber, path } = context
     this.url = secretFrom({ value: url, file: path(urlFile) }, { log, scrubber, check: refuseFault })
@@ -33,7 +33,7 @@ export class RedisPlace {
     const settings = settingsOf(this.url?.reveal() ?? '', this.certificates?.text)
     const { password } = settings
     const forgetLast = this.forget
-    // Messages may have it without the rest of the URL, and decoded.
+    // Messages may hold the decoded password without the rest of the URL.
     this.forget = password === undefined ? undefined : this.context.scrubber?.add(password)
     forgetLast?.()
     return settings
@@ -51,7 +51,7 @@ function refuseFault(text: string, place: string): void {
   if (message !== undefined) throw new ConfigError([{ place, message }])
 }
 
-/** Where Redis is, as options of a plugin; `checkPlace` refines them. */
+/** The address of Redis as options of a plugin; `checkRedisOptions` refines them. */
 export const redisFields = {
   url: secretText()
     .optional()
@@ -76,7 +76,7 @@ export interface RedisOptions {
   readonly caCertPath?: string | undefined
 }
 
-export function checkPlace({ url, urlFile }: RedisOptions, context: z.core.$RefinementCtx): void {
+export function checkRedisOptions({ url, urlFile }: RedisOptions, context: z.core.$RefinementCtx): void {
   const isOne = (url === undefined) !== (urlFile === undefined)
   const message = isOne
     ? urlFault(url ?? 'redis://in-the-file')
@@ -97,7 +97,7 @@ export interface RedisSettings {
 const EXPECTED =
   'expected a URL such as redis://USER:PASSWORD@HOST:6379/0, or rediss:// for TLS; characters such as @ : / # % in the password are encoded, as %40'
 
-/** What is wrong with a URL, without quoting it: it holds the password. */
+/** The fault of a URL. The message never quotes the URL, which holds the password. */
 export function urlFault(text: string): string | undefined {
   const result = parse(text)
   return typeof result === 'string' ? result : undefined

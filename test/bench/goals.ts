@@ -1,7 +1,7 @@
-import { apache } from './anchors/apache.js'
-import { haproxy } from './anchors/haproxy.js'
-import { floor, sallyport } from './anchors/own.js'
-import type { CallResult, Figure, Reached, Results } from './results.js'
+import { apache } from './proxies/apache.js'
+import { haproxy } from './proxies/haproxy.js'
+import { floor, sallyport } from './proxies/own.js'
+import type { CallResult, Figure, GoalResult, Results } from './results.js'
 import { AUDIT, TRACE } from './rows/observers.js'
 import { POLICY } from './rows/policy.js'
 import { bareFastify } from './rows/registry.js'
@@ -13,13 +13,13 @@ interface Goal {
   readonly what: string
   /** The most that the value may be. */
   readonly target: number
-  readonly unit: Reached['unit']
-  /** Nothing when the run did not measure it. */
+  readonly unit: GoalResult['unit']
+  /** Undefined when the run did not measure it. */
   value(found: Found): number | undefined
 }
 
-/** What the run says of every goal that it has numbers for. */
-export function reached(found: Found): Reached[] {
+/** The result for every goal that the run has numbers for. */
+export function goalResults(found: Found): GoalResult[] {
   return [...goals, ...bridgeGoals(found)].flatMap(({ what, target, unit, value }) => {
     const is = value(found)
     return is === undefined ? [] : [{ what, value: is, target, unit, held: is <= target }]
@@ -29,7 +29,7 @@ export function reached(found: Found): Reached[] {
 const find = ({ calls }: Found, row: string, name: string): CallResult | undefined =>
   calls.find((one) => one.row === row && one.name === name)
 
-/** Processor time of one for a call, as a multiple of another's. */
+/** The processor time of a call through one contestant, as a multiple of another's. */
 const cpu =
   (row: string, one: string, other: string) =>
   (found: Found): number | undefined => {
@@ -49,7 +49,7 @@ const figure =
   ({ figures }: Found): number | undefined =>
     figures.find((one) => one.row === row && one.name === name && one.unit === unit)?.value
 
-/** Every form of an answer of the registry, against the route that has its bytes at hand. */
+/** Each form of a registry answer, against a route that has the same bytes in memory. */
 const registryGoals = ['list', 'search', 'get'].flatMap((question) =>
   ['', '-gzip', '-304'].map((form): Goal => {
     const row = `registry-${question}${form}`
@@ -77,7 +77,7 @@ const startGoals = ['proxy', 'registry'].flatMap((name): Goal[] => [
   },
 ])
 
-/** Whatever is measured of the stdio bridges, ours is not to be behind. */
+/** In every measurement of the stdio bridges, ours must not be behind. */
 function bridgeGoals({ figures }: Found): Goal[] {
   return figures
     .filter(({ row, unit }) => row === 'stdio' && unit === 'times')

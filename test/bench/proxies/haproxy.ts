@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '#kit/free-port.js'
-import { listening } from '../contestant.js'
+import { startOnPort } from '../contestant.js'
 import type { Incoming, ProxyKind, Task } from '../task.js'
 
 export const haproxy: ProxyKind = {
@@ -12,7 +12,7 @@ export const haproxy: ProxyKind = {
     const port = await freePort()
     const file = join(home, `haproxy-${port}.cfg`)
     writeFileSync(file, configuration(task, port))
-    return listening(this.name, port, ['haproxy', '-db', '-q', '-f', file])
+    return startOnPort(this.name, port, ['haproxy', '-db', '-q', '-f', file])
   },
 }
 
@@ -39,7 +39,9 @@ backend target
 `
 }
 
-/** The same that Sallyport asks of a token: its algorithm, issuer, audience and term, and a signature of the one key. */
+/**
+ * The checks of Sallyport: the algorithm, issuer, audience and validity of a token, and its signature by the one key.
+ */
 function checks({ issuer, keyFile }: Extract<Incoming, { kind: 'jwt' }>): readonly string[] {
   return [
     'set-var(txn.bearer) http_auth_bearer',

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { pattern, patterned } from './pattern.js'
 
-// A target for what is long: event streams, and bodies of many megabytes each way.
+// A target for event streams, and for bodies of many megabytes each way.
 const open = new Map<ServerResponse, string>()
 
 const server = createServer((request, response) => {
@@ -18,7 +18,7 @@ server.listen(0, '127.0.0.1', () => {
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { searchParams } = new URL(request.url ?? '/', 'http://target')
   const [what, by] = [searchParams.get('do'), searchParams.get('by') ?? '']
-  if (what === 'tell') tellAll(response, by)
+  if (what === 'send') sendToAll(response, by)
   else if (what === 'up') response.end(String(await patterned(request)))
   else if (what === 'down') {
     const size = Number(searchParams.get('size'))
@@ -27,10 +27,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   } else stream(response, searchParams.has('once'), by)
 }
 
-function tellAll(response: ServerResponse, by: string): void {
-  const told = [...open].filter(([, who]) => who === by)
-  for (const [one] of told) one.write('data: to all\n\n')
-  response.end(String(told.length))
+function sendToAll(response: ServerResponse, by: string): void {
+  const streams = [...open].filter(([, owner]) => owner === by)
+  for (const [one] of streams) one.write('data: to all\n\n')
+  response.end(String(streams.length))
 }
 
 function stream(response: ServerResponse, once: boolean, by: string): void {

@@ -1,5 +1,5 @@
-/** What is done about one key, in this process, is done one after the other. */
-export class Turns {
+/** Runs the work for each key one after the other, within this process. */
+export class KeyedMutex {
   private readonly last = new Map<string, Promise<unknown>>()
 
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {

@@ -3,8 +3,8 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { pattern } from '../servers/pattern.js'
 
-/** Asks one at a port of loopback. */
-export class Asker {
+/** Sends requests to a port of loopback. */
+export class HttpClient {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
 
   constructor(
@@ -12,8 +12,8 @@ export class Asker {
     private readonly token?: string,
   ) {}
 
-  /** Answers with the head of the answer; anything but 200 is an error. With a size, sends the pattern of that size. */
-  async ask(path: string, size?: number): Promise<IncomingMessage> {
+  /** Resolves with the response; a status other than 200 is an error. With a size, sends the pattern of that size. */
+  async request(path: string, size?: number): Promise<IncomingMessage> {
     const { port, agent, token } = this
     const headers = {
       accept: 'application/json, text/event-stream',

@@ -108,7 +108,7 @@ test('a level that this version cannot use is refused; one that it can is used, 
   await eventually(() => database.health().status === 'ok')
 })
 
-test('it is looked at now and then, also while all is well', { skip }, async (t) => {
+test('the database is checked now and then, also while it is healthy', { skip }, async (t) => {
   const { url, query } = await cluster.database()
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { database } = await started(t, { url })
@@ -177,13 +177,15 @@ test('a database that can only be read is degraded until it takes writes, and sa
   assert.equal(database.health().status, 'ok')
 })
 
-test('who waited to migrate sees what the first has done, whatever the isolation is', { skip }, async () => {
+test('a process that waited to migrate sees the finished migration, at any isolation level', {
+  skip,
+}, async () => {
   const { url, name, query } = await cluster.database()
   await query(`alter role ${name} set default_transaction_isolation = serializable`)
   assert.equal((await Promise.all([migrate(url), migrate(url), migrate(url)])).flat().length, LEVEL)
 })
 
-test('a schema of somebody else is refused, and left as it is', { skip }, async (t) => {
+test('the schema of another program is refused, and left unchanged', { skip }, async (t) => {
   const { url, query } = await cluster.database()
   await query('create schema sallyport create table sallyport.state (id integer)')
   for (const starting of [

@@ -4,5 +4,5 @@ import { haproxy } from './haproxy.js'
 import { nginx } from './nginx.js'
 import { floor, sallyport } from './own.js'
 
-/** Everyone who can stand in front of the target. */
+/** All proxies that the bench can put in front of the target. */
 export const proxies: readonly ProxyKind[] = [floor, haproxy, nginx, apache, sallyport]

@@ -1,19 +1,17 @@
-import { Misuse } from './misuse.js'
-import { reached } from './reach.js'
+import { goalResults } from './goals.js'
 import type { Results } from './results.js'
+import { UsageError } from './usage-error.js'
 
-interface OfRow {
+interface RowResult {
   readonly row: string
 }
 
-/** A run in which the rows of a later one stand in place of its own. */
-export function renewed(kept: Results, later: Results): Results {
+/** A saved run whose rows are replaced by the rows of a later run. */
+export function mergedResults(kept: Results, later: Results): Results {
   if (machineOf(kept) !== machineOf(later))
-    throw new Misuse(
-      `--write: the run that is kept is of ${machineOf(kept)}, and this is ${machineOf(later)}`,
-    )
+    throw new UsageError(`--write: the saved run is of ${machineOf(kept)}, and this is ${machineOf(later)}`)
   const rows = new Set([...later.calls, ...later.figures].map(({ row }) => row))
-  const replaced = <T extends OfRow>(old: readonly T[], fresh: readonly T[]): readonly T[] => {
+  const replaced = <T extends RowResult>(old: readonly T[], fresh: readonly T[]): readonly T[] => {
     const order = [...new Set(old.map(({ row }) => row))]
     const all = [...old.filter(({ row }) => !rows.has(row)), ...fresh]
     return all.toSorted((a, b) => order.indexOf(a.row) - order.indexOf(b.row))
@@ -23,7 +21,7 @@ export function renewed(kept: Results, later: Results): Results {
     figures: replaced(kept.figures, later.figures),
   }
   const commands = [...new Set([...(kept.renewed ?? []), later.command])]
-  return { ...kept, ...found, reach: reached(found), renewed: commands }
+  return { ...kept, ...found, reach: goalResults(found), renewed: commands }
 }
 
 const machineOf = ({ node, cores, cpu }: Results): string => `Node ${node} on ${cores} cores of ${cpu}`

@@ -1,18 +1,22 @@
 import { join } from 'node:path'
 import { bin } from '#kit/started-program.js'
-import { announced, type Contestant } from '../contestant.js'
-import { EVERY } from '../cores.js'
+import { type Contestant, startAnnounced } from '../contestant.js'
+import { ALL_CORES } from '../cores.js'
 import type { Incoming, ProxyKind, Task } from '../task.js'
 
 const servers = join(import.meta.dirname, '../servers')
 
-/** The least that a proxy of this runtime can do: see its file. */
+/** The least that a proxy on Node can do: see `servers/floor.mjs`. */
 export const floor: ProxyKind = {
   name: 'runtime floor',
   can: () => true,
   start({ target, tls }) {
     const secure = tls === undefined ? [] : [tls.cert, tls.key]
-    return announced(this.name, [join(servers, 'floor.mjs'), `http://127.0.0.1:${target}/mcp`, ...secure])
+    return startAnnounced(this.name, [
+      join(servers, 'floor.mjs'),
+      `http://127.0.0.1:${target}/mcp`,
+      ...secure,
+    ])
   },
 }
 
@@ -20,21 +24,21 @@ export const sallyport: ProxyKind = {
   name: 'Sallyport',
   can: () => true,
   start(task) {
-    return announced(this.name, proxyArguments(task))
+    return startAnnounced(this.name, proxyArguments(task))
   },
 }
 
-/** Sallyport in so many processes, on whatever cores there are. */
+/** Sallyport in so many processes, on all cores. */
 export const inProcesses = (task: Task, count: number): Promise<Contestant> =>
-  announced(`--workers ${count}`, [...proxyArguments(task), `--workers=${count}`], { core: EVERY })
+  startAnnounced(`--workers ${count}`, [...proxyArguments(task), `--workers=${count}`], { core: ALL_CORES })
 
-/** Sallyport with lines for these requests in its log. */
+/** Sallyport that logs these requests. */
 export const withAccessLog = (task: Task, requests: 'off' | 'errors' | 'all'): Promise<Contestant> =>
-  announced(`--access-log ${requests}`, [...proxyArguments(task), `--access-log=${requests}`])
+  startAnnounced(`--access-log ${requests}`, [...proxyArguments(task), `--access-log=${requests}`])
 
-/** Sallyport with what is in a configuration file besides. */
+/** Sallyport with a configuration file in addition. */
 export const withFile = (task: Task, name: string, file: string): Promise<Contestant> =>
-  announced(name, [...proxyArguments(task), `--config=${file}`])
+  startAnnounced(name, [...proxyArguments(task), `--config=${file}`])
 
 function proxyArguments({ target, incoming, bearer, headers, exchange, tls }: Task): string[] {
   const flags = [`--target-uri=http://127.0.0.1:${target}/mcp`]

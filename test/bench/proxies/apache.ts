@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '#kit/free-port.js'
-import { listening } from '../contestant.js'
+import { startOnPort } from '../contestant.js'
 import type { Incoming, ProxyKind, Task } from '../task.js'
 
 const MODULES = '/usr/lib/apache2/modules'
@@ -20,7 +20,7 @@ export const apache: ProxyKind = {
     mkdirSync(prefix)
     writeFileSync(join(prefix, 'apache2.conf'), configuration(task, port, prefix))
     const argv = ['apache2', '-d', prefix, '-f', join(prefix, 'apache2.conf'), '-DFOREGROUND']
-    return listening(this.name, port, argv)
+    return startOnPort(this.name, port, argv)
   },
 }
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 
 export const root = join(import.meta.dirname, '../..')
 
-/** What a run with `--write` leaves for the pages that show it. */
+/** The files that a run with `--write` saves for the pages. */
 export const committed = {
   results: join(import.meta.dirname, 'results.json'),
   chart: join(import.meta.dirname, 'chart.svg'),

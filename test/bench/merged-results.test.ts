@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { renewed } from './renewed.js'
+import { mergedResults } from './merged-results.js'
 import type { Figure, Results } from './results.js'
 
 const run = (command: string, figures: readonly Figure[]): Results => ({
@@ -24,7 +24,7 @@ const figure = (row: string, name: string, value: number): Figure => ({
   unit: 'times',
 })
 
-test('rows that are measured anew stand where they stood, and what they reach is judged anew', () => {
+test('new rows replace the old ones at the same position, and the goals are computed again', () => {
   const kept = run('npm run bench', [
     figure('start', 'proxy', 20),
     figure('start', 'registry', 20),
@@ -34,7 +34,7 @@ test('rows that are measured anew stand where they stood, and what they reach is
     figure('start', 'proxy', 8),
     figure('start', 'registry', 21),
   ])
-  const { figures, command, renewed: commands, reach } = renewed(renewed(kept, later), later)
+  const { figures, command, renewed: commands, reach } = mergedResults(mergedResults(kept, later), later)
   assert.deepEqual(
     figures.map(({ row, name, value }) => [row, name, value]),
     [
@@ -49,9 +49,9 @@ test('rows that are measured anew stand where they stood, and what they reach is
   assert.deepEqual(held, [true, false])
 })
 
-test('rows of another machine do not stand beside those of the run that is kept', () => {
+test('a run on another machine does not replace rows of the saved run', () => {
   const kept = run('npm run bench', [])
   const message =
-    'the run that is kept is of Node v20.0.0 on 2 cores of one, and this is Node v26.0.0 on 2 cores of one'
-  assert.throws(() => renewed(kept, { ...kept, node: 'v26.0.0' }), { message: `--write: ${message}` })
+    'the saved run is of Node v20.0.0 on 2 cores of one, and this is Node v26.0.0 on 2 cores of one'
+  assert.throws(() => mergedResults(kept, { ...kept, node: 'v26.0.0' }), { message: `--write: ${message}` })
 })

@@ -1,12 +1,12 @@
-import { proxies } from '../anchors/proxies.js'
 import type { Contestant } from '../contestant.js'
+import type { BenchContext } from '../context.js'
 import { installed } from '../installed.js'
+import { proxies } from '../proxies/all.js'
 import type { ProxyKind, Task } from '../task.js'
-import type { World } from '../world.js'
 
-/** Has everyone who can do a task stand before the target while `work` runs, and ends them and the target after it. */
-export async function standing<Value>(
-  world: World,
+/** Starts every proxy that can do the task, runs `work`, and stops the proxies and the target afterwards. */
+export async function withProxies<Value>(
+  context: BenchContext,
   task: Task,
   target: Contestant,
   work: (contestants: readonly Contestant[]) => Promise<Value>,
@@ -16,7 +16,7 @@ export async function standing<Value>(
   try {
     for (const proxy of proxies) {
       if (!installed(proxy) || !proxy.can(task) || without.includes(proxy)) continue
-      contestants.push(await proxy.start(task, world.home))
+      contestants.push(await proxy.start(task, context.home))
     }
     return await work(contestants)
   } finally {

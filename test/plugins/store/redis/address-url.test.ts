@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { settingsOf, urlFault } from '#plugins/store/redis/place.js'
+import { settingsOf, urlFault } from '#plugins/store/redis/address.js'
 
 test('user, password, host, port and database are read, and nothing else is taken', () => {
   assert.deepEqual(settingsOf('redis://127.0.0.1', undefined), { host: '127.0.0.1', port: 6379, db: 0 })
@@ -26,7 +26,7 @@ test('user, password, host, port and database are read, and nothing else is take
     assert.match(urlFault(text) ?? '', /redis:\/\/USER:PASSWORD@HOST/, text)
 })
 
-test('any password comes through, and a fault never quotes one', () => {
+test('any password is parsed, and a fault never quotes one', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), (password) => {
       assert.equal(settingsOf(`redis://u:${encodeURIComponent(password)}@h`, undefined).password, password)

@@ -21,16 +21,16 @@ interface Dependencies {
 }
 
 /**
- * Whether the database can be used. While it cannot, it is checked every two seconds, and now and then while it can: a newer
- * process may have migrated it to a level that this one cannot use.
+ * Knows whether the database is usable. Checks it every two seconds while it is not, and every minute while it is: a
+ * newer process may have migrated it to a level that this one cannot use.
  */
-export class Level {
+export class DatabaseHealth {
   private state: HealthState = { status: 'degraded', reason: 'the database was not reached yet' }
   private isGood = false
   private wasGood = false
-  /** Of a write, until one succeeds: what can be read says nothing of a disk that is full. */
+  /** The failure of a write, until one succeeds: a read shows nothing about a full disk. */
   private refusal: HealthState | undefined
-  /** As the last check found it. */
+  /** The result of the last check. */
   private isReadOnly = false
   private timer: NodeJS.Timeout | undefined
   private dueAt = Number.POSITIVE_INFINITY
@@ -77,7 +77,7 @@ export class Level {
     this.become(this.refusal)
   }
 
-  /** Of anything that could not be done. Only what makes the database unusable as a whole changes its state. */
+  /** Receives every failure. Only one that makes the whole database unusable changes the health. */
   failed(error: unknown): void {
     this.writeFailed(error)
     if (!(error instanceof GatewayError)) return
@@ -85,7 +85,7 @@ export class Level {
       this.checkFailed(error)
   }
 
-  /** A connection that nobody used has ended: the server may be away. */
+  /** An idle connection has ended: the server may be away. */
   suspect(): void {
     this.schedule(0)
   }
@@ -138,7 +138,7 @@ export class Level {
     const { code, message } = databaseFailure(error)
     const isMissing = code === 'DATABASE_NOT_MIGRATED'
     if (isMissing || code === 'CONFIG_INVALID') this.isGood = false
-    // What this process has read before is served without the tables.
+    // The process serves its last contents without the tables.
     const isDown = code === 'CONFIG_INVALID' || (isMissing && !this.wasGood)
     this.become({ status: isDown ? 'down' : 'degraded', reason: message })
   }

@@ -3,20 +3,20 @@ import { connect as connectTls } from 'node:tls'
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 
-/** What an answer has to be. */
+/** The status and body that every answer must have. */
 export interface Expected {
   readonly status: number
   readonly body: Buffer
 }
 
-/** One kept-alive connection that sends a request when it is told to, and looks at every byte of the answer. */
-export class Caller {
+/** One kept-alive connection that sends requests and compares every byte of the answers. */
+export class Connection {
   private readonly socket: Socket
   private held: Buffer | undefined
   /** Bytes of the answer's body that are still to come; -1 before its head. */
   private left = -1
-  private asked = 0
-  private done: ((error: Error | undefined, asked: number) => void) | undefined
+  private sentAt = 0
+  private done: ((error: Error | undefined, sentAt: number) => void) | undefined
 
   constructor(
     port: number,
@@ -35,9 +35,9 @@ export class Caller {
     return this.done === undefined
   }
 
-  /** `asked` is the time that the answer is measured from; it is handed back. */
-  send(request: Buffer, asked: number, done: (error: Error | undefined, asked: number) => void): void {
-    this.asked = asked
+  /** `done` gets `sentAt` back, the time from which the answer is measured. */
+  send(request: Buffer, sentAt: number, done: (error: Error | undefined, sentAt: number) => void): void {
+    this.sentAt = sentAt
     this.done = done
     this.left = -1
     this.socket.write(request)
@@ -51,7 +51,7 @@ export class Caller {
   private finish(error?: Error): void {
     const { done } = this
     this.done = undefined
-    done?.(error, this.asked)
+    done?.(error, this.sentAt)
   }
 
   private read(chunk: Buffer): void {

@@ -4,23 +4,23 @@ import type { TestContext } from 'node:test'
 import { eventually } from './captured-log.js'
 
 /** The sockets that the servers of this process accept from here on, until the test ends. */
-export class Accepted {
-  // A closed socket forgets its port.
+export class AcceptedSockets {
+  // Read at once: a closed socket has no port any more.
   private readonly ports = new Map<Socket, number | undefined>()
 
   constructor(t: TestContext) {
-    const see = (message: unknown): void => {
+    const record = (message: unknown): void => {
       const { socket } = message as { socket: Socket }
       this.ports.set(socket, socket.localPort)
     }
-    subscribe('net.server.socket', see)
-    t.after(() => void unsubscribe('net.server.socket', see))
+    subscribe('net.server.socket', record)
+    t.after(() => void unsubscribe('net.server.socket', record))
   }
 
-  /** How many the server at this origin has accepted, and how many of those are still open. */
+  /** How many sockets the server at this origin has accepted, and how many of them are still open. */
   at(origin: string): { readonly accepted: number; readonly open: number } {
-    const own = this.socketsAt(origin)
-    return { accepted: own.length, open: own.filter(({ destroyed }) => !destroyed).length }
+    const sockets = this.socketsAt(origin)
+    return { accepted: sockets.length, open: sockets.filter(({ destroyed }) => !destroyed).length }
   }
 
   socketsAt(origin: string): readonly Socket[] {
@@ -28,7 +28,7 @@ export class Accepted {
     return [...this.ports].filter(([, local]) => local === Number(port)).map(([socket]) => socket)
   }
 
-  /** Resolves once the server at this origin has accepted as many, and none of them is open any more. */
+  /** Resolves once the server at this origin has accepted `count` sockets and all of them are closed. */
   async allClosed(origin: string, count: number, seconds = 10): Promise<void> {
     await eventually(() => {
       const { accepted, open } = this.at(origin)
