@@ -19,7 +19,7 @@ const SHORTEST_STATE = 16
 
 const madeUp = (): string => randomBytes(24).toString('base64url')
 
-/** What `begin` gives, or why that cannot be found out here. */
+/** A sign-in that the provider begins, or the reason why the test cannot begin one. */
 async function begun(
   provider: LoginProvider,
   redirectUri = REDIRECT_URI,
@@ -33,7 +33,7 @@ async function begun(
   }
 }
 
-/** The same where another requirement reports what is wrong with it. */
+/** The same, and undefined for a malformed sign-in, which another requirement reports. */
 const begunIfAny = async (provider: LoginProvider, redirectUri?: string): Promise<BegunLogin | undefined> => {
   const found: unknown = await begun(provider, redirectUri).catch(() => undefined)
   if (!isObject(found) || found instanceof Inconclusive) return undefined
@@ -68,7 +68,7 @@ const endsWithPerson = async (
   }
 }
 
-/** Queries with which no browser comes back, each with checks: what is wrong about them, for the report. */
+/** Queries that no provider sends, each with checks and the fault that the report names. */
 function forgeries(one: BegunLogin | undefined, other: BegunLogin | undefined) {
   const answer = (state: string): string => `?${new URLSearchParams({ code: madeUp(), state })}`
   const alone = ['', 'x', '{}', 'null', '[]', '{"state":"x"}'].map((checks) => ({
@@ -113,7 +113,7 @@ export const loginProviderConformance: ConformanceSuite<LoginProvider> = {
       code: 'LOGIN_UNNAMED',
       statement: 'names the provider, always the same, and says whose accounts it has',
       advice:
-        "set `idp` and `name` once, and `accountsOf` to 'everybody' where anybody can get an account: people are stored by `idp`",
+        "set `idp` and `name` once, and `accountsOf` to 'everybody' where every person can get an account: the gateway stores people by `idp`",
       check(provider) {
         const { idp, name, accountsOf } = provider
         if (!isText(idp)) return '`idp` is empty, or no text'
@@ -135,7 +135,7 @@ export const loginProviderConformance: ConformanceSuite<LoginProvider> = {
     },
     {
       code: 'STATE_GUESSABLE',
-      statement: 'gives each sign-in a state of its own that nobody can guess',
+      statement: 'gives each sign-in a state that differs and that an attacker cannot guess',
       advice: `make \`state\` of 16 random bytes or more for each sign-in: else a person is signed in as another`,
       awaits: 3,
       async check(provider) {
@@ -152,7 +152,7 @@ export const loginProviderConformance: ConformanceSuite<LoginProvider> = {
     },
     {
       code: 'LOGIN_FORGED',
-      statement: 'ends a sign-in for nothing but the answer of its provider',
+      statement: 'ends a sign-in only for a response of its provider',
       advice:
         'throw before anything of the query is used: compare its `state` with `checks`, then ask the provider',
       awaits: 15,
@@ -165,7 +165,7 @@ export const loginProviderConformance: ConformanceSuite<LoginProvider> = {
     },
     {
       code: 'LOGIN_INVENTED',
-      statement: 'knows no person by tokens that its provider did not issue',
+      statement: 'refreshes no login with tokens that its provider did not issue',
       advice: "ask the provider at each `refresh`, and answer 'ended' when it refuses the tokens",
       awaits: 4,
       check: (provider) =>
@@ -176,7 +176,7 @@ export const loginProviderConformance: ConformanceSuite<LoginProvider> = {
     },
     {
       code: 'LOGIN_MALFORMED',
-      statement: 'ends a sign-in with the person who signed in, and knows the same person later',
+      statement: 'ends a sign-in with a person, and refreshes the login of the same person',
       advice: 'give { subject, claims, tokens: { access } }; a `refresh` keeps the `subject`',
       awaits: 4,
       check: signedIn,

@@ -9,7 +9,7 @@ export interface Fixtures {
   readonly token?: string
   /** A secret that the store holds. */
   readonly secret?: { readonly name: string; readonly value: string }
-  /** Somebody who can sign in at the provider of a login. */
+  /** A person who can sign in at the provider of a login. */
   readonly person?: PersonFixture
 }
 

@@ -15,13 +15,15 @@ const options = z
     tokenUrl: webUrl().describe(
       'where the code is redeemed, such as `https://github.com/login/oauth/access_token`',
     ),
-    userUrl: webUrl().describe('what says who a person is, such as `https://api.github.com/user`'),
+    userUrl: webUrl().describe('the URL that describes the person, such as `https://api.github.com/user`'),
     ...clientOptions,
     clientAuthentication: z
       .enum(['basic', 'post'])
       .default('basic')
-      .describe('how the client ID and secret are sent: in the header `Authorization`, or in the form'),
-    scopes: z.array(scopeToken()).default([]).describe('what is asked for'),
+      .describe(
+        'how the gateway sends its client ID and secret: in the header `Authorization`, or in the form',
+      ),
+    scopes: z.array(scopeToken()).default([]).describe('the scopes to request'),
     subject: z
       .string()
       .min(1)

@@ -14,7 +14,7 @@ const options = z
     scopes: z
       .array(scopeToken())
       .default(['openid', 'profile', 'email'])
-      .describe('what is asked for; with `offline_access` many issuers give a refresh token'),
+      .describe('the scopes to request; with `offline_access` many issuers give a refresh token'),
     subject: z
       .string()
       .min(1)
@@ -39,7 +39,7 @@ const options = z
   })
 
 const OFFLINE = 'offline_access'
-// What Google wants in its place to give a refresh token.
+// Google gives a refresh token for these parameters instead.
 const GOOGLE = { access_type: 'offline', prompt: 'consent' }
 
 export default definePlugin({

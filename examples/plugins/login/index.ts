@@ -30,7 +30,7 @@ export default definePlugin({
     gateway.onStop(() => secret.close())
     const signatureOf = (text: string) => createHmac('sha256', secret.reveal()).update(text).digest()
 
-    /** What the forum says, once its signature is verified. */
+    /** The statements of the forum in an answer, after a check of their signature. */
     function signed(answer: string): URLSearchParams {
       const query = new URLSearchParams(answer)
       const payload = query.get('sso') ?? ''
@@ -43,7 +43,7 @@ export default definePlugin({
     function loginIn(answer: string): Login {
       const said = signed(answer)
       const subject = said.get('external_id')
-      // Requests have the same kind of signature: one that is sent back as an answer names nobody.
+      // A request has the same kind of signature: without a person it is not an answer.
       if (subject === null || subject === '') throw foreign()
       const [begunAt = ''] = said.get('nonce')?.split('.') ?? []
       const claims = {
@@ -57,7 +57,7 @@ export default definePlugin({
     gateway.provide(LoginProvider, {
       idp: url,
       name: new URL(url).host,
-      // Most forums let everybody register, so the operator has to say who may sign in.
+      // Most forums register every visitor, so the operator has to name the people who may sign in.
       accountsOf: 'everybody',
       async begin(redirectUri) {
         const [state, nonce] = [random(), `${Date.now()}.${random()}`]

@@ -72,8 +72,8 @@ export class CodeFlow {
     const configuration = await this.configuration()
     const { issuer } = configuration.serverMetadata()
     const url = buildAuthorizationUrl(configuration, {
-      // OpenID Connect, 11: without it a provider ignores the request for a refresh token. Entra ID does not, and shows
-      // an error page instead to everybody whose consent only an administrator may give.
+      // OpenID Connect, 11: without it a provider ignores the request for a refresh token. Entra ID needs no
+      // prompt for it, and with the prompt shows an error page where only an administrator may consent.
       ...(scopes.includes('offline_access') && !isEntra(issuer) && { prompt: 'consent' }),
       ...authorizeParams,
       redirect_uri: redirectUri,

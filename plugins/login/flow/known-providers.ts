@@ -1,6 +1,6 @@
 import type { AccountsOf } from 'sallyport'
 
-// Anybody can make an account, or an organisation of their own, at each of these.
+// Every person in the world can make an account, or an organisation, at each of these.
 const PUBLIC_HOSTS: ReadonlySet<string> = new Set([
   'accounts.google.com',
   'appleid.apple.com',

@@ -19,14 +19,14 @@ export const personOptions = {
       z.strictObject({
         claim: z.string().min(1).describe('the claim that gets the answer'),
         url: webUrl().describe(
-          "what is asked with the person's token, such as `https://api.github.com/user/teams`",
+          "the URL to request with the person's token, such as `https://api.github.com/user/teams`",
         ),
         each: z
           .string()
           .min(1)
           .optional()
           .describe(
-            'the member that counts of each entry of a list, such as `html_url`; a dot leads to what is inside, such as `value.id`',
+            'the member to take of each entry of a list, such as `html_url`; a dot leads to a member of a member, such as `value.id`',
           ),
       }),
     )
@@ -86,7 +86,7 @@ export class CodeFlowLogin implements LoginProvider {
     const { refresh } = login.tokens
     if (refresh === undefined) {
       const { describedAt, ask } = this.dependencies
-      // With nothing to ask the provider, a person who is gone there would stay.
+      // Without a request to the provider, a person whom the provider removed would stay signed in.
       if (ask.length === 0 && (await describedAt()) === undefined) return 'ended'
       return this.person({ ...login.tokens }, undefined, login)
     }
@@ -145,14 +145,14 @@ export class CodeFlowLogin implements LoginProvider {
     return found
   }
 
-  /** OpenID Connect, 5.6.2: Entra ID leaves the groups of a person who has many out of the ID token. */
+  /** OpenID Connect, 5.6.2: Entra ID leaves the groups out of the ID token of a person with many groups. */
   private reportLeftOut(claims: JsonObject): void {
     const { ask, log } = this.dependencies
     const names = isJsonObject(claims['_claim_names']) ? Object.keys(claims['_claim_names']) : []
     for (const name of names) {
       if (this.reported.has(name) || ask.some(({ claim }) => claim === name)) continue
       this.reported.add(name)
-      const message = `${this.name} left the claim ${plainWords(name)} of a person out of the ID token, so nothing sees it: name it in \`ask\`, with the URL that gives it`
+      const message = `${this.name} left the claim ${plainWords(name)} of a person out of the ID token, so no rule can match it: name it in \`ask\`, with the URL that gives it`
       log.warn({ claim: plainWords(name) }, message)
     }
   }
@@ -190,7 +190,7 @@ function subjectIn(claim: unknown): string | undefined {
   return typeof claim === 'string' && claim !== '' ? claim : undefined
 }
 
-/** What stands at a path of members; a list on the way stands for each of its entries. */
+/** The values at a path of members; a list on the path stands for each of its entries. */
 function membersAt(value: unknown, path: readonly string[]): readonly unknown[] {
   if (Array.isArray(value)) return value.flatMap((entry: unknown) => membersAt(entry, path))
   const [name, ...rest] = path

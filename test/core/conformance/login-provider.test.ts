@@ -6,7 +6,7 @@ import { providing } from '#kit/plugin.js'
 
 const random = (): string => randomBytes(16).toString('base64url')
 
-/** A provider whose page signs everybody in as `alice`, by a code that is good for one sign-in. */
+/** A provider whose page signs every browser in as `alice`, by a code that is good for one sign-in. */
 class Directory {
   /** The nonce of the sign-in that each code is for. */
   readonly codes = new Map<string, string>()
@@ -48,7 +48,7 @@ class Directory {
   refresh = async (login: Login): Promise<Login | 'ended'> =>
     this.tokens.has(login.tokens.access) ? login : 'ended'
 
-  /** The provider, but for what is wrong with it. */
+  /** The provider, with these members replaced by wrong ones. */
   with(wrong: object = {}): LoginProvider {
     const { begin, finish, refresh } = this
     const good = { idp: 'https://idp.example', name: 'idp.example', accountsOf: 'organisation' }
@@ -152,7 +152,7 @@ findsFaults(LoginProvider, {
           query.includes('error=') ? undefined : directory.finish(query, checks),
       }),
   },
-  'a login that nobody is asked about': {
+  'a refresh without a request to the provider': {
     code: 'LOGIN_INVENTED',
     make: () => directory.with({ refresh: async (login: Login) => login }),
   },

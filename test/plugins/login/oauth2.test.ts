@@ -10,7 +10,7 @@ const teams = [
   { id: 2, slug: 'platform', html_url: 'https://github.com/orgs/mallory/teams/platform' },
 ]
 
-/** As GitHub behaves: errors with status 200, a form for whoever does not accept JSON, no `iss`, numbers for people. */
+/** As GitHub behaves: errors with status 200, a form for a client that does not accept JSON, no `iss`, numbers for people. */
 const github: Habits = {
   errorStatus: 200,
   errors: ['bad_verification_code', 'bad_refresh_token'],
@@ -129,7 +129,7 @@ test('a refresh token that GitHub refuses with status 200 ends the login', async
   assert.equal(await provider.refresh(login), 'ended')
 })
 
-// What says nothing of the person: a refresh throws, and the login may go on later.
+// These responses do not describe the person: a refresh throws, and the login may go on later.
 const away: readonly (readonly [what: string, described: Habits['described'], code: string])[] = [
   ['a page that is missing', {}, 'SIGN_IN_UNAVAILABLE'],
   ['a list in place of a person', { '/user': () => [octocat] }, 'SIGN_IN_UNSUPPORTED'],
@@ -137,7 +137,7 @@ const away: readonly (readonly [what: string, described: Habits['described'], co
 ]
 
 for (const [what, described = {}, code] of away) {
-  test(`a provider that answers with ${what} signs nobody in and ends no login`, async (t) => {
+  test(`a provider that answers with ${what} signs no person in and ends no login`, async (t) => {
     const vendor = await opened(t, { described })
     const { provider, signIn } = await loginOf(t, listFor(vendor))
     await assert.rejects(signIn(vendor), { code })

@@ -114,7 +114,7 @@ test('a person signs in at Google with a refresh token and the domain of the org
   )
 })
 
-test('`authorizeParams` win over what Google gets by default', async (t) => {
+test('`authorizeParams` replace the parameters for Google', async (t) => {
   const vendor = await opened(t, google)
   const authorizeParams = { prompt: 'select_account', hd: 'example.com' }
   const { provider } = await loginOf(t, listFor(vendor, google.issuer, { authorizeParams }))
@@ -144,14 +144,14 @@ const forged: readonly (readonly [what: string, claims: object])[] = [
 ]
 
 for (const [what, changed] of forged) {
-  test(`an ID token ${what} signs nobody in`, async (t) => {
+  test(`an ID token ${what} signs no person in`, async (t) => {
     const vendor = await opened(t, { ...corp, claims: () => ({ sub: 'alice', ...changed }) })
     const { signIn } = await loginOf(t, listFor(vendor, CORP))
     await assert.rejects(signIn(vendor))
   })
 }
 
-test('an ID token that is signed with no key of the issuer signs nobody in', async (t) => {
+test('an ID token that is signed with no key of the issuer signs no person in', async (t) => {
   const [vendor, other] = [await opened(t, corp), await opened(t, corp)]
   const metadata = { token_endpoint: `${vendor.origin}/token`, jwks_uri: `${other.origin}/keys` }
   const mixed = await opened(t, { ...corp, metadata })
@@ -175,7 +175,7 @@ test('without an ID token at a refresh the person is described by userinfo', asy
   assert.equal(await provider.refresh(login), 'ended')
 })
 
-test('a login ends at its first refresh where an issuer gives no refresh token and describes nobody', async (t) => {
+test('a login ends at its first refresh where an issuer gives no refresh token and has no userinfo', async (t) => {
   const vendor = await opened(t, { ...corp, metadata: { userinfo_endpoint: undefined } })
   const { provider, signIn } = await loginOf(t, listFor(vendor, CORP))
   assert.equal(await provider.refresh(await signIn(vendor)), 'ended')

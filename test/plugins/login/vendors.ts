@@ -13,15 +13,15 @@ export const CLIENT = { clientId: 'gateway-client', clientSecret: 'the-secret-of
 
 type Json = Readonly<Record<string, unknown>>
 
-/** What a fake does as its vendor does. */
+/** The behaviour of a vendor that a fake has. */
 export interface Habits {
   /** The issuer in ID tokens; a vendor without one gives no ID token. */
   readonly issuer?: string
-  /** What its metadata says otherwise; `undefined` takes a field away. */
+  /** Changed fields of its metadata; `undefined` removes one. */
   readonly metadata?: Json
   /** An error in place of a code, for the parameters of an authorization request. */
   readonly refuses?: (query: URLSearchParams) => Json | undefined
-  /** What a token response has besides the access token. */
+  /** The members of a token response besides the access token. */
   readonly gives?: (query: URLSearchParams) => Json
   /** The status of errors of the token endpoint. */
   readonly errorStatus?: number
@@ -29,7 +29,7 @@ export interface Habits {
   readonly answers?: 'json' | 'form'
   /** The errors of an unknown code, and of an unknown refresh token. */
   readonly errors?: readonly [code: string, refresh: string]
-  /** What is answered at these paths for an access token. */
+  /** The responses at these paths to a good access token. */
   readonly described?: Readonly<Record<string, () => unknown>>
   /** Of the ID token, at each request. */
   readonly claims?: () => Json
@@ -41,7 +41,7 @@ interface Sent {
   readonly headers: IncomingMessage['headers']
 }
 
-/** The authorization server of a large provider, as far as a login meets it; whoever comes is signed in at once. */
+/** The authorization server of a large provider, as far as a login uses it; it signs every browser in at once. */
 export class Vendor {
   origin = ''
   readonly asked: Sent[] = []
@@ -150,7 +150,7 @@ export class Vendor {
   private describe(path: string, { headers }: IncomingMessage, response: ServerResponse) {
     const found = this.habits.described?.[path]
     const token = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1] ?? ''
-    if (headers['user-agent'] === undefined) return send(response, { message: 'who is it?' }, 403)
+    if (headers['user-agent'] === undefined) return send(response, { message: 'name the program' }, 403)
     if (!this.accessTokens.has(token)) return send(response, { message: 'Bad credentials' }, 401)
     if (found === undefined) return send(response, { message: 'Not Found' }, 404)
     return send(response, found())
