@@ -6,7 +6,7 @@ import { definePlugin } from 'sallyport'
 import { secretText, webUrl } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { withConsoleLogged } from '#plugins/issuer/console.js'
-import { isOnLoopback, loopbackAddress, optional, serveOnLoopback } from './loopback.js'
+import { isOnLoopback, loopbackAddress, serveOnLoopback } from './loopback.js'
 
 const options = z.strictObject({
   address: loopbackAddress().describe('`HOST:PORT`, loopback only; the issuer is this URL'),
@@ -27,8 +27,7 @@ export default definePlugin({
   options,
 
   async setup(gateway, settings) {
-    const load = () => optional('oidc-provider', () => import('oidc-provider'))
-    const { default: Provider, errors } = await withConsoleLogged(gateway, load)
+    const { default: Provider, errors } = await withConsoleLogged(gateway, () => import('oidc-provider'))
     serveOnLoopback(gateway, {
       address: settings.address,
       options: settings,

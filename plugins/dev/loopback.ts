@@ -73,16 +73,3 @@ function listen(server: Server, address: string): Promise<void> {
     server.listen(parseHostPort(address), resolve)
   })
 }
-
-// Names all missing packages of `sallyport quickstart` at once.
-const INSTALL = 'npm install oidc-provider@9 @modelcontextprotocol/sdk@1'
-
-/** Imports a package that only development needs. */
-export async function optional<Module>(name: string, load: () => Promise<Module>): Promise<Module> {
-  try {
-    return await load()
-  } catch (cause) {
-    const message = `the package ${name} is not installed, which only development needs: \`${INSTALL}\``
-    throw new ConfigError([{ place: name, message }], { cause })
-  }
-}
