@@ -282,7 +282,6 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = {
   ),
 
   // Secrets
-  BROKER_INCOMPLETE: start('install the dependencies of the package again: `oidc-provider` is missing'),
   SIGN_IN_UNSUPPORTED: log('name another provider in `signIn`: this one has no code flow with PKCE'),
   COOKIE_KEY_SHORT: start('make a key: `openssl rand -base64 32 > cookie.key`'),
   SECRET_EMPTY: start('put the value in: it is empty'),
