@@ -9,6 +9,15 @@ export interface Fixtures {
   readonly token?: string
   /** A secret that the store holds. */
   readonly secret?: { readonly name: string; readonly value: string }
+  /** A person who can sign in at the provider of a login. */
+  readonly person?: PersonFixture
+}
+
+export interface PersonFixture {
+  /** The redirect URI that the provider knows. */
+  readonly redirectUri: string
+  /** Signs in from this page, and gives the query with which the browser comes back to `redirectUri`. */
+  signIn(url: string): Promise<string>
 }
 
 /** The gateway that was booted to test a plugin. */

@@ -13,6 +13,7 @@ import {
   resourceMetadataConformance,
 } from './lifecycle.js'
 import { limiterConformance } from './limiter.js'
+import { loginProviderConformance } from './login-provider.js'
 import {
   accessSinkConformance,
   auditSinkConformance,
@@ -48,6 +49,7 @@ export const conformanceSuites: readonly ConformanceSuite<unknown>[] = [
   catalogueStoreConformance,
   clientRegistrarConformance,
   issuerMetadataConformance,
+  loginProviderConformance,
   resourceMetadataConformance,
   tunnelConformance,
   publicAddressConformance,

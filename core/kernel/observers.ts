@@ -13,6 +13,7 @@ import { Health } from '../contract/capabilities/health.js'
 import { IssuerMetadata } from '../contract/capabilities/issuer-metadata.js'
 import { Limiter } from '../contract/capabilities/limiter.js'
 import { Listener } from '../contract/capabilities/listener.js'
+import { LoginProvider } from '../contract/capabilities/login-provider.js'
 import { ManagedSource } from '../contract/capabilities/managed-source.js'
 import { Policy } from '../contract/capabilities/policy.js'
 import { PublicAddress } from '../contract/capabilities/public-address.js'
@@ -45,6 +46,7 @@ export const builtInCapabilities: readonly Capability[] = [
   IssuerMetadata,
   Limiter,
   Listener,
+  LoginProvider,
   Policy,
   ManagedSource,
   PublicAddress,
