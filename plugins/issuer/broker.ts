@@ -119,8 +119,16 @@ export default definePlugin({
   },
 })
 
-/** Whoever forgot `require` would let the whole world in. */
-function refuseOpenProvider({ accountsOf, name }: LoginProvider, { require }: BrokerOptions): void {
+/** Without `require` a provider with public accounts would admit everybody in the world. */
+function refuseOpenProvider(
+  { accountsOf, requiredClaim, name }: LoginProvider,
+  { require }: BrokerOptions,
+): void {
+  const named = typeof require === 'object' ? require : {}
+  if (requiredClaim !== undefined && !Object.hasOwn(named, requiredClaim)) {
+    const message = `expected the claim ${requiredClaim} with the tenants that may sign in: ${name} has the accounts of all tenants, and each tenant sets the other claims of its people`
+    throw new ConfigError([{ place: 'require', message }])
+  }
   if (accountsOf !== 'everybody' || require !== undefined) return
   const message = `missing: everybody in the world can have an account at ${name}; name who may sign in, such as { hd: example.com }, or write \`anyone\` if all of them may`
   throw new ConfigError([{ place: 'require', message }])

@@ -81,7 +81,7 @@ export default definePlugin({
     const login = new CodeFlowLogin({
       idp: settings.subject === undefined ? origin : `${origin}#${subject}`,
       name: host,
-      accountsOf: accountsAt(authorizeUrl),
+      ...accountsAt(authorizeUrl),
       flow,
       fetch,
       subject,

@@ -66,7 +66,7 @@ export default definePlugin({
     const login = new CodeFlowLogin({
       idp: settings.subject === undefined ? issuer : `${issuer}#${subject}`,
       name: new URL(issuer).host,
-      accountsOf: accountsAt(issuer),
+      ...accountsAt(issuer),
       flow,
       fetch,
       subject,

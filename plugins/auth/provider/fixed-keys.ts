@@ -1,7 +1,7 @@
 import { createLocalJWKSet } from 'jose/jwks/local'
 import type { Authenticator, Gateway } from 'sallyport'
 import type { JsonObject } from 'sallyport/toolkit'
-import { authenticatorOf } from './authenticator.js'
+import { authenticatorOf, rememberedTokens } from './authenticator.js'
 import type { KeySource } from './jwks-cache.js'
 import { ProviderKeys } from './signature.js'
 import { TokenVerifier } from './verifier.js'
@@ -39,7 +39,7 @@ export function openFixedVerifier(
       introspector: undefined,
       introspectionPolicy: policy,
       introspectionTtl: 0,
-      hits: gateway.meter.counter('remembered_tokens_total', 'Tokens that were in the cache', ['provider']),
+      hits: rememberedTokens(gateway),
     }),
   )
 }

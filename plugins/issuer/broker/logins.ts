@@ -44,8 +44,8 @@ export class Logins {
   admits({ subject, claims }: Login): boolean {
     const { require } = this.dependencies
     if (require === undefined || require === 'anyone') return true
-    // Any account may carry an address that nobody has verified.
-    if (Object.hasOwn(require, 'email') && claims['email_verified'] === false) return false
+    // Some providers write this boolean as text.
+    if (Object.hasOwn(require, 'email') && String(claims['email_verified']) === 'false') return false
     return matchesClaims(require, { provider: this.dependencies.provider().idp, subject, claims })
   }
 

@@ -1,4 +1,6 @@
-import type { AccountsOf } from 'sallyport'
+import type { LoginProvider } from 'sallyport'
+
+type Accounts = Pick<LoginProvider, 'accountsOf' | 'requiredClaim'>
 
 // Every person in the world can make an account, or an organisation, at each of these.
 const PUBLIC_HOSTS: ReadonlySet<string> = new Set([
@@ -34,8 +36,10 @@ export const isGoogle = (url: string): boolean => new URL(url).hostname === 'acc
 export const isEntra = (url: string): boolean => ENTRA.test(new URL(url).hostname)
 
 /** Whose accounts the provider at this URL has, as far as it is known. */
-export function accountsAt(url: string): AccountsOf {
+export function accountsAt(url: string): Accounts {
   const { hostname, pathname } = new URL(url)
+  if (PUBLIC_HOSTS.has(hostname)) return { accountsOf: 'everybody' }
   const isShared = isEntra(url) && SHARED_TENANTS.has(pathname.split('/')[1]?.toLowerCase() ?? '')
-  return PUBLIC_HOSTS.has(hostname) || isShared ? 'everybody' : 'organisation'
+  // The administrator of any tenant can set every other claim, such as an e-mail address.
+  return isShared ? { accountsOf: 'everybody', requiredClaim: 'tid' } : { accountsOf: 'organisation' }
 }

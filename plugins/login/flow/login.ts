@@ -44,6 +44,7 @@ interface Dependencies {
   readonly idp: string
   readonly name: string
   readonly accountsOf: AccountsOf
+  readonly requiredClaim?: string | undefined
   readonly flow: CodeFlow
   readonly fetch: Fetch
   /** The claim that names a person. */
@@ -62,13 +63,15 @@ export class CodeFlowLogin implements LoginProvider {
   readonly idp: string
   readonly name: string
   readonly accountsOf: AccountsOf
+  readonly requiredClaim?: string | undefined
   private readonly reported = new Set<string>()
 
   constructor(private readonly dependencies: Dependencies) {
-    const { idp, name, accountsOf } = dependencies
+    const { idp, name, accountsOf, requiredClaim } = dependencies
     this.idp = idp
     this.name = name
     this.accountsOf = accountsOf
+    this.requiredClaim = requiredClaim
   }
 
   begin(redirectUri: string): Promise<BegunLogin> {

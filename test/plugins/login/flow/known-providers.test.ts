@@ -25,6 +25,6 @@ const rows: readonly (readonly [accounts: 'everybody' | 'organisation', ...urls:
 
 for (const [accounts, ...urls] of rows) {
   test(`these providers have the accounts of ${accounts}`, () => {
-    for (const url of urls) assert.equal(accountsAt(url), accounts, url)
+    for (const url of urls) assert.equal(accountsAt(url).accountsOf, accounts, url)
   })
 }
