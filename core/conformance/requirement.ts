@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Many, One } from '../contract/capability.js'
+import type { Identity } from '../contract/identity.js'
 
 export { messageOf } from '../toolkit/message-of.js'
 
@@ -9,6 +10,8 @@ export interface Fixtures {
   readonly token?: string
   /** A secret that the store holds. */
   readonly secret?: { readonly name: string; readonly value: string }
+  /** A caller whose tokens of the identity provider are held. */
+  readonly caller?: Identity
 }
 
 /** The gateway that was booted to test a plugin in. */

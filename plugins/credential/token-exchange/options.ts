@@ -43,10 +43,16 @@ const fields = {
     .enum(['basic', 'post'])
     .default('basic')
     .describe('how the secret is sent: in the `Authorization` header, or in the body'),
+  subject: z
+    .enum(['caller', 'login'])
+    .optional()
+    .describe(
+      'the token that is exchanged: `caller` is what the caller sent; `login` is what the identity provider gave for a caller who signed in at the broker, while other callers exchange what they sent; unset it is `login` in a list with a broker',
+    ),
   subjectTokenType: tokenType()
     .prefault('access_token')
     .describe(
-      'the type of the subject token; with a login before this in the list, `id_token` exchanges its ID token',
+      'the type of the subject token; with a login before this in the list, or a broker, `id_token` exchanges its ID token',
     ),
   audience: text().optional().describe('what the new token is for, by name'),
   resource: z

@@ -33,8 +33,8 @@ export interface Redeemed {
   readonly access: string
   readonly refresh?: string | undefined
   readonly id?: string | undefined
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number
+  /** Milliseconds since the epoch; undefined when the provider does not say it. */
+  readonly expiresAt: number | undefined
   /** Those of the ID token, where there is one. */
   readonly claims: Readonly<Record<string, unknown>> | undefined
 }
@@ -229,15 +229,13 @@ function redeemed(response: TokenEndpointResponse & TokenEndpointResponseHelpers
   return { access, refresh, id, expiresAt, claims: response.claims() }
 }
 
-const UNKNOWN_LIFETIME = 3_600_000
-
 /** The authenticators decide whether a token is still good. This only says when a new one is needed. */
-function expiryOf(token: string): number {
+function expiryOf(token: string): number | undefined {
   try {
     const { exp } = decodeJwt(token)
-    if (exp !== undefined) return exp * 1000
+    return exp === undefined ? undefined : exp * 1000
   } catch {
     // It is no JWT.
+    return undefined
   }
-  return Date.now() + UNKNOWN_LIFETIME
 }

@@ -21,13 +21,16 @@ const tokens = z.object({
 export type Tokens = z.output<typeof tokens>
 
 const LONGEST_NAME = 100
+const UNKNOWN_LIFETIME = 3_600_000
+
+const unknownExpiry = (): number => Date.now() + UNKNOWN_LIFETIME
 
 /** A new session of the person who signed in. */
 export const sessionOf = ({ access, refresh, expiresAt, claims }: Redeemed): Tokens => ({
   id: randomUUID(),
   access,
   refresh,
-  until: expiresAt,
+  until: expiresAt ?? unknownExpiry(),
   name: [claims?.['name'], claims?.['preferred_username'], claims?.['email']]
     .find(isName)
     ?.slice(0, LONGEST_NAME),
@@ -167,7 +170,7 @@ export class Sessions implements BrowserSession {
     const { flow, issuerUrl, log, throttle } = this.dependencies
     try {
       const { access, refresh, expiresAt } = await flow.refresh(old.refresh ?? '')
-      return { ...old, access, refresh, until: expiresAt }
+      return { ...old, access, refresh, until: expiresAt ?? unknownExpiry() }
     } catch (error) {
       const { sentence, status, code, cause } = failureOf(error, issuerUrl)
       // Any other refusal is a matter of the client or the moment, and the refresh token may be good again.
