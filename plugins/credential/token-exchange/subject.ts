@@ -80,7 +80,7 @@ const noSubject = (wantsIdToken: boolean): UpstreamError =>
   new UpstreamError('EXCHANGE_WITHOUT_SUBJECT', 'no token for the target could be obtained', {
     cause: new Error(
       wantsIdToken
-        ? 'the login before the exchange has no ID token: its scopes need openid'
+        ? 'the login has no ID token: its scopes need openid'
         : 'the credential before the exchange has no token',
     ),
   })

@@ -65,7 +65,7 @@ findsFaults(CallerTokens, {
     fixtures,
     make: () => (caller: Identity) => (isAlice(caller) ? HELD : undefined),
   },
-  'nothing of the caller': { code: 'TOKENS_MALFORMED', fixtures, make: () => holding(undefined) },
+  'nothing of the caller': { code: 'TOKENS_MALFORMED', fixtures, make: () => holding(null) },
   'an expiry in seconds': {
     code: 'TOKENS_MALFORMED',
     fixtures,

@@ -7,26 +7,33 @@ import type {
   OAuthClientMetadata,
   OAuthTokens,
 } from '@modelcontextprotocol/sdk/shared/auth.js'
-import type { Entry, List } from 'sallyport'
+import { decodeJwt } from 'jose'
+import type { Entry, Identity, List } from 'sallyport'
 import { mcpTarget } from 'sallyport/testing'
 import { recordedLog, serving } from '#kit/booted.js'
 import { folder } from '#kit/folder.js'
 import { closedPort } from '#kit/listening.js'
-import { PAGES, realIssuer } from '#kit/oidc-provider.js'
+import { PAGES, type RealPeople, realIssuer } from '#kit/oidc-provider.js'
 import { Person } from '#kit/person.js'
 
 export interface Wanted {
   readonly broker?: object
   readonly login?: object
+  /** In place of `login/oidc`. */
+  readonly provider?: Entry
+  readonly people?: Partial<RealPeople>
   readonly state?: Entry
   readonly plugins?: readonly Entry[]
 }
 
 /** A proxy whose callers sign in at its broker, and the broker's people at a real issuer that registers no client. */
-export async function brokered(t: TestContext, { broker, login, state, plugins = [] }: Wanted = {}) {
+export async function brokered(
+  t: TestContext,
+  { broker, login, provider, people, state, plugins = [] }: Wanted = {},
+) {
   const origin = new URL(await closedPort()).origin
   const issuer = await realIssuer(t, {
-    people: { redirectUri: `${origin}/oauth/callback`, name: 'Alice', refreshes: true },
+    people: { redirectUri: `${origin}/oauth/callback`, name: 'Alice', refreshes: true, ...people },
   })
   const target = await mcpTarget(t)
   const resourceUrl = `${origin}/mcp`
@@ -34,7 +41,7 @@ export async function brokered(t: TestContext, { broker, login, state, plugins =
   const list: List = [
     { use: 'listen/http', with: { address: new URL(origin).host } },
     { use: 'discovery/issuer' },
-    {
+    provider ?? {
       use: 'login/oidc',
       with: {
         issuerUrl: issuer.url,
@@ -197,4 +204,26 @@ export async function calledWith(url: string, token: unknown): Promise<number> {
   })
   await response.body?.cancel()
   return response.status
+}
+
+/** The caller with this access token of a broker, as its authenticator establishes it. */
+export function identityOf(token: unknown): Identity {
+  const claims = decodeJwt(String(token))
+  return {
+    provider: 'broker',
+    subject: String(claims.sub),
+    issuer: String(claims.iss),
+    claims: { ...claims },
+  }
+}
+
+const realNow = Date.now
+
+/** From now on it is so much later. */
+export function later(t: TestContext, milliseconds: number): void {
+  const { now } = Date
+  t.after(() => {
+    Date.now = realNow
+  })
+  Date.now = () => now() + milliseconds
 }
