@@ -123,7 +123,7 @@ export class SignedInTokens {
   }
 }
 
-/** Whoever knows the ID of a sign-in is not yet the person who signed in. */
+/** The ID of a sign-in alone proves nothing: subject and provider have to be those of the person who signed in. */
 function tokensFor({ subject, claims }: Identity, { person, tokens }: Kept): HeldTokens {
   if (subject !== person.subject || claims['idp'] !== person.idp) throw ended('another person')
   if (tokens === undefined) throw ended('the token of the provider has expired, and there is no new one')

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { UnsecuredJWT } from 'jose'
-import { CallerTokens, LoginProvider, type LoginTokens } from 'sallyport'
-import { isPromise } from 'sallyport/toolkit'
+import { CallerTokens, LoginProvider, type LoginTokens, StateStore } from 'sallyport'
+import { digestOf, isPromise } from 'sallyport/toolkit'
 import { plugin, providing } from '#kit/plugin.js'
 import { brokered, HandClient, identityOf, later } from './brokered.js'
 
@@ -23,19 +23,23 @@ async function signedIn(t: TestContext, given: LoginTokens, refreshed: () => Log
       return { ...alice, tokens: refreshed() }
     },
   })
-  const found: { tokens?: () => CallerTokens } = {}
+  const found: { tokens?: () => CallerTokens; state?: () => StateStore } = {}
   const taking = plugin(
     'taking',
     (gateway) => {
       found.tokens = gateway.use(CallerTokens)
+      found.state = gateway.use(StateStore)
     },
-    { requires: [CallerTokens] },
+    { requires: [CallerTokens, StateStore] },
   )
   const { origin } = await brokered(t, { provider, broker: { accessToken: '12h' }, plugins: [taking] })
   const caller = identityOf((await new HandClient(origin).tokens()).access_token)
   return {
     asked,
     held: async (wanted?: 'access' | 'id') => found.tokens?.()(caller, 'login', wanted),
+    /** Runs `work` while another process has the lock of the sign-in. */
+    locked: async (work: () => Promise<void>) =>
+      found.state?.().locked(`broker/login/${digestOf(`${origin} ${caller.claims['sid']}`)}`, work),
     isCached: () => !isPromise(found.tokens?.()(caller, 'login')),
   }
 }
@@ -112,4 +116,23 @@ test('calls that come at once share one refresh', async (t) => {
   const all = await Promise.all(Array.from({ length: 20 }, () => held()))
   assert.deepEqual([...new Set(all.map((each) => each?.access))], ['second'])
   assert.equal(asked.refreshes, 1)
+})
+
+test('calls for the access token and for the ID token share one refresh too', async (t) => {
+  const { asked, held } = await signedIn(t, { access: 'first', id: idToken(0), expiresAt: 0 }, () => ({
+    access: 'second',
+    id: idToken(HOUR),
+    expiresAt: Date.now() + HOUR,
+  }))
+  const both = await Promise.all([held('access'), held('id')])
+  assert.deepEqual(
+    both.map((each) => each?.access),
+    ['second', 'second'],
+  )
+  assert.equal(asked.refreshes, 1)
+})
+
+test('a call with a good token does not wait until another process has refreshed the sign-in', async (t) => {
+  const { held, locked } = await signedIn(t, { access: 'first', expiresAt: Date.now() + HOUR })
+  await locked(async () => assert.equal((await held())?.access, 'first'))
 })
