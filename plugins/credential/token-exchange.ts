@@ -97,6 +97,6 @@ const NOTHING_TO_EXCHANGE =
 const NO_BROKER =
   'there is no broker in the list, so nobody signs in here: leave it out, or add issuer/broker'
 // RFC 8693, 2.2.1: such a token is for no resource, and a target that gets it could exchange it.
-const NOT_FOR_A_TARGET = 'a token of N_A is for a further exchange: expected one after this entry'
+const NOT_FOR_A_TARGET = 'a token of type N_A is for a further exchange: expected one after this entry'
 
 const mistake = (place: string, message: string): ConfigError => new ConfigError([{ place, message }])

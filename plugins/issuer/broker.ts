@@ -19,7 +19,7 @@ import { SignedInTokens } from './broker/caller-tokens.js'
 import { Clients, type GivenClient } from './broker/clients.js'
 import { Consents } from './broker/consents.js'
 import { Endpoints } from './broker/endpoints.js'
-import { INTERACTION_SECONDS, loadEngine, openEngine } from './broker/engine.js'
+import { INTERACTION_SECONDS, openEngine } from './broker/engine.js'
 import { readKeyFiles } from './broker/key-file.js'
 import { BrokerKeys } from './broker/keys.js'
 import { Logins } from './broker/logins.js'
@@ -51,7 +51,7 @@ export default definePlugin({
     const fetch = openDocuments(gateway, options.clients)
     const engine = await withConsoleLogged(gateway, async () =>
       openEngine({
-        engine: await loadEngine(),
+        engine: await import('oidc-provider'),
         issuer,
         options,
         keys,

@@ -35,31 +35,31 @@ const fields = {
   url: endpoint.describe('the token endpoint'),
   grantType: text()
     .default('urn:ietf:params:oauth:grant-type:token-exchange')
-    .describe('the grant type that is requested'),
+    .describe('the grant type of the request'),
   clientId: text().optional().describe('the client ID of the gateway'),
   clientSecret: secretText().optional().describe('its secret; a file is safer'),
   clientSecretFile: text().optional().describe('the file that holds its secret; read again when it changes'),
   clientAuthentication: z
     .enum(['basic', 'post'])
     .default('basic')
-    .describe('how the secret is sent: in the `Authorization` header, or in the body'),
+    .describe('how the gateway sends the secret: in the `Authorization` header, or in the body'),
   subject: z
     .enum(['caller', 'login'])
     .optional()
     .describe(
-      'the token that is exchanged: `caller` is what the caller sent; `login` is what the identity provider gave for a caller who signed in at the broker, while other callers exchange what they sent; unset it is `login` in a list with a broker',
+      "the token to exchange: `caller` is the caller's own; `login` is that of the identity provider where the caller signed in at the broker, and for all other callers their own; when unset, `login` in a list with a broker",
     ),
   subjectTokenType: tokenType()
     .prefault('access_token')
     .describe(
       'the type of the subject token; with a login before this in the list, or a broker, `id_token` exchanges its ID token',
     ),
-  audience: text().optional().describe('what the new token is for, by name'),
+  audience: text().optional().describe('the name of the target that the new token is for'),
   resource: z
     .url('expected an absolute URI')
     .refine((uri) => !uri.includes('#'), 'expected a URI without fragment')
     .optional()
-    .describe('what the new token is for, by URI (RFC 8707)'),
+    .describe('the URI of the target that the new token is for (RFC 8707)'),
   scopes: z.array(scopeToken()).default([]).describe('scopes of the new token'),
   requestedTokenType: tokenType().optional().describe('the type of the new token'),
   actorTokenFile: text()
@@ -84,11 +84,13 @@ const fields = {
     .refine((form) => form.includes('{token}'), 'expected a text with {token} in it')
     .default('Bearer {token}')
     .describe('the value of the header; `{token}` stands for the new token'),
-  caCertPath: text().optional().describe('PEM certificates to trust for it, instead of the usual ones'),
+  caCertPath: text()
+    .optional()
+    .describe('a file of PEM certificates to trust for the endpoint, instead of the default ones'),
   allowPrivateIP: z
     .boolean()
     .default(false)
-    .describe('the token endpoint may be at a private or loopback address'),
+    .describe('allow a token endpoint at a private or loopback address'),
 }
 
 export const exchangeOptions = z.strictObject(fields).superRefine(checkTogether)
@@ -113,7 +115,7 @@ function checkTogether(options: Related, context: z.core.$RefinementCtx): void {
     report(['requestNames', 'subject_token'], 'cannot be left out: this token is exchanged')
   const names: readonly string[] = REQUEST_FIELDS.map((field) => nameOf(field, requestNames) ?? '')
   for (const name of Object.keys(extraFields)) {
-    // It could replace the subject token of the caller, or the client of this gateway.
+    // Such a field could replace the subject token of the caller, or the client of this gateway.
     if (names.includes(name)) report(['extraFields', name], 'has an option of its own')
   }
   if (options.responseNames.access_token === null)

@@ -16,7 +16,6 @@ export interface Subject {
   readonly digest: string
   /** Seconds since the epoch. */
   readonly expiresAt: number | undefined
-  /** Who has sent the request. */
   readonly caller: Identity | undefined
 }
 
@@ -29,7 +28,7 @@ export class SubjectTokens {
 
   /**
    * The token of the credential before this one in the list, else what the identity provider gave for the caller, else the
-   * caller's own verified token. Never one in place of the other: for a login without an ID token, the caller's token must
+   * caller's own verified token. Never one instead of the other: for a login without an ID token, the caller's token must
    * not be used.
    */
   of(request: FastifyRequest, previous: OutgoingCredential | undefined): Subject | Promise<Subject> {

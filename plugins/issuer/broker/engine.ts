@@ -1,6 +1,6 @@
 import type Provider from 'oidc-provider'
 import type { AccountContext, IssuedToken } from 'oidc-provider'
-import { type Fetch, GatewayError } from 'sallyport'
+import type { Fetch } from 'sallyport'
 import type { JsonObject } from 'sallyport/toolkit'
 import { EngineValues } from './adapter.js'
 import type { Clients } from './clients.js'
@@ -24,7 +24,7 @@ interface Dependencies {
   readonly secure: boolean
 }
 
-export const ALGORITHM = 'ES256'
+const ALGORITHM = 'ES256'
 export const INTERACTION_SECONDS = 600
 /** The engine's session lasts for one request. */
 export const COOKIES = {
@@ -215,14 +215,5 @@ function claimsOf(login: StoredLogin, { claims }: BrokerOptions): JsonObject {
     ...Object.fromEntries(chosen.map((name) => [name, login.claims[name]])),
     idp: login.idp,
     sid: login.id,
-  }
-}
-
-/** Loads the package that does the work of the standards. */
-export async function loadEngine(): Promise<Engine> {
-  try {
-    return await import('oidc-provider')
-  } catch (cause) {
-    throw new GatewayError('BROKER_INCOMPLETE', 'the package oidc-provider is not installed', { cause })
   }
 }

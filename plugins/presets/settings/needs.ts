@@ -1,11 +1,11 @@
 import { keyOf, type SettingGroup } from './setting.js'
 
-/** Whether what a row of a table `needs` is there, and what is said of a setting that needs it in vain. */
+/** Whether the setting that a row `needs` is present, and the message when it is not. */
 export type Needs<Settings> = Readonly<
   Record<string, readonly [isThere: (settings: Settings) => boolean, message: string]>
 >
 
-/** Refuses settings without effect: whoever wrote one believes that it does something. */
+/** Refuses settings without effect, which an operator would believe to work. */
 export function refuseUseless<Settings extends object>(
   table: readonly SettingGroup[],
   settings: Settings,
@@ -16,7 +16,8 @@ export function refuseUseless<Settings extends object>(
   for (const { name, type, needs: needed } of table.flatMap(({ options }) => options)) {
     const [isThere, message] = (needed === undefined ? undefined : needs[needed]) ?? []
     const value = values.get(keyOf(name))
-    const isAbsent = type === 'pair' ? Array.isArray(value) && value.length === 0 : value === undefined
+    const isRepeated = type === 'pair' || type === 'repeatable'
+    const isAbsent = isRepeated ? Array.isArray(value) && value.length === 0 : value === undefined
     if (isAbsent || value === false || isThere === undefined || isThere(settings)) continue
     complain(keyOf(name), message ?? '')
   }
