@@ -14,7 +14,7 @@ import {
 const LOGIN = 'login'
 const WANTED = [undefined, 'access', 'id'] as const
 
-/** Identities of callers of other providers, and of nobody at all. */
+/** Identities of callers of other providers, and of callers that do not exist. */
 const MADE_UP: readonly Identity[] = [randomName(), ...UNUSUAL_NAMES].flatMap((text) => [
   { provider: 'conformance', subject: text, claims: {} },
   { provider: text, subject: text, issuer: text, claims: { iss: text, sub: text, sid: text, idp: text } },
@@ -81,7 +81,7 @@ export const callerTokensConformance: ConformanceSuite<CallerTokens> = {
       advice:
         'answer undefined unless the identity names a sign-in that is stored here, and compare its types first',
       awaits: MADE_UP.length * WANTED.length,
-      check: (tokens) => nothingFor(tokens, MADE_UP, LOGIN, 'it has tokens of somebody made up'),
+      check: (tokens) => nothingFor(tokens, MADE_UP, LOGIN, 'it has tokens of a caller that does not exist'),
     },
     {
       code: 'CALLER_TOKENS_THROW',

@@ -12,7 +12,7 @@ import { digestOf, isPromise } from 'sallyport/toolkit'
 /** The token that is exchanged. */
 export interface Subject {
   readonly token: string
-  /** The cache key: of the token, or of whoever holds it. */
+  /** The cache key: of the token, or of the sign-in that it is from. */
   readonly digest: string
   /** Seconds since the epoch. */
   readonly expiresAt: number | undefined

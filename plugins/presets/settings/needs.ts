@@ -17,7 +17,7 @@ export function refuseUseless<Settings extends object>(
     const [isThere, message] = (needed === undefined ? undefined : needs[needed]) ?? []
     const value = values.get(keyOf(name))
     const isRepeated = type === 'pair' || type === 'repeatable'
-    const isAbsent = isRepeated ? Array.isArray(value) && value.length === 0 : value === undefined
+    const isAbsent = value === undefined || (isRepeated && Array.isArray(value) && value.length === 0)
     if (isAbsent || value === false || isThere === undefined || isThere(settings)) continue
     complain(keyOf(name), message ?? '')
   }
