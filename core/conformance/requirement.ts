@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Many, One } from '../contract/capability.js'
+import type { Identity } from '../contract/identity.js'
 
 export { messageOf } from '../toolkit/message-of.js'
 
@@ -11,6 +12,8 @@ export interface Fixtures {
   readonly secret?: { readonly name: string; readonly value: string }
   /** A person who can sign in at the provider of a login. */
   readonly person?: PersonFixture
+  /** A caller whose tokens of the identity provider are held. */
+  readonly caller?: Identity
 }
 
 export interface PersonFixture {

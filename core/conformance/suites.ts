@@ -1,4 +1,5 @@
 import { authenticatorConformance, browserSessionConformance, guardConformance } from './admission.js'
+import { callerTokensConformance } from './caller-tokens.js'
 import { managedSourceConformance, serverCatalogueConformance, sourceConformance } from './catalogue.js'
 import { catalogueStoreConformance } from './catalogue-store.js'
 import { challengeConformance } from './challenge.js'
@@ -38,6 +39,7 @@ export const conformanceSuites: readonly ConformanceSuite<unknown>[] = [
   limiterConformance,
   policyConformance,
   publicPathConformance,
+  callerTokensConformance,
   credentialConformance,
   headerSourceConformance,
   secretStoreConformance,

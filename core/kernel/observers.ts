@@ -3,6 +3,7 @@ import { AuditSink } from '../contract/capabilities/audit-sink.js'
 import { Authenticator } from '../contract/capabilities/authenticator.js'
 import { BackgroundTask } from '../contract/capabilities/background-task.js'
 import { BrowserSession } from '../contract/capabilities/browser-session.js'
+import { CallerTokens } from '../contract/capabilities/caller-tokens.js'
 import { CatalogueStore } from '../contract/capabilities/catalogue-store.js'
 import { Challenge } from '../contract/capabilities/challenge.js'
 import { ClientRegistrar } from '../contract/capabilities/client-registrar.js'
@@ -36,6 +37,7 @@ export const builtInCapabilities: readonly Capability[] = [
   Authenticator,
   BackgroundTask,
   BrowserSession,
+  CallerTokens,
   CatalogueStore,
   Challenge,
   ClientRegistrar,

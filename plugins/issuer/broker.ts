@@ -1,5 +1,6 @@
 import {
   Authenticator,
+  CallerTokens,
   ConfigError,
   definePlugin,
   type Gateway,
@@ -14,6 +15,7 @@ import { Seal } from '#plugins/login/browser/seal.js'
 import { withOption } from '#plugins/login/flow/client.js'
 import { Bounds, OpenSignIns } from './broker/bounds.js'
 import { BrowserLogins } from './broker/browser.js'
+import { SignedInTokens } from './broker/caller-tokens.js'
 import { Clients, type GivenClient } from './broker/clients.js'
 import { Consents } from './broker/consents.js'
 import { Endpoints } from './broker/endpoints.js'
@@ -31,7 +33,7 @@ export default definePlugin({
   api: 1,
   summary:
     'An authorization server for MCP clients: they register here, and people sign in at the provider of a login.',
-  provides: [Authenticator, ResourceMetadata],
+  provides: [Authenticator, CallerTokens, ResourceMetadata],
   requires: [LoginProvider, StateStore],
   options: BrokerOptions,
 
@@ -107,6 +109,8 @@ export default definePlugin({
     const redirectUri = callbackUrl(issuer)
     gateway.onReady(() => log.info({ redirectUri }, 'the identity provider has to know this redirect URI'))
     gateway.provide(ResourceMetadata, { authorization_servers: [issuer] })
+    const tokens = new SignedInTokens({ issuer, logins, provider })
+    gateway.provide(CallerTokens, (caller, name, wanted) => tokens.for(caller, name, wanted))
     gateway.provide(
       Authenticator,
       openFixedVerifier(gateway, {
@@ -114,6 +118,8 @@ export default definePlugin({
         issuer,
         audience: options.resourceUrl,
         keys: keys.verifying,
+        // No other server accepts it, so it is never exchanged: what the provider gave is.
+        withoutToken: true,
       }),
     )
   },

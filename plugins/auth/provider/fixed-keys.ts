@@ -12,12 +12,14 @@ interface FixedProvider {
   readonly audience: string
   /** Public keys, as JWKs. */
   readonly keys: readonly JsonObject[]
+  /** Identities do not have the token that they were established by. */
+  readonly withoutToken?: boolean
 }
 
 /** Accepts the tokens of an issuer in this process, whose keys need no request. */
 export function openFixedVerifier(
   gateway: Gateway,
-  { name, issuer, audience, keys }: FixedProvider,
+  { name, issuer, audience, keys, withoutToken = false }: FixedProvider,
 ): Authenticator {
   const source: KeySource = {
     version: 0,
@@ -39,6 +41,7 @@ export function openFixedVerifier(
       introspector: undefined,
       introspectionPolicy: policy,
       introspectionTtl: 0,
+      withoutToken,
       hits: rememberedTokens(gateway),
     }),
   )

@@ -38,6 +38,8 @@ interface Dependencies {
 
 /** The sign-ins of people, each stored once with the tokens of the provider. */
 export class Logins {
+  private readonly listeners: ((id: string) => void)[] = []
+
   constructor(private readonly dependencies: Dependencies) {}
 
   /** Whether the operator lets this person in. */
@@ -65,13 +67,17 @@ export class Logins {
 
   /**
    * Asks the provider about the person again, one request at a time for a sign-in; undefined when the person is refused
-   * there or no longer admitted here. It throws when the provider does not answer.
+   * there or no longer admitted here. It throws when the provider does not answer. A sign-in that `isGood` is returned as it
+   * is: another process may have refreshed it meanwhile.
    */
-  refreshed(id: string): Promise<StoredLogin | undefined> {
+  refreshed(
+    id: string,
+    isGood: (login: StoredLogin) => boolean = () => false,
+  ): Promise<StoredLogin | undefined> {
     const { state, provider, log } = this.dependencies
     return state.locked(KIND, id, async () => {
       const stored = await this.read(id)
-      if (stored === undefined) return undefined
+      if (stored === undefined || isGood(stored)) return stored
       const login = await provider().refresh(stored)
       if (login !== 'ended' && this.admits(login)) {
         const next = { ...login, id, idp: stored.idp, at: stored.at }
@@ -81,8 +87,14 @@ export class Logins {
       const reason = login === 'ended' ? 'the provider ended it' : 'the person is no longer admitted'
       log.info({ reason }, 'a sign-in has ended')
       await state.delete(KIND, id)
+      for (const listener of this.listeners) listener(id)
       return undefined
     })
+  }
+
+  /** Calls `listener` with the ID of each sign-in that ends in this process. */
+  onEnded(listener: (id: string) => void): void {
+    this.listeners.push(listener)
   }
 
   private write({ id, idp, subject, claims, tokens, at }: StoredLogin): Promise<void> {

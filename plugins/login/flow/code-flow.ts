@@ -220,9 +220,9 @@ function redeemed(response: TokenEndpointResponse & TokenEndpointResponseHelpers
 function expiryOf(token: string): number | undefined {
   try {
     const { exp } = decodeJwt(token)
-    if (exp !== undefined) return exp * 1000
+    return exp === undefined ? undefined : exp * 1000
   } catch {
     // The token is not a JWT.
+    return undefined
   }
-  return undefined
 }

@@ -6,6 +6,7 @@ import {
   type Log,
   type Login,
   type LoginProvider,
+  type LoginTokens,
   UpstreamError,
 } from 'sallyport'
 import { isJsonObject, type JsonObject, plainWords, webUrl } from 'sallyport/toolkit'
@@ -104,12 +105,7 @@ export class CodeFlowLogin implements LoginProvider {
 
   /** The claims are those of the ID token, else those that the provider answers for the access token. */
   private async person(
-    {
-      access,
-      refresh,
-      id,
-      expiresAt,
-    }: Pick<Redeemed, 'access' | 'refresh' | 'id'> & { expiresAt?: number | undefined },
+    { access, refresh, id, expiresAt }: LoginTokens,
     fromIdToken: Redeemed['claims'],
     before?: Login,
   ): Promise<Login | 'ended'> {
