@@ -726,15 +726,13 @@ test('broker: the redirect URI is shown, and a provider where nobody can sign in
     /^https:\/\/mcp\.example\.com\/oauth\/callback has/,
   )
   issuer.responses.set('/.well-known/openid-configuration', (_request, response) =>
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(
-        JSON.stringify({
-          issuer: issuer.url,
-          jwks_uri: `${issuer.url}/jwks`,
-          response_types_supported: ['id_token'],
-        }),
-      ),
+    response.writeHead(200, { 'content-type': 'application/json' }).end(
+      JSON.stringify({
+        issuer: issuer.url,
+        jwks_uri: `${issuer.url}/jwks`,
+        response_types_supported: ['id_token'],
+      }),
+    ),
   )
   const wrong = (await of('login/oidc')).filter(({ state }) => state === 'wrong')
   assert.deepEqual(
