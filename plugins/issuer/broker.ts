@@ -1,5 +1,6 @@
 import {
   Authenticator,
+  BrowserSession,
   CallerTokens,
   ConfigError,
   definePlugin,
@@ -24,6 +25,7 @@ import { readKeyFiles } from './broker/key-file.js'
 import { BrokerKeys } from './broker/keys.js'
 import { Logins } from './broker/logins.js'
 import { BrokerOptions, type ClientSettings } from './broker/options.js'
+import { PageSessions } from './broker/page-session.js'
 import { callbackUrl, SignInRoutes } from './broker/sign-in.js'
 import { SealedState } from './broker/values.js'
 import { withConsoleLogged } from './console.js'
@@ -33,7 +35,7 @@ export default definePlugin({
   api: 1,
   summary:
     'An authorization server for MCP clients: they register here, and people sign in at the provider of a login.',
-  provides: [Authenticator, CallerTokens, ResourceMetadata],
+  provides: [Authenticator, BrowserSession, CallerTokens, ResourceMetadata],
   requires: [LoginProvider, StateStore],
   options: BrokerOptions,
 
@@ -87,6 +89,7 @@ export default definePlugin({
     })
     endpoints.installMetadata(gateway.root)
     await endpoints.install(gateway.http)
+    const browsers = new BrowserLogins(seal, state, secure)
     await new SignInRoutes({
       gateway,
       issuer,
@@ -95,11 +98,22 @@ export default definePlugin({
       provider,
       keys,
       logins,
-      browsers: new BrowserLogins(seal, secure),
+      browsers,
       pending: new PendingSignIns(seal, secure),
       consents: new Consents(state),
       throttle,
     }).install(gateway.http)
+
+    const { scope } = gateway
+    const sessions = new PageSessions({ issuer, scope, options, keys, logins, browsers })
+    gateway.http.addHook('onSend', (request, reply, payload, done) => {
+      const changed = sessions.changed(request)
+      if (changed !== undefined) reply.header('set-cookie', changed)
+      // A stored page would be shown to somebody who goes back after signing out.
+      if (sessions.person(request) !== undefined) reply.header('cache-control', 'no-store')
+      done(null, payload)
+    })
+    gateway.provide(BrowserSession, sessions)
 
     const authenticators = gateway.use(Authenticator)
     gateway.onStart(() => {

@@ -1,5 +1,5 @@
 import type { Entry, SettingPath } from 'sallyport'
-import { secretText } from 'sallyport/toolkit'
+import { isJsonObject, secretText } from 'sallyport/toolkit'
 import { z } from 'zod'
 import { brokerEntries, brokerSection } from './broker.js'
 import { refuse, refuseRepeats } from './settings/refuse.js'
@@ -53,35 +53,50 @@ const provider = z.looseObject({
     .describe('`oidc`, `kubernetes`, or the plugin of another kind of provider: a package, or a path'),
 })
 
-const oauth = z.strictObject({
-  resourceUrl: z.string().describe('the URL of what is protected, as clients know it'),
-  realm: z.string().default('mcp-registry').describe('the realm of the challenge'),
-  publicPaths,
-  resourceDocumentation: z.url().optional().describe('documentation of the resource, named in discovery'),
-  scopes: z.array(z.string()).default([]).describe('scopes that clients should ask for, named in discovery'),
-  requiredScopes: z.array(z.string()).default([]).describe('scopes without which a token is answered 403'),
-  unavailableStatus: z
-    .literal([401, 503])
-    .default(401)
-    .describe(
-      'the status when no provider that could decide was reachable; with 503 clients come back with the same token',
-    ),
-  providers: z
-    .array(provider)
-    .default([])
-    .superRefine((list, context) =>
-      refuseRepeats(
-        list.map(({ name, type }) => name ?? type),
-        [],
-        context,
+const MISSING_PROVIDER =
+  'expected one provider at least, such as { name: corp, issuerUrl: https://idp.example.com, audience: registry }, or `broker`'
+
+const isEmpty = (list: unknown): boolean => Array.isArray(list) && list.length === 0
+
+const oauth = z
+  .strictObject({
+    resourceUrl: z.string().describe('the URL of what is protected, as clients know it'),
+    realm: z.string().default('mcp-registry').describe('the realm of the challenge'),
+    publicPaths,
+    resourceDocumentation: z.url().optional().describe('documentation of the resource, named in discovery'),
+    scopes: z
+      .array(z.string())
+      .default([])
+      .describe('scopes that clients should ask for, named in discovery'),
+    requiredScopes: z.array(z.string()).default([]).describe('scopes without which a token is answered 403'),
+    unavailableStatus: z
+      .literal([401, 503])
+      .default(401)
+      .describe(
+        'the status when no provider that could decide was reachable; with 503 clients come back with the same token',
       ),
-    )
-    .describe(
-      'identity providers whose tokens are accepted, asked in this order; may be left out with `broker`',
-    ),
-  broker: brokerSection,
-  signIn: signIn.optional().describe('people sign in to the pages with a browser'),
-})
+    providers: z
+      .array(provider)
+      .default([])
+      .superRefine((list, context) =>
+        refuseRepeats(
+          list.map(({ name, type }) => name ?? type),
+          [],
+          context,
+        ),
+      )
+      .describe(
+        'identity providers whose tokens are accepted, asked in this order; may be left out with `broker`',
+      ),
+    broker: brokerSection,
+    signIn: signIn.optional().describe('people sign in to the pages with a browser'),
+  })
+  // With the mistakes of form, since a section that is empty is one.
+  .refine(({ providers, broker }) => broker !== undefined || !isEmpty(providers), {
+    path: ['providers'],
+    message: MISSING_PROVIDER,
+    when: ({ value }) => isJsonObject(value),
+  })
 
 /** The `auth` section of a configuration file: which callers are accepted. */
 export const authSection = z
@@ -97,16 +112,17 @@ export const authSection = z
   })
   .superRefine(({ mode, oauth: settings }, context) => {
     if (settings?.signIn !== undefined) refuseSignIn(mode, settings, settings.signIn, context)
+    if (settings?.broker !== undefined && settings.signIn !== undefined)
+      refuse(
+        context,
+        ['oauth', 'signIn'],
+        'is not for a broker: people sign in to the pages where clients do',
+      )
     if (settings?.broker !== undefined && mode === 'anonymous')
       refuse(context, ['oauth', 'broker'], 'excludes mode anonymous, where every request is accepted')
-    if (settings !== undefined && settings.providers.length === 0 && settings.broker === undefined)
-      refuse(context, ['oauth', 'providers'], MISSING_PROVIDER)
     if (mode === 'anonymous' || settings !== undefined) return
     refuse(context, ['oauth'], MISSING_OAUTH)
   })
-
-const MISSING_PROVIDER =
-  'expected one provider at least, such as { name: corp, issuerUrl: https://idp.example.com, audience: registry }, or `broker`'
 
 const MISSING_OAUTH =
   'missing: mode oauth needs resourceUrl and providers, such as { resourceUrl: https://registry.example.com, ' +

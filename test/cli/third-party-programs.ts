@@ -49,6 +49,10 @@ export const rows = {
     ['ManagedSource', 'package', 'added'],
     ['Source', 'file', 'replaces', 'source:own'],
   ],
+  'registry with a broker': [
+    ['LoginProvider', 'file', 'replaces', 'login/oidc'],
+    ['Source', 'path', 'replaces', 'source:own'],
+  ],
   proxy: [
     ['Listener', 'package', 'replaces', 'listen/http'],
     ['Guard', 'file', 'after', 'guard/origin'],
@@ -68,6 +72,14 @@ export const rows = {
     ['Health', 'path', 'before', 'internal/metrics'],
     ['BackgroundTask', 'package', 'added'],
     ['PublicAddress', 'file', 'after', 'internal/server'],
+  ],
+  'proxy with a broker': [
+    ['LoginProvider', 'path', 'replaces', 'login/oidc'],
+    ['StateStore', 'file', 'replaces', 'state/sqlite'],
+  ],
+  'proxy with an exchange': [
+    ['Authenticator', 'file', 'replaces', 'auth/anonymous'],
+    ['CallerTokens', 'package', 'added'],
   ],
   'proxy with a login': [
     ['Authenticator', 'path', 'replaces', 'auth/oidc', KEY],

@@ -25,6 +25,7 @@ const VALUES = {
     signOutPath: '/own-sign-out',
   }`,
   BackgroundTask: `{ over: new Promise((over) => { end = over }), end: () => { note('ended'); end() } }`,
+  CallerTokens: `async () => ({ access: 'held', holder: 'friend', expiresAt: Date.now() + 60_000 })`,
   CatalogueStore: `{
     open: ({ name }) => ({ read: async () => undefined, write: async () => { note('wrote ' + name); return 0 } }),
   }`,
@@ -40,6 +41,14 @@ const VALUES = {
   IssuerMetadata: `async (issuer) => ({ issuer, jwks_uri: options.keys })`,
   Limiter: `{ take: ({ caller = 'nobody' }) => (note(caller), 0) }`,
   Listener: `{ port: 'main', address: '127.0.0.1:0', keepAliveTimeout: 7_000 }`,
+  LoginProvider: `{
+    idp: 'https://own.example',
+    name: 'own.example',
+    accountsOf: 'organisation',
+    begin: async (redirectUri) => ({ url: redirectUri + '?state=own', state: 'own', checks: 'own' }),
+    finish: async () => ({ subject: 'friend', claims: { name: 'Friend' }, tokens: { access: 'held' } }),
+    refresh: async (login) => login,
+  }`,
   ManagedSource: `{
     name: 'own',
     publications: () => ({ history: async (name) => { note('asked for ' + name); return [] } }),

@@ -24,7 +24,7 @@ interface Dependencies {
   readonly secure: boolean
 }
 
-const ALGORITHM = 'ES256'
+export const ALGORITHM = 'ES256'
 export const INTERACTION_SECONDS = 600
 /** The engine's session lasts for one request. */
 export const COOKIES = {
@@ -209,7 +209,7 @@ const accountOf = (accountId: string, login: StoredLogin | undefined): Account =
   claims: () => ({ sub: accountId }),
 })
 
-function claimsOf(login: StoredLogin, { claims }: BrokerOptions): JsonObject {
+export function claimsOf(login: StoredLogin, { claims }: BrokerOptions): JsonObject {
   const chosen = claims.filter((name) => !OWN_CLAIMS.has(name) && login.claims[name] !== undefined)
   return {
     ...Object.fromEntries(chosen.map((name) => [name, login.claims[name]])),

@@ -2,8 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type Provider from 'oidc-provider'
 import type { Interaction } from 'oidc-provider'
 import { type Gateway, type LoginProvider, Refusal } from 'sallyport'
-import { ConcurrencyLimit, digestOf, type LogThrottle } from 'sallyport/toolkit'
+import { ConcurrencyLimit, digestOf, isJsonObject, type LogThrottle } from 'sallyport/toolkit'
 import type { PendingSignIns } from '#plugins/login/browser/pending.js'
+import { isOwnPage, returnAddress } from '#plugins/login/browser/return-address.js'
 import { busy, type Failure, failureOf } from '#plugins/login/flow/failures.js'
 import type { BrowserLogins } from './browser.js'
 import type { Consents, Wanted } from './consents.js'
@@ -49,6 +50,13 @@ export class SignInRoutes {
       scoped.get('/oauth/callback', { config }, (request, reply) =>
         this.shown(request, reply, () => this.finish(request, reply)),
       )
+      scoped.get('/oauth/sign-in', { config }, (request, reply) =>
+        this.shown(request, reply, () => this.begin(request, reply, this.returnAddress(request))),
+      )
+      const signOut = (request: FastifyRequest, reply: FastifyReply) =>
+        this.shown(request, reply, () => this.signOut(request, reply))
+      // Before the body is read: the form has none, whatever its content type says.
+      scoped.post('/oauth/sign-out', { config, onRequest: signOut }, signOut)
       scoped.get<{ Params: { uid: string } }>('/oauth/consent/:uid', { config }, (request, reply) =>
         this.shown(request, reply, () => this.consent(request, reply)),
       )
@@ -60,9 +68,10 @@ export class SignInRoutes {
 
   /** Begins a sign-in at the provider, or asks the person who signed in a moment ago. */
   private async consent(request: PersonRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { issuer } = this.dependencies
     const interaction = await this.interaction(request, reply)
     const login = await this.loginOf(request, interaction)
-    if (login === undefined) return this.begin(request, reply)
+    if (login === undefined) return this.begin(request, reply, consentPath(issuer, request.params.uid))
     const wanted = this.wanted(interaction, await this.client(interaction))
     if (await this.isRemembered(interaction, login, wanted)) return this.allow(request, reply, login, wanted)
     return sendPage(
@@ -73,10 +82,9 @@ export class SignInRoutes {
     )
   }
 
-  private async begin(request: PersonRequest, reply: FastifyReply): Promise<FastifyReply> {
+  private async begin(request: FastifyRequest, reply: FastifyReply, returnTo: string): Promise<FastifyReply> {
     const { issuer, provider, pending } = this.dependencies
     const { url, state, checks } = await provider().begin(callbackUrl(issuer))
-    const returnTo = consentPath(issuer, request.params.uid)
     return unstored(reply)
       .header('set-cookie', await pending.add(request, { state, checks, returnTo }))
       .redirect(url, 303)
@@ -103,16 +111,38 @@ export class SignInRoutes {
     reply.header('set-cookie', cookies)
     const login = await provider().finish(query, begun.checks, callbackUrl(issuer))
     if (!logins.admits(login)) {
-      const uid = begun.returnTo.slice(begun.returnTo.lastIndexOf('/') + 1)
-      const token = this.dependencies.keys.sign('decision', uid, '')
       this.note(request, 'warn', 'a person is not admitted')
-      return sendPage(reply, 403, 'Not admitted', turnedAwayView(nameOf(login), begun.returnTo, token))
+      const form = this.leaving(begun.returnTo)
+      return sendPage(reply, 403, 'Not admitted', turnedAwayView(nameOf(login), form))
     }
     const stored = await logins.add(login)
     this.note(request, 'info', 'a person signed in')
     return unstored(reply)
-      .header('set-cookie', await browsers.write({ login: stored.id, at: stored.at }))
+      .header('set-cookie', await browsers.begin(stored.id, stored.at))
       .redirect(new URL(begun.returnTo, issuer).href, 303)
+  }
+
+  /** The form that returns a person to the client; none where no client sent the person. */
+  private leaving(returnTo: string): { readonly action: string; readonly token: string } | undefined {
+    const { issuer, keys } = this.dependencies
+    const uid = returnTo.slice(returnTo.lastIndexOf('/') + 1)
+    if (returnTo !== consentPath(issuer, uid)) return undefined
+    return { action: returnTo, token: keys.sign('decision', uid, '') }
+  }
+
+  private returnAddress({ query }: FastifyRequest): string {
+    const { issuer, gateway } = this.dependencies
+    const asked = isJsonObject(query) ? query['return'] : undefined
+    return returnAddress(asked, new URL(issuer).origin, gateway.scope)
+  }
+
+  private async signOut(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { issuer, browsers, gateway } = this.dependencies
+    if (!isOwnPage(request, new URL(issuer).origin))
+      throw new Refusal(403, 'SIGN_OUT_FORBIDDEN', 'only a page of this gateway signs out')
+    const found = await browsers.read(request)
+    if (found !== undefined) await browsers.end(found)
+    return unstored(reply).header('set-cookie', browsers.remove()).redirect(`${gateway.scope}/`, 303)
   }
 
   private async decide(request: PersonRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -278,7 +308,7 @@ const unstored = (reply: FastifyReply): FastifyReply =>
   reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
 
 /** What a page calls a person. */
-function nameOf({ claims, subject }: Pick<StoredLogin, 'claims' | 'subject'>): string {
+export function nameOf({ claims, subject }: Pick<StoredLogin, 'claims' | 'subject'>): string {
   const names = ['name', 'preferred_username', 'email', 'login'].map((claim) => claims[claim])
   const found = names.find((name): name is string => typeof name === 'string' && name.trim() !== '')
   return (found ?? subject).slice(0, 100)

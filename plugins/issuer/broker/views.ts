@@ -90,15 +90,17 @@ ${
 /** A person whom the provider knows and the operator does not admit. */
 export const turnedAwayView = (
   person: string,
-  action: string,
-  token: string,
+  form: { readonly action: string; readonly token: string } | undefined,
 ): Html => html`<h1>You may not use this server</h1>
 <p>You are signed in as ${person}, and the operator of this server does not admit this account.</p>
 <p>Ask the operator, or sign out of the identity provider and sign in with another account.</p>
-<form method="post" action="${action}">
-<input type="hidden" name="token" value="${token}">
+${
+  form !== undefined &&
+  html`<form method="post" action="${form.action}">
+<input type="hidden" name="token" value="${form.token}">
 <button class="main" name="decision" value="deny">Back to the program</button>
 </form>`
+}`
 
 export const failureView = (
   { status, code, sentence, advice }: Failure,

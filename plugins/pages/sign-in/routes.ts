@@ -9,6 +9,7 @@ import {
   plainCode,
 } from 'sallyport/toolkit'
 import type { PendingSignIns } from '#plugins/login/browser/pending.js'
+import { isOwnPage, returnAddress } from '#plugins/login/browser/return-address.js'
 import type { CodeFlow, Redeemed } from '#plugins/login/flow/code-flow.js'
 import { busy, CONTACT, type Failure, failureOf, unknownSignIn } from '#plugins/login/flow/failures.js'
 import { page, withPageHeaders } from '../layout.js'
@@ -120,7 +121,7 @@ export class SignInRoutes {
 
   private async signOut(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { gateway, flow, sessions, throttle } = this.dependencies
-    if (!this.isOwn(request)) {
+    if (!isOwnPage(request, this.origin)) {
       throw new Refusal(403, 'SIGN_OUT_FORBIDDEN', 'only a page of this gateway signs out')
     }
     const session = await sessions.read(request)
@@ -137,12 +138,6 @@ export class SignInRoutes {
     return unstored(reply)
       .header('set-cookie', sessions.remove())
       .redirect(`${gateway.scope}/signed-out`, 303)
-  }
-
-  /** Browsers without `Sec-Fetch-Site` send `Origin`; a request with neither is not from our page. */
-  private isOwn({ headers }: FastifyRequest): boolean {
-    const site = headers['sec-fetch-site']
-    return site === undefined ? headers.origin === this.origin : site === 'same-origin'
   }
 
   private async signedOut(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -199,26 +194,6 @@ function codeIn(body: string): string {
     return ''
   }
 }
-
-const LONGEST = 1_000
-
-/**
- * The page after the sign-in: a path of this gateway with its query, else the home page. The result is in the form to
- * which a browser normalizes it, so that a browser cannot read it in another way later.
- */
-export function returnAddress(asked: unknown, origin: string, scope: string): string {
-  const home = `${scope}/`
-  // Printable ASCII without a backslash, which browsers read as a slash. Other characters are escaped in a URL anyway.
-  if (typeof asked !== 'string' || !/^\/[\x21-\x5b\x5d-\x7e]*$/.test(asked)) return home
-  if (asked.length > LONGEST || !URL.canParse(asked, origin)) return home
-  const { origin: named, pathname, search } = new URL(asked, origin)
-  // `/.//evil` is resolved to `//evil`.
-  const isOwn = named === origin && !pathname.startsWith('//') && pathname.startsWith(home)
-  return isOwn && !CIRCLES.test(pathname.slice(scope.length)) ? pathname + search : home
-}
-
-// The sign-in pages themselves, also with an escape in their name.
-const CIRCLES = /^\/(?:sign-in|sign-out|signed-out|[^/]*%[^/]*)(?:\/|$)/
 
 const failureView = (
   { status, code, sentence, advice }: Failure,

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '#kit/captured-log.js'
-import { listening } from '#kit/listening.js'
+import { closedPort, listening } from '#kit/listening.js'
 import { oidcSettings } from '#kit/oidc-settings.js'
 import { startAuthorizationServer } from '../../plugins/credential/oauth/authorization-server.js'
+import { HandClient } from '../../plugins/issuer/brokered.js'
 import {
   ask,
   lookAtEdge,
@@ -143,4 +145,43 @@ test('standard input that signs in with the store and the client of a third part
   }
   const words = ['proxy', 'stdio', 'mine']
   await lookTwice(t, 'proxy stdio with a login', { words, settings, look })
+})
+
+test('a proxy with the login and the store of a third party', async (t) => {
+  const { port, origin } = new URL(await closedPort())
+  const settings = {
+    targetUri: await target(t),
+    port: Number(port),
+    resourceUrl: `${origin}/mcp`,
+    broker: { login: { issuerUrl: 'https://idp.example.com', clientId: 'x' }, keyFile: './broker.key' },
+  }
+  const look = async ({ started, home }: Running): Promise<void> => {
+    await started.ready()
+    const { access_token: token } = await new HandClient(origin).tokens()
+    const headers = { authorization: `Bearer ${token}` }
+    assert.equal((await ask(`${origin}/mcp`, headers)).status, 200, 'LoginProvider')
+    assert.match(readFileSync(join(home, 'state.json'), 'utf8'), /"broker\/login\//, 'StateStore')
+  }
+  await lookTwice(t, 'proxy with a broker', { words: ['proxy', 'mine'], settings, look })
+})
+
+test('a proxy that exchanges the tokens that a third party holds of callers', async (t) => {
+  const exchange = await listening(t, (request, response) => {
+    void text(request).then((body) => {
+      const token = `exchanged-${new URLSearchParams(body).get('subject_token')}`
+      const issued = 'urn:ietf:params:oauth:token-type:access_token'
+      const answer = { access_token: token, token_type: 'Bearer', issued_token_type: issued, expires_in: 60 }
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+    })
+  })
+  const settings = {
+    targetUri: await target(t),
+    tokenExchangeUrl: `${exchange}/token`,
+    tokenExchangeAllowPrivateIp: true,
+  }
+  const look = async ({ started }: Running): Promise<void> => {
+    const response = await ask(`${await started.ready()}/mcp`, own)
+    assert.equal(JSON.parse(response.text).result.authorization, 'Bearer exchanged-held', 'CallerTokens')
+  }
+  await lookTwice(t, 'proxy with an exchange', { words: ['proxy', 'mine'], settings, look })
 })

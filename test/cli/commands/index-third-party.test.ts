@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as contract from 'sallyport'
 import { eventually } from '#kit/captured-log.js'
+import { closedPort } from '#kit/listening.js'
+import { HandClient } from '../../plugins/issuer/brokered.js'
 import { type Kind, kinds } from '../third-party.js'
 import {
   ask,
@@ -28,6 +30,7 @@ const outgoing: readonly Kind[] = [
   'StateStore',
   'ClientRegistrar',
   'Policy',
+  'CallerTokens',
 ]
 // Pages are for people: a proxy and standard input have none.
 const documents: readonly Kind[] = [
@@ -39,6 +42,8 @@ const documents: readonly Kind[] = [
   'BrowserSession',
 ]
 const port: readonly Kind[] = ['Listener', 'Health', 'PublicPath', 'PublicAddress', 'Tunnel']
+// People sign in with a browser, which standard input has not.
+const people: readonly Kind[] = ['LoginProvider', 'CallerTokens']
 const discovery: readonly Kind[] = ['Challenge', 'IssuerMetadata', 'ResourceMetadata']
 
 test('each capability works in each preset where it has a meaning, from each source, at each position', () => {
@@ -55,7 +60,10 @@ test('each capability works in each preset where it has a meaning, from each sou
   }
   assert.deepEqual(missing('registry').toSorted(), outgoing.toSorted())
   assert.deepEqual(missing('proxy').toSorted(), documents.toSorted())
-  assert.deepEqual(missing('proxy stdio').toSorted(), [...documents, ...port, ...discovery].toSorted())
+  assert.deepEqual(
+    missing('proxy stdio').toSorted(),
+    [...documents, ...port, ...people, ...discovery].toSorted(),
+  )
   const list = all.flatMap(([, each]) => each)
   for (const origin of ['file', 'package', 'path'] as const) {
     for (const place of ['added', 'before', 'after', 'replaces'] as const)
@@ -128,4 +136,29 @@ test('a registry whose publications a third party stores', async (t) => {
     assert.match(notes(home), /^ManagedSource asked for com\.example\/of-the-source$/m)
   }
   await lookTwice(t, 'registry with publications', { words: ['registry'], settings, look })
+})
+
+test('a registry with the login of a third party', async (t) => {
+  const { host, origin } = new URL(await closedPort())
+  const settings = {
+    address: host,
+    internalAddress: '127.0.0.1:0',
+    auth: {
+      oauth: {
+        resourceUrl: `${origin}/`,
+        broker: { login: { issuerUrl: 'https://idp.example.com', clientId: 'x' }, keyFile: './broker.key' },
+      },
+    },
+    sources: [{ name: 'own', file: { path: './servers.json' } }],
+    stateDirectory: null,
+  }
+  const look = async ({ started }: Running): Promise<void> => {
+    await started.ready()
+    const { access_token: token } = await new HandClient(origin, undefined, `${origin}/`).tokens()
+    const headers = { authorization: `Bearer ${token}` }
+    await eventually(
+      async () => (await fetch(`${origin}/registry/default/v0.1/servers`, { headers })).status === 200,
+    )
+  }
+  await lookTwice(t, 'registry with a broker', { words: ['registry'], settings, look })
 })

@@ -115,6 +115,7 @@ export class HandClient {
   constructor(
     readonly origin: string,
     readonly redirectUri = REDIRECT,
+    readonly resource = `${origin}/mcp`,
   ) {}
 
   async register(
@@ -139,7 +140,7 @@ export class HandClient {
       code_challenge: createHash('sha256').update(this.verifier).digest('base64url'),
       code_challenge_method: 'S256',
       state: 'a state & more',
-      resource: `${this.origin}/mcp`,
+      resource: this.resource,
       ...changed,
     }
     const query = new URLSearchParams()

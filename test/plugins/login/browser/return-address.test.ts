@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { runs } from '#kit/runs.js'
-import { returnAddress } from '#plugins/pages/sign-in/routes.js'
+import { returnAddress } from '#plugins/login/browser/return-address.js'
 
 const ORIGIN = 'https://registry.example.com'
 const at = (asked: unknown, scope = '') => returnAddress(asked, ORIGIN, scope)
