@@ -1,18 +1,57 @@
 import type { CommandDefinition } from '../../line/option.js'
-import { configFile, general } from '../../line/shared-flags.js'
+import { asJson, configFile, general } from '../../line/shared-flags.js'
 
 export const authCommand = {
   name: 'auth',
-  summary: 'Show, encrypt and delete the logins that the proxy stores',
+  summary: 'Show, encrypt and delete stored logins, and revoke people who signed in',
   description:
-    'Shows the logins that are stored for --remote-auth and for targets that asked for one, or deletes those of one target. With seal it encrypts the ones that were stored before there was a key, and shows them: a login that you do not know was put there by somebody else. A running proxy keeps what it has in memory; tokens are not revoked at the issuer.',
+    "list, seal and logout are for the logins of this gateway at its targets: list shows those that are stored for --remote-auth and for targets that asked for one, logout deletes those of one target. With seal it encrypts the ones that were stored before there was a key, and shows them: a login that you do not know was put there by somebody else. A running proxy keeps what it has in memory; tokens are not revoked at the issuer. sessions and revoke are for the people who signed in at the gateway's own authorization server (broker), and need its file, key file and state store: sessions lists their sign-ins. revoke ends all sign-ins that a person has, or one of them: every process of the gateway refuses the access tokens within 5 s, ends open streams, and refreshes nothing; who signs in again is let in again, unless the identity provider refuses.",
   positionals: [
-    { name: 'ACTION', help: 'what to do', required: true, choices: ['list', 'seal', 'logout'] },
+    {
+      name: 'ACTION',
+      help: 'what to do',
+      required: true,
+      choices: ['list', 'seal', 'logout', 'sessions', 'revoke'],
+    },
     { name: 'TARGET', help: 'with logout: the target as the list shows it, or all' },
   ],
-  groups: general({
-    ...configFile,
-    help: 'Show and delete what the state store of this file keeps, in YAML or JSON',
-  }),
-  examples: ['sallyport auth list', 'sallyport auth logout https://mcp.example.com/mcp'],
+  groups: general(
+    {
+      ...configFile,
+      help: 'The file of the gateway, in YAML or JSON: its state store is used; needed for sessions and revoke',
+    },
+    {
+      name: 'subject',
+      type: 'string',
+      flagOnly: true,
+      help: 'With revoke: the person with this subject, as sessions shows it',
+    },
+    {
+      name: 'idp',
+      type: 'string',
+      flagOnly: true,
+      placeholder: 'ISSUER',
+      help: 'With --subject: the identity provider of that person; without it the one where people sign in',
+    },
+    {
+      name: 'name',
+      type: 'string',
+      flagOnly: true,
+      help: 'With revoke: the person with this name, as sessions shows it, or with this e-mail',
+    },
+    {
+      name: 'session',
+      type: 'string',
+      flagOnly: true,
+      placeholder: 'ID',
+      help: 'With revoke: one sign-in, by its id',
+    },
+    { ...asJson, help: 'With sessions: print JSON, for programs' },
+  ),
+  examples: [
+    'sallyport auth list',
+    'sallyport auth logout https://mcp.example.com/mcp',
+    'sallyport auth sessions --config gateway.yaml',
+    'sallyport auth revoke --config gateway.yaml --name alice@example.com',
+  ],
 } as const satisfies CommandDefinition

@@ -9,6 +9,7 @@ import type { Invocation } from '../../line/option.js'
 import { valuesOf } from '../../line/values.js'
 import { exitCode, printable, printProblems } from '../../terminal.js'
 import { authCommand } from './flags.js'
+import { isForPeople, peopleProblems, withPeople } from './people.js'
 
 /** What of a kept login a person wants to know; its tokens stay where they are. */
 const Login = z.object({
@@ -24,8 +25,14 @@ const EVERYTHING = 'all'
 // Shown and dropped is also what was kept with `--remote-auth-no-keyring`.
 const READING = { keptKey: false }
 
-/** Shows, encrypts and drops the logins that are kept for `--remote-auth`. */
-export async function auth(
+/** Shows, encrypts and drops the logins that are kept for `--remote-auth`; shows and revokes the people who signed in. */
+export async function auth(invocation: Invocation, io: Io): Promise<number> {
+  const problems = peopleProblems(invocation)
+  if (problems.length > 0) return printProblems(problems, io)
+  return isForPeople(invocation) ? withPeople(invocation, io) : withLogins(invocation, io)
+}
+
+async function withLogins(
   { positionals: [action, target], options, environment }: Invocation,
   io: Io,
 ): Promise<number> {

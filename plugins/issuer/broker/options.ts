@@ -3,6 +3,7 @@ import {
   duration,
   insecureHttpAllowed,
   isInsecure,
+  LONGEST_WAIT,
   PLAIN_HTTP_RULE,
   scopeToken,
   webUrl,
@@ -88,6 +89,11 @@ export const BrokerOptions = z
     refreshToken: duration()
       .default(30 * 86_400_000)
       .describe('how long a refresh token is good'),
+    staleFor: duration(LONGEST_WAIT)
+      .default(600_000)
+      .describe(
+        'how long calls go on by what is known to be revoked while the state store is away; then they get 503',
+      ),
   })
   .superRefine((options, context) => {
     const { resourceUrl, claims } = options
@@ -118,6 +124,7 @@ export const OWN_CLAIMS: ReadonlySet<string> = new Set([
   'client_id',
   'cnf',
   'sid',
+  'auth_time',
   'scope',
   'idp',
 ])
