@@ -88,7 +88,7 @@ export const revocationConformance: ConformanceSuite<Revocation> = {
         let calls = 0
         const end = revocation.onRevoked(() => {
           calls++
-          found = revocation.standing(holding(subject, {}))
+          found = revocation.standing(holding(subject, { iat: now() - 60 }))
         })
         await revocation.revoke(of(subject))
         if (calls === 0) return 'it calls no listener'
