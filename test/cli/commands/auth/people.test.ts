@@ -90,7 +90,8 @@ test('of several people with one name none is revoked, and the operator gets the
 test('what cannot be done is an exit code and a sentence that says what to do', async (t) => {
   const { home, list, file, run } = await served(t)
   const revoke = ['revoke', '--config', file]
-  const isOf = (kind: string) => (item: List[number]) => 'use' in item && String(item.use).startsWith(kind)
+  const isOf = (kind: string) => (item: List[number]) =>
+    'use' in item && typeof item.use === 'string' && item.use.startsWith(kind)
   const inMemory = list.map((item) => (isOf('state/')(item) ? { use: 'state/memory' } : item))
   const withoutBroker = [
     { use: 'auth/anonymous' },
